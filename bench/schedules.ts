@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openDatabase } from '../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
-import { newRawKey } from '../packages/service/src/team/access/keys/raw-key.ts';
+import { newRawKey } from '../packages/service/src/team/access/keys/key.ts';
 import { newUid } from '../packages/service/src/team/access/teams/uid.ts';
 import { testSchedules } from '../packages/service/test/schedules.ts';
 import type { TestService } from '../packages/service/test/service.ts';

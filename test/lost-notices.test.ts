@@ -1,6 +1,6 @@
 /** A service process does work of which no notice came, and does not depend on the tables of other work. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newRawKey } from '../packages/service/src/team/access/keys/raw-key.ts';
+import { newRawKey } from '../packages/service/src/team/access/keys/key.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { testSchedules } from '../packages/service/test/schedules.ts';
 import type { TestService } from '../packages/service/test/service.ts';

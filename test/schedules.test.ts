@@ -1,6 +1,6 @@
 /** Service processes on one database fire schedules: kill -9 in between, and clocks that differ. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newRawKey } from '../packages/service/src/team/access/keys/raw-key.ts';
+import { newRawKey } from '../packages/service/src/team/access/keys/key.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { testSchedules } from '../packages/service/test/schedules.ts';
 import type { TestService } from '../packages/service/test/service.ts';

@@ -2,7 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Role } from '@runyard/contract/wire/access';
 import type { Queryable } from '../src/platform/store/database/database.ts';
-import { hashKey, newRawKey, shownParts } from '../src/team/access/keys/raw-key.ts';
+import { hashKey, newRawKey, shownParts } from '../src/team/access/keys/key.ts';
 import { newUid } from '../src/team/access/teams/uid.ts';
 
 export interface KeyOptions {

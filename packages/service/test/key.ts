@@ -1,7 +1,7 @@
 /** Test support: keys that exist only as rows. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../src/platform/store/database/database.ts';
-import { hashKey, newRawKey } from '../src/team/access/keys/raw-key.ts';
+import { hashKey, newRawKey } from '../src/team/access/keys/key.ts';
 
 /** Inserts a key of the team that a worker connects with; returns its id. */
 export async function insertWorkerKey(db: Queryable, teamId: string, isOperator = true): Promise<string> {

@@ -2,9 +2,8 @@
 import { RunContentKind } from '@runyard/contract/runs/acceptances';
 import type { RunActor } from '../src/team/access/actor.ts';
 import type { RunContent } from '../src/team/access/contents/content.ts';
-import { decideRight } from '../src/team/access/contents/decide.ts';
 import { describeWithheld } from '../src/team/access/contents/describe-withheld.ts';
-import { decidePersonalCredentials } from '../src/team/access/contents/run-rights.ts';
+import { decidePersonalCredentials, decideRight } from '../src/team/access/contents/run-rights.ts';
 
 const executor: RunActor = { kind: 'user', uid: 'executor' };
 

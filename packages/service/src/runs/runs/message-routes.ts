@@ -2,7 +2,7 @@ import { maxMessagesOfRun, maxMessagesPerMinute, maxWaitingFollowups } from '@ru
 import { routes } from '@runyard/contract/routes';
 import { invalid, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
-import { refusedByPolicy } from '../../team/content-policy/refused.ts';
+import { refusedByPolicy } from '../../team/content-policy/content-policy.ts';
 import { withoutSecrets } from '../../team/redaction/agent-text.ts';
 import { serveRunOnce } from '../executions/run-tokens/sessions.ts';
 import type { SubmitDeps } from './submit/prepare.ts';

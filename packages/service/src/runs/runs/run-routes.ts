@@ -8,7 +8,7 @@ import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { serve, serveRepeatable } from '../../team/access/serve.ts';
-import { refusedByPolicy } from '../../team/content-policy/refused.ts';
+import { refusedByPolicy } from '../../team/content-policy/content-policy.ts';
 import { readLatestRunId } from '../conversations/read.ts';
 import { cancelRun, interruptRun } from '../executions/cancel/cancel.ts';
 import { deleteBlobs, deleteRun } from './delete.ts';

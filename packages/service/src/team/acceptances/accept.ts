@@ -2,7 +2,7 @@ import type { Acceptance, AcceptRequest } from '@runyard/contract/runs/acceptanc
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text } from '../../platform/store/database/statement.ts';
 import { type Author, recordChange } from '../access/audit/record.ts';
-import { writeAcceptance } from '../access/contents/write-acceptance.ts';
+import { writeAcceptance } from '../access/contents/content.ts';
 import { isVisible } from './waiting.ts';
 
 /** The lock prevents that a later revision is written before the acceptance commits. */

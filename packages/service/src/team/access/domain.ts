@@ -2,13 +2,11 @@ import type { Settings } from '@runyard/contract/settings/settings';
 import type { Domain } from '../../platform/domain.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import type { Database } from '../../platform/store/database/database.ts';
-import { deleteOldChanges } from './audit/delete-old.ts';
-import { auditRoutes } from './audit-routes.ts';
+import { deleteOldChanges } from './audit/record.ts';
 import type { CheckDefaults, ListAgentsOfFactory } from './identities/identities.ts';
 import { identityRoutes } from './identity-routes.ts';
-import { invitationRoutes } from './invitation-routes.ts';
 import { keyRoutes } from './key-routes.ts';
-import { teamRoutes } from './team-routes.ts';
+import { auditRoutes, invitationRoutes, teamRoutes } from './team-routes.ts';
 import { workerPoolRoutes } from './worker-pool-routes.ts';
 
 interface AccessDeps {

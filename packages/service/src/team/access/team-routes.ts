@@ -1,9 +1,12 @@
-import { maxInvitations, maxTeamsOfPerson } from '@runyard/contract/limits';
+import { maxInvitations, maxMembers, maxTeamsOfPerson } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { Signer } from '../../platform/secrets/signer.ts';
+import { notFound, type Refusal, refuse, wrongCursor } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
+import { listChanges } from './audit/list.ts';
+import { type AcceptRefusal, acceptAsNewPerson, joinTeam } from './people/accept.ts';
 import { createInvitation, listInvitations, withdrawInvitation } from './people/invitations.ts';
 import { changeRole, listMembers, type MemberRefusal, removeMember } from './people/members.ts';
 import { createTeam, listTeams, renameTeam } from './people/own-teams.ts';
@@ -88,5 +91,47 @@ export const teamRoutes = ({ db }: { readonly db: Database }): readonly ServedRo
     const { invitationId } = params;
     const wasThere = isUuid(invitationId) && (await withdrawInvitation(db, principal, invitationId));
     return wasThere ? { success: true as const } : notFound('invitation');
+  }),
+];
+
+/** The list of the audit log. */
+export const auditRoutes = ({
+  db,
+  signing,
+}: {
+  readonly db: Database;
+  readonly signing: Signer;
+}): readonly ServedRoute[] => [
+  serve(
+    routes.listAuditEntries,
+    async ({ principal, query }) => (await listChanges(db, signing, principal.teamId, query)) ?? wrongCursor(),
+  ),
+];
+
+function refuseAccept(reason: AcceptRefusal): Refusal {
+  switch (reason) {
+    case 'unknown':
+      return refuse('not_authorized', {
+        detail: 'key: the invitation was used or withdrawn, has expired, or is unknown. Ask for a new one.',
+      });
+    case 'already_in_team':
+      return refuse('conflict', { detail: 'You are in the team already; an administrator can change your role.' });
+    case 'too_many_members':
+      return refuse('conflict', { detail: `A team has at most ${maxMembers} people; one must be removed first.` });
+    case 'too_many_teams':
+      return refuse('conflict', { detail: `A person is in at most ${maxTeamsOfPerson} teams.` });
+  }
+}
+
+/** The two ways to accept an invitation. */
+export const invitationRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
+  serve(routes.acceptTeamInvitation, async ({ body, from }) => {
+    const outcome = await acceptAsNewPerson(db, body, from);
+    return typeof outcome === 'string' ? refuseAccept(outcome) : outcome;
+  }),
+
+  serve(routes.joinTeam, async ({ principal, body }) => {
+    const outcome = await joinTeam(db, principal, body.key);
+    return typeof outcome === 'string' ? refuseAccept(outcome) : outcome;
   }),
 ];

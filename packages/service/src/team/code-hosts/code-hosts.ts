@@ -1,15 +1,13 @@
 /** Chooses the credential of a repository for a run, and asks the code host which repositories the run can reach. */
-
 import type { Repository } from '@runyard/contract/environments/environments';
 import type { CodeHostCredentialKind } from '@runyard/contract/team/code-hosts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { bytes, defineStatement, nullable, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../access/actor.ts';
-import { apiOf, type CodeHostApi } from './api.ts';
 import { askRepositories, type RepositoryAnswer } from './ask-repositories.ts';
 import type { ChosenCredential } from './credential.ts';
-import { openInstallationTokens } from './installation-tokens.ts';
+import { apiOf, type CodeHostApi, openInstallationTokens } from './installation-tokens.ts';
 import { sealPurpose } from './records.ts';
 import { codeHostUrl, hostOf } from './url.ts';
 
@@ -118,3 +116,14 @@ export function openCodeHosts({ db, vault, template, apiUrl, now = Date.now }: C
     apiOf: (repository) => apiOf(urlOf(repository), apiUrl),
   };
 }
+
+const readPersonal = defineStatement({
+  name: 'has_personal_code_host_credentials',
+  text: `
+    SELECT FROM code_host_credentials c JOIN users u ON u.id = c.user_id WHERE c.team_id = $1 AND u.uid = $2 LIMIT 1`,
+  row: {},
+});
+
+/** Returns whether a person has stored a credential of their own in the team. */
+export const hasPersonalCredentials = async (db: Queryable, teamId: string, personUid: string): Promise<boolean> =>
+  (await db.query(readPersonal, [teamId, personUid])).length > 0;

@@ -1,9 +1,55 @@
 /** Tokens of the installations of GitHub Apps, cached in this process until shortly before their end. */
+
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import type { Repository } from '@runyard/contract/environments/environments';
-import { apiOf } from './api.ts';
-import { readAppKey, signAppToken } from './app-token.ts';
 import { askCodeHost, type HostAnswer } from './ask.ts';
 import type { ChosenCredential } from './credential.ts';
+
+/** The API of a code host. */
+export interface CodeHostApi {
+  readonly kind: 'github' | 'gitlab';
+  /** Without a slash at the end. */
+  readonly url: string;
+}
+
+/** Returns the API of the host of a clone URL. `setting`: RUNYARD_CODE_HOST_API_URL. */
+export function apiOf(host: URL, setting: string | undefined): CodeHostApi {
+  if (setting !== undefined) {
+    const url = setting.replace(/\/+$/, '');
+    return { kind: url.endsWith('/api/v4') ? 'gitlab' : 'github', url };
+  }
+  if (host.hostname === 'github.com') return { kind: 'github', url: 'https://api.github.com' };
+  if (host.hostname === 'gitlab.com' || host.hostname.startsWith('gitlab.'))
+    return { kind: 'gitlab', url: `${host.origin}/api/v4` };
+  // GitHub Enterprise Server.
+  return { kind: 'github', url: `${host.origin}/api/v3` };
+}
+
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** Reads the private key of an App. Returns why it cannot be used as a string. */
+export function readAppKey(pem: string): KeyObject | string {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(pem);
+  } catch {
+    return 'is no private key as PEM. Download one at the settings of the App, and send the whole file';
+  }
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (key.asymmetricKeyType !== 'rsa' || bits < 2048) return 'must be an RSA key of at least 2048 bits';
+  return key;
+}
+
+/**
+ * Returns a JSON web token with which the App proves itself to GitHub
+ * (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app), signed with RS256 (RFC 7518, 3.3). It begins a minute ago, because clocks differ, and ends
+ * before the ten minutes that GitHub allows. `nowMs`: Unix time in milliseconds.
+ */
+function signAppToken(appId: string, key: KeyObject, nowMs: number): string {
+  const now = Math.floor(nowMs / 1000);
+  const signed = `${part({ alg: 'RS256', typ: 'JWT' })}.${part({ iat: now - 60, exp: now + 540, iss: appId })}`;
+  return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), key).toString('base64url')}`;
+}
 
 /** A stored App. */
 export interface StoredApp {

@@ -8,7 +8,7 @@ import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import { serve, serveOnce } from '../access/serve.ts';
-import { readAppKey } from './app-token.ts';
+import { readAppKey } from './installation-tokens.ts';
 import { createCodeHostCredential, deleteCodeHostCredential, listCodeHostCredentials } from './records.ts';
 import { onlyHost } from './url.ts';
 

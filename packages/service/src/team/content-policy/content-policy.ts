@@ -1,4 +1,6 @@
 /** The rules of the operator about prompts and setup commands. */
+
+import { type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import { askClassifier } from './classifier.ts';
 import { openPatternThread, type PolicyText } from './pattern-thread.ts';
 import { readPolicyFile } from './policy-file.ts';
@@ -106,4 +108,11 @@ export async function openContentPolicy(
     close: () => thread.close(),
   };
   return { ok: true, policy };
+}
+
+/** Returns the refusal of texts that the content policy forbids. */
+export function refusedByPolicy({ kind, detail }: Exclude<PolicyVerdict, { kind: 'allowed' }>): Refusal {
+  return kind === 'policy_violation'
+    ? refuse('content_policy_violation', { detail })
+    : refuse('resource_unavailable', { status: 503, detail, headers: { 'retry-after': '5' } });
 }

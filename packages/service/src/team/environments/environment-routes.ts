@@ -5,8 +5,7 @@ import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { serve, serveOnce } from '../access/serve.ts';
 import { isUid } from '../access/teams/uid.ts';
-import type { ContentPolicy } from '../content-policy/content-policy.ts';
-import { refusedByPolicy } from '../content-policy/refused.ts';
+import { type ContentPolicy, refusedByPolicy } from '../content-policy/content-policy.ts';
 import { createEnvironment, deleteEnvironment, listEnvironments, readEnvironment } from './environments.ts';
 import { type RefusedSecrets, type ReplaceDeps, replaceEnvironment } from './replace.ts';
 

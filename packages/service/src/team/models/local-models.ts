@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
+import type { Model } from '@runyard/contract/team/models';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
 import { z } from 'zod';
 import { connectionReason } from './connection-reason.ts';
-import type { Upstream } from './providers.ts';
+import { endpointOf, type Upstream } from './providers.ts';
 
 const Answer = z.object({ data: z.array(z.object({ id: z.string().min(1).max(200) })).max(5000) });
 
@@ -53,4 +54,33 @@ function reasonOf(error: unknown, timeoutMs: number): string {
   if (error.name === 'AbortError' || error.name === 'TimeoutError')
     return `it did not answer within ${timeoutMs / 1000} s`;
   return `it cannot be reached${connectionReason(error)}`;
+}
+
+/** Id that means the first model of the endpoint's list. A run that begins with it gets that model. */
+export const firstLocalId = 'local/auto';
+
+const describeMissingList = (local: LocalModels | undefined): string => {
+  if (local === undefined) return 'it was not asked yet';
+  return local.ok ? 'it lists no model' : local.reason;
+};
+
+/** Returns the entry in the list of models for the first model of the endpoint. */
+export function unlistedModel(upstream: Upstream, local: LocalModels | undefined): Model {
+  const endpoint = endpointOf(upstream);
+  return {
+    id: firstLocalId,
+    display_name: `First model of ${endpoint}`,
+    provider: 'UNKNOWN',
+    vision_supported: false,
+    description: `The models of RUNYARD_MODEL_BASE_URL (${endpoint}) are not known: ${describeMissingList(local)}.`,
+    disable_reason: 'PROVIDER_OUTAGE',
+  };
+}
+
+/** Returns why a run cannot begin with the first model of the endpoint, and what to do. */
+export function noListMessage(upstream: Upstream, local: LocalModels | undefined): string {
+  const advice = local?.ok
+    ? 'Load a model there (Ollama: `ollama pull qwen3`), then run again.'
+    : 'Start the endpoint, or correct RUNYARD_MODEL_BASE_URL and start Runyard again. If it lists no models, name one with RUNYARD_DEFAULT_MODEL=local/NAME.';
+  return `The models of the endpoint ${endpointOf(upstream)} (RUNYARD_MODEL_BASE_URL) are not known: ${describeMissingList(local)}. ${advice}`;
 }

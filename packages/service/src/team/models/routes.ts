@@ -6,8 +6,7 @@ import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { serve } from '../access/serve.ts';
 import type { Models } from './models.ts';
-import { resolveChange } from './resolve-change.ts';
-import { changeTeamModels, readModelChoices, readTeamModels, type TeamModels } from './team-models.ts';
+import { changeTeamModels, readModelChoices, readTeamModels, resolveChange, type TeamModels } from './team-models.ts';
 
 const toSettings = ({ defaultId, fallbackIds, disabledIds, updatedAt }: TeamModels): TeamModelSettings => ({
   ...(defaultId === null ? {} : { default_model_id: defaultId }),

@@ -1,8 +1,7 @@
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import { createRedactor, redacted } from '@runyard/system/redaction/redactor';
 import { expect, it } from 'vitest';
-import type { HeldTexts } from './held-texts.ts';
-import { redactEvents } from './redact-events.ts';
+import { type HeldTexts, redactEvents } from './redact-events.ts';
 
 const secret = 'ryr_abcabcabd-"secret"';
 const redactor = createRedactor([secret]);

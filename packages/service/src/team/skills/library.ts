@@ -4,7 +4,7 @@ import type { CodeHosts } from '../code-hosts/code-hosts.ts';
 import type { ChosenCredential } from '../code-hosts/credential.ts';
 import { makeCache } from './cache.ts';
 import { type Gate, makeGate } from './gate.ts';
-import { Unreadable, type UnreadableKind } from './git/unreadable.ts';
+import { Unreadable, type UnreadableKind } from './git/run-git.ts';
 import { openRemote, type RemoteRepository } from './git/upload-pack.ts';
 import { type ListedSkill, readBundle, readSkills, type SkillBundle } from './read-repository.ts';
 import { type SkillSpec, specText } from './spec.ts';

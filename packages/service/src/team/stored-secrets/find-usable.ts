@@ -1,4 +1,4 @@
-/** Finds the secrets that a run may have, by the decision of `access/contents/decide.ts`. */
+/** Finds the secrets that a run may have, by the decision of `access/contents/run-rights.ts`. */
 
 import { type SecretReference, SecretVariable } from '@runyard/contract/secrets/secrets';
 import { plainMessage } from '@runyard/contract/wire/plain-message';
@@ -16,8 +16,13 @@ import {
 } from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../access/actor.ts';
 import type { RunContent } from '../access/contents/content.ts';
-import { cuttingAuthors, decideRight } from '../access/contents/decide.ts';
-import type { RightToSecret, ServerSecretForm, Withheld } from '../access/contents/run-rights.ts';
+import {
+  cuttingAuthors,
+  decideRight,
+  type RightToSecret,
+  type ServerSecretForm,
+  type Withheld,
+} from '../access/contents/run-rights.ts';
 import { heldBy } from './held-by.ts';
 import { purposeOfSecret } from './sealed-rows.ts';
 

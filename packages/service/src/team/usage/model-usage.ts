@@ -1,8 +1,15 @@
 import type { RunActor } from '../access/actor.ts';
 import type { ModelTarget } from '../models/models.ts';
-import { type Cost, chargeOf, costOf, type TokenCounts, totalOf } from '../models/price.ts';
+import {
+  type Cost,
+  chargeOf,
+  costOf,
+  costOfTools,
+  type TokenCounts,
+  type ToolCalls,
+  totalOf,
+} from '../models/price.ts';
 import type { ProviderName } from '../models/providers.ts';
-import { costOfTools, type ToolCalls } from '../models/tool-prices.ts';
 
 /** The execution that a run token belongs to, and its run. */
 export interface RunTokenHolder {

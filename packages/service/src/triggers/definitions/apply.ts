@@ -17,8 +17,13 @@ import { type Author, recordChange } from '../../team/access/audit/record.ts';
 import { listAutomations } from '../automations/automations.ts';
 import { toItems } from '../automations/items.ts';
 import { replaceFactoryAgents } from '../factories/agents.ts';
-import { defineFactory, lockFactory, readFactory, reviseDefinition } from '../factories/factories.ts';
-import { lockPartsOfFactory } from '../factories/lock-parts.ts';
+import {
+  defineFactory,
+  lockFactory,
+  lockPartsOfFactory,
+  readFactory,
+  reviseDefinition,
+} from '../factories/factories.ts';
 import { applyAutomations } from './apply-automations.ts';
 import { applyWebhooks, checkWebhookIds, checkWebhooks, type WebhooksToApply } from './apply-webhooks.ts';
 import { checkAutomations } from './automation-members.ts';

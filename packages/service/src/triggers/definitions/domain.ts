@@ -1,8 +1,7 @@
 import type { Domain } from '../../platform/domain.ts';
-import { definitionRoutes } from './definition-routes.ts';
+import { definitionRoutes, sourceRoutes } from './routes.ts';
 import { dueSources } from './source/records.ts';
 import { syncDueSources } from './source/sync.ts';
-import { sourceRoutes } from './source-routes.ts';
 import { openFileChecks } from './validate.ts';
 
 type DefinitionsDeps = Parameters<typeof definitionRoutes>[0] & Parameters<typeof sourceRoutes>[0];

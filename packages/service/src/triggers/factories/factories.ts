@@ -1,5 +1,4 @@
 /** The factories of teams. */
-
 import type { CreateFactoryRequest, Factory, ListFactoriesQuery } from '@runyard/contract/factories/factories';
 import { maxFactories } from '@runyard/contract/limits';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
@@ -20,7 +19,29 @@ import { type Author, recordChange } from '../../team/access/audit/record.ts';
 import { teamHasRoom } from '../../team/access/teams/has-room.ts';
 import { newUid } from '../../team/access/teams/uid.ts';
 import { listFactoryAgents, newForeman, replaceFactoryAgents } from './agents.ts';
-import { lockPartsOfFactory } from './lock-parts.ts';
+
+const lockWebhooks = defineStatement({
+  name: 'lock_webhooks_of_factory',
+  text: 'SELECT uid FROM webhooks WHERE factory_uid = $1 ORDER BY uid FOR UPDATE',
+  row: { uid: text() },
+});
+
+const lockAutomations = defineStatement({
+  name: 'lock_automations_of_factory',
+  text: 'SELECT uid FROM automations WHERE factory_uid = $1 ORDER BY uid FOR UPDATE',
+  row: { uid: text() },
+});
+
+/**
+ * Locks the webhooks and automations of a factory, which the caller has locked. Call it before the first of several changes: later
+ * deliveries wait, and deliveries that have begun end first. All transactions lock in one order: factory, webhooks by UID, automations by
+ * UID, schedules. A delivery locks its webhook, then the automations that it feeds, and takes no lock of the factory. The count of the audit
+ * log comes last.
+ */
+export async function lockPartsOfFactory(tx: Queryable, factoryUid: string): Promise<void> {
+  await tx.query(lockWebhooks, [factoryUid]);
+  await tx.query(lockAutomations, [factoryUid]);
+}
 
 const row = {
   uid: text(),

@@ -1,6 +1,5 @@
 import type { Domain } from '../../platform/domain.ts';
-import { factoryRunRoutes } from './routes.ts';
-import { factoryTaskRoutes } from './task-routes.ts';
+import { factoryRunRoutes, factoryTaskRoutes } from './routes.ts';
 
 /** Runs of the foremen of factories, and the tasks that runs work on. */
 export const factoryRunsDomain = (

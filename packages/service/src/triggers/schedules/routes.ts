@@ -9,7 +9,7 @@ import { refusedSubmission } from '../../runs/runs/submit/translate.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { ownerOf } from '../../team/access/ownership.ts';
 import { serve, serveOnce } from '../../team/access/serve.ts';
-import { refusedByPolicy } from '../../team/content-policy/refused.ts';
+import { refusedByPolicy } from '../../team/content-policy/content-policy.ts';
 import { listFires } from '../history/list.ts';
 import { toItems } from './items.ts';
 import { addSchedule, changeSchedule, checkPrompt, type ManageDeps, removeSchedule, switchSchedule } from './manage.ts';

@@ -2,8 +2,7 @@
  * SQL conditions that decide which connection of a worker may take which execution. They compare team, pool and key, because a worker's
  * name proves nothing.
  */
-import { mayConnectToPool } from '../../../team/access/keys/may-connect-to-pool.ts';
-import { isValidKey, mayRunWorkersIn } from '../../../team/access/keys/valid-key.ts';
+import { isValidKey, mayConnectToPool, mayRunWorkersIn } from '../../../team/access/keys/key.ts';
 import { slotPhases } from '../transitions/transition.ts';
 
 /** SQL: the key of the connection `c` is valid, its owner may run workers, and it may serve the hosted pool, or connect to the pool of the team. */

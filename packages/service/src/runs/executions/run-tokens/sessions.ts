@@ -11,7 +11,7 @@ import {
   uuids,
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
-import { unexpectedPool } from '../../../team/access/worker-pools/pool-content.ts';
+import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 import type { SealedValue } from '../../../team/redaction/agent-text.ts';
 import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
 import { hashRunToken } from '../queue/assign.ts';

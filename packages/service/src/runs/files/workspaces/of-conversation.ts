@@ -2,7 +2,7 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
-import { unexpectedPool } from '../../../team/access/worker-pools/pool-content.ts';
+import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 
 /**
  * SQL: why the run `r`, in its execution `own`, does not get the files of the run `o`; NULL: it gets them. Files may hold the values of

@@ -11,7 +11,7 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { redactorOf } from '../../../team/redaction/agent-text.ts';
-import type { HeldTexts } from '../../../team/redaction/held-texts.ts';
+import type { HeldTexts } from '../../../team/redaction/redact-events.ts';
 import { readLastStepId } from '../../conversations/stored-events.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { blockRun } from '../../executions/idle/debug-window.ts';

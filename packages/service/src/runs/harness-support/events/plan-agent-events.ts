@@ -1,7 +1,6 @@
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { Redactor } from '@runyard/system/redaction/redactor';
-import type { HeldTexts } from '../../../team/redaction/held-texts.ts';
-import { redactEvents } from '../../../team/redaction/redact-events.ts';
+import { type HeldTexts, redactEvents } from '../../../team/redaction/redact-events.ts';
 import type { RunLimits } from '../../executions/deps.ts';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';

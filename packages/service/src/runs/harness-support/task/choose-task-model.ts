@@ -1,7 +1,7 @@
 import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
 import type { Database } from '../../../platform/store/database/database.ts';
-import { firstLocalId } from '../../../team/models/first-local.ts';
 import { isUnpriced } from '../../../team/models/is-unpriced.ts';
+import { firstLocalId } from '../../../team/models/local-models.ts';
 import type { Models, ResolvedModel, TaskModelResolution } from '../../../team/models/models.ts';
 import { speakSameProtocol } from '../../../team/models/providers.ts';
 import { readModelChoices } from '../../../team/models/team-models.ts';

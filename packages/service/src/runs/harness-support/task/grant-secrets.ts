@@ -2,7 +2,7 @@ import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
-import { explainWithheld } from '../../../team/access/contents/explain-withheld.ts';
+import { explainWithheld } from '../../../team/access/contents/describe-withheld.ts';
 import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
 import {
   describeUnusable,

@@ -21,7 +21,7 @@ import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';
-import { unexpectedPool } from '../../../team/access/worker-pools/pool-content.ts';
+import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
 import { type Attempt, AttemptOver, isAttempt } from '../../executions/run-tokens/attempt.ts';

@@ -5,7 +5,7 @@ import { defineStatement, json, nullable, text, uuid } from '../../../platform/s
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import type { RunRights } from '../../../team/access/contents/run-rights.ts';
-import { unexpectedPool } from '../../../team/access/worker-pools/pool-content.ts';
+import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 import { type RunMcpServer, readServersOfRun } from '../../../team/mcp/of-run.ts';
 import { faultsOfSecrets, secretsByForm, secretsOfServers } from '../../../team/mcp/secret-references.ts';
 import { describeUnusable, readRights } from '../../../team/stored-secrets/find-usable.ts';

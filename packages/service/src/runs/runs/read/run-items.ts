@@ -5,7 +5,7 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import type { UserProfile } from '@runyard/contract/wire/profiles';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
-import { toContentItem, toWithheldRight } from '../../../team/access/contents/items.ts';
+import { toContentItem, toWithheldRight } from '../../../team/access/contents/run-rights.ts';
 import { scopeOf } from '../../../team/access/ownership.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';
 import { usageOfRuns } from '../../../team/usage/usage-of-run.ts';

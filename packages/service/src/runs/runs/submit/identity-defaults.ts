@@ -9,7 +9,7 @@ import { noChoices } from '../../../team/models/choices.ts';
 import type { Models } from '../../../team/models/models.ts';
 import { readModelChoices } from '../../../team/models/team-models.ts';
 import { parseSkillSpec } from '../../../team/skills/spec.ts';
-import { findMissingSecrets } from '../../../team/stored-secrets/missing-secrets.ts';
+import { findMissingSecrets } from '../../../team/stored-secrets/stored-secrets.ts';
 import { checkMcpServers, workerHostOf } from './request-config.ts';
 import { checkHarness } from './request-harness.ts';
 

@@ -14,7 +14,7 @@ import {
   readPresentRevisions,
   storedRevisionOf,
 } from '../../../team/access/contents/content.ts';
-import { uidOfPool } from '../../../team/access/worker-pools/pool-content.ts';
+import { uidOfPool } from '../../../team/access/worker-pools/pools.ts';
 import { storedId } from '../../../team/mcp/of-run.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { readSteeringAuthors } from '../tree/steering.ts';

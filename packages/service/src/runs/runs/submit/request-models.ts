@@ -5,8 +5,8 @@ import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/pres
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Fault } from '../../../platform/fault.ts';
 import { type ModelChoices, noChoices } from '../../../team/models/choices.ts';
-import { firstLocalId } from '../../../team/models/first-local.ts';
 import { isUnpriced } from '../../../team/models/is-unpriced.ts';
+import { firstLocalId } from '../../../team/models/local-models.ts';
 import type { Models, ResolvedModel } from '../../../team/models/models.ts';
 import { speakSameProtocol } from '../../../team/models/providers.ts';
 import { unpricedMessage } from '../../../team/usage/budget/admit.ts';

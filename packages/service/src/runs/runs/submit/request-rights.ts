@@ -5,14 +5,15 @@ import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
-import { cuttingAuthors, decideRight } from '../../../team/access/contents/decide.ts';
-import { explainWithheld } from '../../../team/access/contents/explain-withheld.ts';
+import { explainWithheld } from '../../../team/access/contents/describe-withheld.ts';
 import {
+  cuttingAuthors,
   decidePersonalCredentials,
+  decideRight,
   type ExplainedWithheld,
   type RunRights,
 } from '../../../team/access/contents/run-rights.ts';
-import { hasPersonalCredentials } from '../../../team/code-hosts/personal.ts';
+import { hasPersonalCredentials } from '../../../team/code-hosts/code-hosts.ts';
 import { findAdmitted } from '../../../team/environments/named.ts';
 import { faultsOfSecrets, secretsByForm } from '../../../team/mcp/secret-references.ts';
 import { describeUnusable, findUsableSecrets, type SecretNames } from '../../../team/stored-secrets/find-usable.ts';

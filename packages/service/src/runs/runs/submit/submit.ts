@@ -7,8 +7,8 @@ import { findReplay, isClientAttempt, once, type RepeatableRequest } from '../..
 import { batched } from '../../../platform/store/database/batched.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
-import { creationEntryColumns, creationEntryOf, insertCreationEntries } from '../../../team/access/audit/creations.ts';
-import { toWithheldRight } from '../../../team/access/contents/items.ts';
+import { creationEntryColumns, creationEntryOf, insertCreationEntries } from '../../../team/access/audit/record.ts';
+import { toWithheldRight } from '../../../team/access/contents/run-rights.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { queueChannel } from '../../executions/notices.ts';
 import {

@@ -6,7 +6,7 @@ import { idempotencyConflict } from '../../../platform/idempotency/answer-once.t
 import { invalid, notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
-import { refusedByPolicy } from '../../../team/content-policy/refused.ts';
+import { refusedByPolicy } from '../../../team/content-policy/content-policy.ts';
 import type { ChildRefusal } from '../tree/admit-child.ts';
 import type { SubmitRefusal } from './submit.ts';
 

@@ -2,7 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxChangesOfAuthorPerDay, maxChangesPerDay } from '@runyard/contract/limits';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import { defineStatement, integer, uuid } from '../../../platform/store/database/statement.ts';
 import type { Principal } from '../keys/principal.ts';
 
 /** The author of a change: a person or an agent, and the request that asked for the change. A `Principal` is one. */
@@ -131,4 +131,50 @@ function entryValues(by: Author, change: Omit<Change, 'endsAccess'>): unknown[] 
     by.from?.requestId ?? null,
     by.keyId,
   ];
+}
+
+/** SQL: columns of the rows that `creationEntryOf` returns, for `jsonb_to_recordset`. */
+export const creationEntryColumns =
+  'audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text';
+
+/** Returns the members of a row of input that has an entry; nothing if no key created the run. */
+export function creationEntryOf(by: Pick<Author, 'keyId' | 'from'> | undefined) {
+  if (by === undefined || by.keyId === null) return {};
+  return {
+    audit_id: randomUUIDv7(),
+    audit_key_id: by.keyId,
+    audit_address: by.from?.address,
+    audit_user_agent: by.from?.userAgent?.slice(0, 300),
+    audit_request_id: by.from?.requestId,
+  };
+}
+
+/**
+ * SQL: writes the entries of runs that keys created, in the statement that writes the runs, so that a create sends no further one. They
+ * have no count: runs have limits of their own.
+ */
+export const insertCreationEntries = (input: string): string => `
+      INSERT INTO audit_entries (id, team_id, actor_kind, actor_uid, action, subject_type, subject_uid, address, user_agent, request_id, key_id)
+      SELECT audit_id, team_id, creator_kind, creator_uid, 'run.create', 'run', id::text, audit_address, audit_user_agent, audit_request_id,
+        audit_key_id FROM ${input} WHERE audit_id IS NOT NULL`;
+
+const batchSize = 5_000;
+
+const deleteOld = defineStatement({
+  name: 'delete_old_audit_entries',
+  text: `
+    WITH gone AS (
+      DELETE FROM audit_entries WHERE id IN (
+        SELECT id FROM audit_entries WHERE occurred_at < now() - $1 * interval '1 day' ORDER BY occurred_at LIMIT ${batchSize})
+      RETURNING 1)
+    SELECT count(*)::integer AS rows FROM gone`,
+  row: { rows: integer },
+});
+
+/** Deletes a batch of the entries that are so many days old; 0 keeps all. `more` is true where others may be left. */
+export async function deleteOldChanges(db: Queryable, days: number): Promise<{ rows: number; more: boolean }> {
+  if (days === 0) return { rows: 0, more: false };
+  const [deleted] = await db.query(deleteOld, [days]);
+  const rows = deleted?.rows ?? 0;
+  return { rows, more: rows === batchSize };
 }

@@ -1,7 +1,14 @@
 /** Contents that the service hands to runs, by revision and author. */
 import type { ContentKind, RunContentKind } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { boolean, defineStatement, integer, nullable, text } from '../../../platform/store/database/statement.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  nullable,
+  text,
+  timestamp,
+} from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../actor.ts';
 
 /** A revision of stored content. */
@@ -81,4 +88,25 @@ export async function readContents(
     const author = found?.author_kind && found.author_uid ? { kind: found.author_kind, uid: found.author_uid } : null;
     return { kind, uid, revision, author, accepted: found?.accepted === true || isSameActor(author, executor) };
   });
+}
+
+const write = defineStatement({
+  name: 'write_acceptance',
+  text: `
+    INSERT INTO acceptances AS a (user_uid, kind, uid, revision) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (user_uid, kind, uid) DO UPDATE SET revision = excluded.revision,
+      accepted_at = CASE WHEN a.revision = excluded.revision THEN a.accepted_at ELSE excluded.accepted_at END
+    RETURNING accepted_at`,
+  row: { accepted_at: timestamp },
+});
+
+/** Records that a person accepts a revision, in place of an earlier one; returns when the person first did. */
+export async function writeAcceptance(
+  tx: Queryable,
+  personUid: string,
+  { kind, uid, revision }: ContentRevision,
+): Promise<string> {
+  const [written] = await tx.query(write, [personUid, kind, uid, revision]);
+  if (!written) throw new Error('the acceptance was not written');
+  return written.accepted_at;
 }

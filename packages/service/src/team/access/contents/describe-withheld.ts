@@ -1,7 +1,9 @@
 import type { RunContentItem } from '@runyard/contract/runs/acceptances';
 import type { z } from 'zod';
+import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../actor.ts';
-import { nameOfPool } from '../worker-pools/pool-content.ts';
+import { readProfiles } from '../profiles.ts';
+import { nameOfPool } from '../worker-pools/pools.ts';
 import type { RunContent } from './content.ts';
 import type { Withheld } from './run-rights.ts';
 
@@ -60,4 +62,16 @@ export function describeWithheld({ right, name, content }: Withheld, executor: R
   const by = content.author ? `${verb} ${nameOf(content.author)} (${content.author.uid})` : 'has no known author';
   const isMany = right === 'code_host_credentials';
   return `${what} ${isMany ? 'are' : 'is'} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${isMany ? 'them' : 'it'}, and the executor has not accepted this content. ${adviceOf(content, executor)}`;
+}
+
+/** Returns why a right is withheld from a run of the executor, with the name of the author, and how to change that. */
+export async function explainWithheld(
+  db: Queryable,
+  teamId: string,
+  executor: RunActor,
+  withheld: Withheld,
+): Promise<string> {
+  const author = withheld.content?.author;
+  const profileOf = await readProfiles(db, teamId, author ? [author] : []);
+  return describeWithheld(withheld, executor, (actor) => profileOf(actor).display_name ?? actor.kind);
 }

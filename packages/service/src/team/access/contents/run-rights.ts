@@ -1,7 +1,33 @@
-import type { RunRightKind } from '@runyard/contract/runs/acceptances';
+import type { RunContentItem, RunRightKind, WithheldRight } from '@runyard/contract/runs/acceptances';
+import type { z } from 'zod';
 import type { RunActor } from '../actor.ts';
 import { isSameActor, type RunContent } from './content.ts';
-import { decideRight } from './decide.ts';
+
+/** The decision about a right. `lacking`: its executor does not have it. `withheld`: the author of a content does not have it. */
+type RightDecision =
+  | { readonly kind: 'held' }
+  | { readonly kind: 'lacking' }
+  | { readonly kind: 'withheld'; readonly content: RunContent };
+
+/** Returns the authors who cut down the rights of the executor: those of contents that the executor has not accepted. */
+export const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] => {
+  const authors = contents.flatMap(({ author, accepted }) => (accepted || author === null ? [] : [author]));
+  return [...new Map(authors.map((author) => [`${author.kind} ${author.uid}`, author])).values()];
+};
+
+/**
+ * Decides about one right of a run: its executor must have it, and so must the author of each content that the executor has not accepted.
+ * No other code decides that. `isHeldBy`: whether a principal has the right. An unknown author has none, because its rights are not known.
+ */
+export function decideRight(
+  executor: RunActor,
+  contents: readonly RunContent[],
+  isHeldBy: (principal: RunActor) => boolean,
+): RightDecision {
+  if (!isHeldBy(executor)) return { kind: 'lacking' };
+  const content = contents.find(({ author, accepted }) => !accepted && (author === null || !isHeldBy(author)));
+  return content ? { kind: 'withheld', content } : { kind: 'held' };
+}
 
 /**
  * The way in which an MCP server of the configuration gets a secret that it names: in its own environment inside the sandbox, or in headers
@@ -45,3 +71,16 @@ export type ExplainedWithheld = Withheld & { readonly reason: string };
 /** Decides about the personal credentials of a run's executor. Only their person has them. */
 export const decidePersonalCredentials = (executor: RunActor, contents: readonly RunContent[]) =>
   decideRight(executor, contents, (principal) => principal.kind === 'user' && isSameActor(principal, executor));
+
+/** Returns a content of a run as the API shows it. */
+export const toContentItem = ({ author, accepted, ...content }: RunContent): z.infer<typeof RunContentItem> => ({
+  ...content,
+  ...(author ? { author: { type: author.kind, uid: author.uid } } : {}),
+  is_accepted: accepted,
+});
+
+/** Returns a right that a run does not have as the API shows it. */
+export const toWithheldRight = ({ content, ...withheld }: ExplainedWithheld): WithheldRight => ({
+  ...withheld,
+  ...(content ? { content: toContentItem(content) } : {}),
+});

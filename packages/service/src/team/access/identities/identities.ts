@@ -21,7 +21,7 @@ import {
   timestamp,
 } from '../../../platform/store/database/statement.ts';
 import { recordChange } from '../audit/record.ts';
-import { keysChannel } from '../keys/channel.ts';
+import { keysChannel } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 import { teamHasRoom } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';

@@ -10,10 +10,8 @@ import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
 import { recordAction } from '../audit/record.ts';
-import { keysChannel } from '../keys/channel.ts';
+import { hashKey, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
-import { hashKey, newRawKey, shownParts } from '../keys/raw-key.ts';
-import { isValidKeyIn } from '../keys/valid-key.ts';
 
 /** Largest number of codes and sessions of one key. A further one replaces the oldest. */
 const maxCodes = 20;

@@ -13,11 +13,27 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { recordChange } from '../audit/record.ts';
-import { lockIdentityForKey } from '../identities/lock.ts';
-import { keysChannel } from '../keys/channel.ts';
+import { hashKey, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
-import { hashKey, newRawKey, shownParts } from '../keys/raw-key.ts';
 import { teamHasRoom } from '../teams/has-room.ts';
+
+const lockIdentity = defineStatement({
+  name: 'lock_agent_identity_for_key',
+  // Puts a new key in an order with a change of `on_behalf_of_enabled` and with the delete of the identity, which
+  // deletes the keys that it finds.
+  text: 'SELECT on_behalf_of_enabled FROM agent_identities WHERE team_id = $1 AND uid = $2 FOR SHARE',
+  row: { on_behalf_of_enabled: boolean },
+});
+
+/** Locks an identity until its new key is committed. Null: the team has no such identity. */
+async function lockIdentityForKey(
+  tx: Queryable,
+  teamId: string,
+  uid: string,
+): Promise<{ readonly onBehalfOfEnabled: boolean } | null> {
+  const [row] = await tx.query(lockIdentity, [teamId, uid]);
+  return row ? { onBehalfOfEnabled: row.on_behalf_of_enabled } : null;
+}
 
 const columns = 'id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at';
 const keyRow = {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { bootstrap, replaceOperatorKey } from './bootstrap.ts';
-import { hashKey } from './raw-key.ts';
+import { hashKey } from './key.ts';
 
 let database: TestDatabase;
 let dataDir: string;

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import { createTestDatabase } from '../../../../test/database.ts';
 import type { Database, Statement } from '../../../platform/store/database/database.ts';
 import { bootstrap } from './bootstrap.ts';
-import { keysChannel } from './channel.ts';
 import { openKeyDirectory } from './directory.ts';
+import { keysChannel } from './key.ts';
 
 test('does not cache a key that is deleted while it is looked up', async () => {
   const { db, drop } = await createTestDatabase();

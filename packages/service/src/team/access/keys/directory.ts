@@ -13,10 +13,8 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { isUid } from '../teams/uid.ts';
-import { keysChannel } from './channel.ts';
+import { hashKey, isValidKey, keysChannel } from './key.ts';
 import type { Principal } from './principal.ts';
-import { hashKey } from './raw-key.ts';
-import { isValidKey } from './valid-key.ts';
 
 /** Finds the principal of a raw key. */
 export interface KeyDirectory {

@@ -2,9 +2,7 @@
 import type { Logger } from 'pino';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, float, nullable, text } from '../../../platform/store/database/statement.ts';
-import { keysChannel } from './channel.ts';
-import { mayConnectToPool } from './may-connect-to-pool.ts';
-import { isValidKeyIn, mayRunWorkersIn } from './valid-key.ts';
+import { isValidKeyIn, keysChannel, mayConnectToPool, mayRunWorkersIn } from './key.ts';
 
 /** A key, and the team in which its owner acts with the key. */
 export interface KeyInTeam {

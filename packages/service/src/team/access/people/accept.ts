@@ -15,9 +15,8 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { recordChange } from '../audit/record.ts';
 import { insertPersonalKey } from '../key-management/manage.ts';
-import { keysChannel } from '../keys/channel.ts';
+import { hashKey, keysChannel } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
-import { hashKey } from '../keys/raw-key.ts';
 import { teamHasRoom } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';
 import { mayJoinAnother, toTeam } from './own-teams.ts';

@@ -17,8 +17,8 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { recordChange } from '../audit/record.ts';
+import { hashKey, newInvitationKey } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
-import { hashKey, newInvitationKey } from '../keys/raw-key.ts';
 import { teamHasRoom } from '../teams/has-room.ts';
 
 const invitationRow = {

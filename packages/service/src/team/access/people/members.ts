@@ -1,5 +1,4 @@
 /** People of a team and their roles. */
-
 import type { RemoveTeamMemberResponse, TeamMember } from '@runyard/contract/team/teams';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
@@ -12,9 +11,9 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { recordChange } from '../audit/record.ts';
+import { type Author, recordChange } from '../audit/record.ts';
 import { endKeysMadeBy } from '../key-management/manage.ts';
-import { keysChannel } from '../keys/channel.ts';
+import { keysChannel } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 import { endPoolsOf } from '../worker-pools/pools.ts';
 
@@ -197,4 +196,25 @@ export async function removeMember(
     const workerPools = await endPoolsOf(tx, principal, member.uid, ended.workerPools);
     return { success: true, agent_keys: agentKeys, worker_pools: workerPools };
   });
+}
+
+const readOne = defineStatement({
+  name: 'read_person_of_team',
+  text: `
+    SELECT u.uid, u.display_name, u.email, m.role FROM team_members m JOIN users u ON u.id = m.user_id
+    WHERE m.team_id = $1 AND u.uid = $2`,
+  row: { uid: text(), display_name: text(), email: nullable(text()), role: text<Role>() },
+});
+
+/** Returns a person for whom the service acts without a request, with the present role; null: the team has no such person. */
+export async function readAuthor(
+  db: Queryable,
+  teamId: string,
+  userUid: string,
+): Promise<(Author & { readonly role: Role }) | null> {
+  const [found] = await db.query(readOne, [teamId, userUid]);
+  if (!found) return null;
+  const { uid, display_name: displayName, email, role } = found;
+  const creator = { kind: 'user', uid, displayName, ...(email === null ? {} : { email }) } as const;
+  return { teamId, creator, from: null, keyId: null, role };
 }

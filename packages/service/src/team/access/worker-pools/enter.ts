@@ -3,7 +3,7 @@ import type { Database, Queryable } from '../../../platform/store/database/datab
 import { boolean, defineStatement, text } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../actor.ts';
 import { type Author, recordChange } from '../audit/record.ts';
-import { mayConnectToPool } from '../keys/may-connect-to-pool.ts';
+import { mayConnectToPool } from '../keys/key.ts';
 import { readProfiles } from '../profiles.ts';
 import { teamHasRoom } from '../teams/has-room.ts';
 

@@ -1,5 +1,4 @@
 /** The pools of self-hosted workers of a team, and who connects to them. */
-
 import { maxPoolConnectors } from '@runyard/contract/limits';
 import { isAtLeast } from '@runyard/contract/wire/access';
 import type { WorkerPool } from '@runyard/contract/workers/worker-pools';
@@ -14,9 +13,33 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../actor.ts';
 import { recordChange } from '../audit/record.ts';
-import { keysChannel } from '../keys/channel.ts';
+import { keysChannel } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 import { readProfiles } from '../profiles.ts';
+
+/** Returns the UID of a pool as content of the runs that name it: its machines see everything that a run has. The service's own pool has none. */
+export const uidOfPool = (teamId: string, name: string): string => `${name}@${teamId}`;
+
+/** Returns the name of the pool. Names have no `@`. */
+export const nameOfPool = (uid: string): string => uid.slice(0, uid.indexOf('@'));
+
+/**
+ * SQL: the pool that has an execution, as a content of the run which the executor has not accepted; NULL: the run was created with this
+ * revision of the pool, or its executor owns it. Nobody may own the name when a run is created, and a pool that is deleted may belong to
+ * somebody else afterwards. What happens to the pool after the assignment does not count. `run` and `execution` are names of rows of `runs` and
+ * `executions`.
+ */
+export const unexpectedPool = (run: string, execution: string): string => `(
+  SELECT jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision,
+    'author', jsonb_build_object('kind', p.author_kind, 'uid', p.author_uid), 'accepted', false)
+  FROM (
+    SELECT c.uid, c.revision, c.author_kind, c.author_uid FROM content_revisions c
+    WHERE c.kind = 'worker_pool' AND c.uid = ${run}.worker_host || '@' || ${run}.team_id
+      AND c.created_at <= coalesce(${execution}.assigned_at, clock_timestamp())
+    ORDER BY c.revision DESC LIMIT 1
+  ) p
+  WHERE (p.author_kind, p.author_uid) IS DISTINCT FROM (${run}.executor_kind, ${run}.executor_uid)
+    AND NOT ${run}.contents @> jsonb_build_array(jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision)))`;
 
 interface Connector extends RunActor {
   readonly added_by: string;

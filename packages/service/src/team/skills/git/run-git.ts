@@ -1,5 +1,19 @@
 import { spawn } from 'node:child_process';
-import { Unreadable } from './unreadable.ts';
+
+/**
+ * Why a repository could not be read. `refused`: the code host or the stored credential gives no access; `unsuitable`: the repository
+ * is too large, empty, or of a kind that is not supported; `unavailable`: the code host or this machine cannot do it now.
+ */
+export type UnreadableKind = 'refused' | 'unsuitable' | 'unavailable';
+
+/** Thrown if a repository cannot be read. The message is a sentence for the caller of the API. */
+export class Unreadable extends Error {
+  readonly kind: UnreadableKind;
+  constructor(kind: UnreadableKind, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
 
 /** Seconds of processor time, and kilobytes of memory, of one git process. */
 const shell = 'ulimit -t 20; ulimit -v 1048576 2> /dev/null; ulimit -c 0; umask 077; exec git "$@"';

@@ -9,7 +9,7 @@ import { basicAuthorization, type UsableCredential } from '../../code-hosts/cred
 import { lineText, NotGit, readPktLines, writePktLines } from '../../code-hosts/pkt-line.ts';
 import { askForRefs, refusalOf } from '../../code-hosts/refs.ts';
 import { withPath } from '../../code-hosts/url.ts';
-import { Unreadable } from './unreadable.ts';
+import { Unreadable } from './run-git.ts';
 
 /** A repository on its code host. */
 export interface RemoteRepository {

@@ -6,7 +6,7 @@ import { storedFiles } from '@runyard/definitions/stored-files';
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import { makeGate } from '../../../team/skills/gate.ts';
-import { Unreadable } from '../../../team/skills/git/unreadable.ts';
+import { Unreadable } from '../../../team/skills/git/run-git.ts';
 import { openRemote } from '../../../team/skills/git/upload-pack.ts';
 import type { StoredFile } from '../stored.ts';
 import { readSourceFiles } from './read-files.ts';

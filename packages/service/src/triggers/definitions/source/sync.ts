@@ -4,7 +4,7 @@ import type { FactorySync } from '@runyard/contract/factories/factory-sources';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { type Author, TooManyChanges } from '../../../team/access/audit/record.ts';
-import { readAuthor } from '../../../team/access/people/author.ts';
+import { readAuthor } from '../../../team/access/people/members.ts';
 import { type ApplyOutcome, applyDefinition, type DefinitionDeps, type FromCommit } from '../apply.ts';
 import { type SourceRead, type SourceReader, toSyncFaults } from './reader.ts';
 import {

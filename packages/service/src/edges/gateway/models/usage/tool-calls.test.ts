@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { costOfTools } from '../../../../team/models/tool-prices.ts';
+import { costOfTools } from '../../../../team/models/price.ts';
 import type { Protocol } from './counts.ts';
 import { countTools } from './tool-calls.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { differencesOf } from './difference.ts';
+import { differencesOf } from './waiting.ts';
 
 test.each([
   ['nothing', { a: 1, b: { c: [1] } }, { b: { c: [1] }, a: 1 }, []],

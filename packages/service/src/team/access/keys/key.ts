@@ -1,0 +1,53 @@
+import { hash, randomBytes } from 'node:crypto';
+
+/** Channel that notifies all processes of the end of a key or a change of a person's rights; the payload is the id of a key, or empty: any. */
+export const keysChannel = 'runyard_keys';
+
+/** Returns a new raw key with 32 random bytes. */
+export const newRawKey = (): string => `ryk_${randomBytes(32).toString('base64url')}`;
+
+/** Returns a new key of an invitation with 32 random bytes. */
+export const newInvitationKey = (): string => `ryi_${randomBytes(32).toString('base64url')}`;
+
+/** Returns the hash that the database holds of a raw key. The key is random: it needs neither salt nor stretching. */
+export const hashKey = (raw: string): Buffer => hash('sha256', raw, 'buffer');
+
+/** Returns the parts of a key that are shown after its creation. */
+export function shownParts(raw: string): { prefix: string; lastFour: string } {
+  return { prefix: raw.slice(0, 8), lastFour: raw.slice(-4) };
+}
+
+/** SQL: the row `key` of `api_keys` has not expired, and the person of a personal key is in the team whose id is the SQL `teamId`. */
+export const isValidKeyIn = (key: string, teamId: string): string => `
+  ((${key}.expires_at IS NULL OR ${key}.expires_at > clock_timestamp())
+    AND CASE WHEN ${key}.kind = 'agent' THEN ${teamId} = ${key}.team_id
+      ELSE EXISTS (SELECT FROM team_members m WHERE m.team_id = ${teamId} AND m.user_id = ${key}.user_id) END
+    -- A key ends with the membership in the team that it was made in, wherever it acts.
+    AND (${key}.kind = 'agent'
+      OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${key}.team_id AND m.user_id = ${key}.user_id)))`;
+
+/**
+ * SQL: the owner of the key may run workers in the team whose id is the SQL `teamId`: the owner is not a viewer there.
+ */
+export const mayRunWorkersIn = (key: string, teamId: string): string => `
+  (${key}.kind = 'agent'
+    OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${teamId} AND m.user_id = ${key}.user_id AND m.role <> 'viewer'))`;
+
+/** SQL: the key is valid in the team in which it was created. */
+export const isValidKey = (key: string): string => isValidKeyIn(key, `${key}.team_id`);
+
+/** SQL: the person or service account of the key, as `kind` and `uid` of a pool name it. */
+const isOwnerOfKey = (key: string, kind: string, uid: string): string => `
+  CASE WHEN ${key}.kind = 'agent' THEN ${kind} = 'service_account' AND ${uid} = coalesce(${key}.agent_uid, ${key}.id::text)
+    ELSE ${kind} = 'user' AND ${uid} = (SELECT u.uid FROM users u WHERE u.id = ${key}.user_id) END`;
+
+/**
+ * SQL: whether workers connect with the key to the pool of this name in the team: its own pool, or one to which its owner was added. The
+ * aliases `mine` and `added` are of no statement that uses it.
+ */
+export const mayConnectToPool = (key: string, teamId: string, name: string): string => `
+  EXISTS (
+    SELECT FROM worker_pools mine WHERE mine.team_id = ${teamId} AND mine.name = ${name}
+      AND (${isOwnerOfKey(key, 'mine.owner_kind', 'mine.owner_uid')} OR EXISTS (
+        SELECT FROM worker_pool_connectors added WHERE added.team_id = mine.team_id AND added.pool = mine.name
+          AND ${isOwnerOfKey(key, 'added.kind', 'added.uid')})))`;
