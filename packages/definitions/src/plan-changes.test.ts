@@ -11,7 +11,7 @@ function definition(files: Files = {}) {
 const automation = (text: string): Files => ({ 'automations/n/automation.md': `---\n${text}---\nDo it.\n` });
 const push = (more = ''): Files => automation(`triggers: [{provider: github, event: push${more}}]\n`);
 
-test('creates everything of a new factory', () => {
+test('the plan of a new factory creates all of its things', () => {
   const { changes, refusals } = planChanges(undefined, definition({ ...push(), 'skills/a/SKILL.md': 'x' }));
   expect(refusals).toEqual([]);
   expect(changes).toEqual([
@@ -22,7 +22,7 @@ test('creates everything of a new factory', () => {
   ]);
 });
 
-test('plans nothing where only form differs: order of keys, defaults, MAIN for FOREMAN, blank lines', () => {
+test('the plan is empty if only the form differs: order of keys, defaults, MAIN for FOREMAN, blank lines', () => {
   const one = definition({
     ...push(', filter: {repos: [a/b], branches: [main]}'),
     'webhooks/w.yaml': 'secretName: S\n',
@@ -35,7 +35,7 @@ test('plans nothing where only form differs: order of keys, defaults, MAIN for F
   expect(planChanges(one, other)).toEqual({ changes: [], refusals: [] });
 });
 
-test('shows each member that differs, with its value before and after', () => {
+test('the plan shows each member that differs, with its value before and after', () => {
   const next = definition({
     'factory.yaml': factoryYaml.replace('model: auto', 'harness: {type: claude, model: opus}').replace('demo', 'new'),
     'agents/foreman/agent.md': '---\nagentType: FOREMAN\nworkerHost: null\n---\nRoute it.\n',
@@ -63,14 +63,14 @@ test('shows each member that differs, with its value before and after', () => {
   ]);
 });
 
-test('compares lists as a whole', () => {
+test('lists are compared as a whole', () => {
   const { changes } = planChanges(definition(push()), definition(push(', filter: {repos: [a/b]}')));
   expect(changes).toEqual([
     expect.objectContaining({ members: [expect.objectContaining({ member: 'triggers', before: expect.any(Array) })] }),
   ]);
 });
 
-test('refuses to rename a webhook, and takes one with another secret', () => {
+test('a webhook cannot be renamed, and may get another secret', () => {
   const old = definition({ 'webhooks/old.yaml': 'secretName: S\n' });
   const renamed = planChanges(old, definition({ 'webhooks/new.yaml': 'secretName: S\nenabled: false\n' }));
   expect(renamed.refusals).toEqual([

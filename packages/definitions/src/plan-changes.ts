@@ -44,7 +44,7 @@ export function planChanges(current: FactoryDefinition | undefined, next: Factor
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Returns the members of each thing of a kind, by name. The factory counts as one thing, whatever its name is. */
+/** Returns the members of each thing of a kind, by name. The factory counts as one thing, with any name. */
 function membersOf(definition: FactoryDefinition, kind: DefinedKind): Map<string, Members> {
   switch (kind) {
     case 'factory':

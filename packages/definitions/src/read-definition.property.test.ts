@@ -186,7 +186,7 @@ const definition = fc
     });
   });
 
-test('writes files that are read as the same definition', () => {
+test('files that are written from a definition are read as the same definition', () => {
   fc.assert(
     fc.property(definition, (generated) => {
       const wanted = generated as unknown as FactoryDefinition;

@@ -94,7 +94,7 @@ describe('takes', () => {
   });
 });
 
-test('reads the harness claude-code as claude, and knows every harness that needs no command', () => {
+test('the harness claude-code is read as claude, and every harness that needs no command is known', () => {
   const read = readFilesOf(agent('harness:\n  type: claude-code\n'));
   expect(read).toMatchObject({ ok: true, definition: { agents: [{ harness: { type: 'claude' } }] } });
   for (const type of presetTypes)
@@ -103,7 +103,7 @@ test('reads the harness claude-code as claude, and knows every harness that need
     );
 });
 
-test('keeps triggers of other providers, and says that they never fire', () => {
+test('triggers of other providers are kept, with a note that they never fire', () => {
   const read = readFilesOf(trigger('provider: githb\nevent: issue_created\nfilter:\n  a: [b]'));
   expect(read).toMatchObject({ ok: true, definition: { automations: [{ triggers: [{ provider: 'githb' }] }] } });
   expect(read.notices).toEqual([
@@ -117,7 +117,7 @@ test('keeps triggers of other providers, and says that they never fire', () => {
   ]);
 });
 
-test('keeps each key that only the public service has, and reports it with its place', () => {
+test('each key that only the public service has is kept, and reported with its place', () => {
   const top =
     'credentialStrategy: CREATOR\nintegrations: [{type: jira}]\ncloudProviders: {aws: {roleArn: r}}\nproviders: 1\n';
   const inFactory = readFilesOf(factory(top));
@@ -134,14 +134,14 @@ test('keeps each key that only the public service has, and reports it with its p
   expect(readFilesOf(agent('harness:\n  type: codex\n  auth: null\n')).notices).toEqual([]);
 });
 
-test('says that a filter on a fact which GitHub does not send never matches', () => {
+test('a note says that a filter on a fact that GitHub does not send never matches', () => {
   const read = readFilesOf(trigger('provider: github\nevent: pull_request_opened\nfilter:\n  paths: [src/**]'));
   expect(read.ok && read.notices).toEqual([
     expect.objectContaining({ line: 6, column: 14, message: expect.stringContaining('does not have paths') }),
   ]);
 });
 
-test('fills in defaults and orders by name', () => {
+test('a definition gets its defaults and is ordered by name', () => {
   const read = readFilesOf({
     ...webhook('secretName: S\n'),
     ...withFiles({ 'webhooks/a.yaml': 'secretName: T\n' }),
@@ -159,7 +159,7 @@ test('fills in defaults and orders by name', () => {
   });
 });
 
-test('locates members for faults that only the service finds', () => {
+test('faults that only the service finds have the place of their member', () => {
   const read = readFilesOf(webhook('authMode: token\nsecretName: S\n'));
   expect(read.ok && read.locate('webhooks/w.yaml', ['secretName'])).toEqual({ line: 2, column: 13 });
 });

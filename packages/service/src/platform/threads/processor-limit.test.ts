@@ -19,7 +19,7 @@ function fakeThread(shareOf: (look: number) => number) {
 }
 const open = new AbortController().signal;
 
-it('ends after the processor time, however long the thread waits for it', async () => {
+it('a search ends after its processor time, however long its thread waits for it', async () => {
   const thread = fakeThread((look) => (look < 4 ? 0.2 : 1));
   const startedAt = performance.now();
   expect(await untilUsedUp(thread, 100, open)).toBe('too_slow');
@@ -27,13 +27,13 @@ it('ends after the processor time, however long the thread waits for it', async 
   expect(performance.now() - startedAt).toBeGreaterThan(150);
 });
 
-it('gives up on a thread that gets hardly any processor time', async () => {
+it('a search ends if its thread gets hardly any processor time', async () => {
   const thread = fakeThread(() => 0.01);
   expect(await untilUsedUp(thread, 40, open)).toBe('busy');
   expect(thread.usedMs()).toBeLessThan(40);
 });
 
-it('stops with the search, and with the thread', async () => {
+it('the limit stops with the search, and with the thread', async () => {
   const stopping = new AbortController();
   const waiting = untilUsedUp(
     fakeThread(() => 1),

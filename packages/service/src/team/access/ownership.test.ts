@@ -11,18 +11,18 @@ const actions = ['use', 'change', 'delete'] as const;
 const decided = (by: ReturnType<typeof caller>, owner: { teamId: string; userUid?: string }) =>
   actions.map((action) => decideOwnership(by, owner, action));
 
-test('hides things of another team', () => {
+test('things of another team are hidden', () => {
   expect(decided(caller('ada', 'owner'), { teamId: 'other' })).toEqual(['hidden', 'hidden', 'hidden']);
 });
 
-test('lets everyone in the team use team resources, and members change them', () => {
+test('everyone in the team may use team resources, and members may change them', () => {
   const owner = { teamId: 'team' };
   expect(decided(caller('ada', 'viewer'), owner)).toEqual(['allowed', 'forbidden', 'forbidden']);
   expect(decided(caller('ada', 'member'), owner)).toEqual(['allowed', 'allowed', 'allowed']);
   expect(decided(caller('bot', 'member', 'agent'), owner)).toEqual(['allowed', 'allowed', 'allowed']);
 });
 
-test('keeps personal resources for their person; administrators may only delete them', () => {
+test('only their person may use personal resources; administrators may only delete them', () => {
   const owner = { teamId: 'team', userUid: 'ada' };
   expect(decided(caller('ada', 'viewer'), owner)).toEqual(['allowed', 'allowed', 'allowed']);
   expect(decided(caller('bob', 'member'), owner)).toEqual(['hidden', 'hidden', 'hidden']);
@@ -30,7 +30,7 @@ test('keeps personal resources for their person; administrators may only delete 
   expect(decided(caller('ada', 'member', 'agent'), owner)).toEqual(['hidden', 'hidden', 'hidden']);
 });
 
-test('gives agents nothing personal, and shows owners as scopes', () => {
+test('agents own nothing personal, and owners are shown as scopes', () => {
   expect(ownerOf(caller('bot', 'member', 'agent'), 'personal')).toBe('forbidden');
   const own = ownerOf(caller('ada', 'member'), 'personal');
   expect(own).toEqual({ teamId: 'team', userUid: 'ada' });

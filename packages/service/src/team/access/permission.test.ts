@@ -20,18 +20,18 @@ describe.each(roles)('a route for users from the role %s', (needed) => {
   });
 });
 
-test('admits keys of agents and workers only where the route says so', () => {
+test('a route admits keys of agents and workers only if it declares them', () => {
   expect(kindsOf({ user: 'viewer' }, 'member')).toEqual(['user']);
   expect(kindsOf({ user: 'viewer', agent: true }, 'member')).toEqual(['user', 'agent']);
   expect(kindsOf({ user: 'viewer', worker: true }, 'member')).toEqual(['user', 'worker']);
 });
 
-test('refuses an agent key whose role is too low', () => {
+test('an agent key whose role is too low is refused', () => {
   const permission = checkPermission({ user: 'admin', agent: true }, { kind: 'agent', role: 'member' });
   expect(permission).toEqual({ kind: 'role_too_low', needed: 'admin' });
 });
 
-test('asks for a higher role only where the body has the value that needs it', () => {
+test('a route asks for a higher role only if the body has the value that needs it', () => {
   const allow = { user: 'member', byBody: { member: 'kind', roles: { agent: 'admin' } } } as const;
   const check = (role: Role, body: unknown) => checkBodyPermission(allow, { kind: 'user', role }, body).kind;
   expect(check('member', { kind: 'agent' })).toBe('role_too_low');

@@ -4,7 +4,7 @@ import { headOf } from './ask-repositories.ts';
 const commit = '0123456789abcdef0123456789abcdef01234567';
 const advertised = (line: string) => `001e# service=git-upload-pack\n0000${line}\n003f${commit} refs/heads/main\n0000`;
 
-test('reads commit and name of the default branch', () => {
+test('the answer of git gives the commit and the name of the default branch', () => {
   const line = `0155${commit} HEAD\0multi_ack shallow symref=HEAD:refs/heads/feature/x object-format=sha1 agent=git/2`;
   expect(headOf(advertised(line))).toEqual({ commit, branch: 'feature/x' });
 });
@@ -17,10 +17,10 @@ test.each([
   ['a branch that leaves its folder', `00aa${commit} HEAD\0symref=HEAD:refs/heads/../../config`],
   ['commits of another hash', `00aa${commit}${'0'.repeat(24)} HEAD\0symref=HEAD:refs/heads/main`],
   ['a line that is cut off', `00aa${commit} HEAD`],
-])('knows nothing about %s', (_, line) => {
+])('no default branch is read from %s', (_, line) => {
   expect(headOf(advertised(line))).toBeNull();
 });
 
-test('knows nothing about text that is no answer of git', () => {
+test('no default branch is read from text that is no answer of git', () => {
   expect(headOf('<html>')).toBeNull();
 });

@@ -62,14 +62,14 @@ const withdraw = defineStatement({
 });
 
 /**
- * SQL: the invitation `i` is for the person whose uid is $1. Nobody verified the address of a person, so one by address also needs its id, which
- * cannot be guessed and which only the inviting team can pass on.
+ * SQL: the invitation `i` is for the person whose uid is $1. The address of a person is not verified, so an invitation by address also needs its
+ * id, which cannot be guessed and which only the inviting team can pass on.
  */
 const isForPerson = `
   (i.kind = 'user' AND i.invitee = $1
     OR i.kind = 'email' AND i.invitee = (SELECT lower(u.email) FROM users u WHERE u.uid = $1))`;
 
-/** Lists none by address: whoever gave that address when joining a team would learn the id. */
+/** Lists none by address: a person who joined a team with a false address would learn the id. */
 const readOwn = defineStatement({
   name: 'read_environment_invitations_of_person',
   text: `
@@ -128,13 +128,13 @@ const toInvitation = ({ kind, invitee, ...times }: RowOf<typeof readWaiting>): E
 const inviteeOf = ({ user_uid: userUid, email }: InviteEnvironmentGuestRequest) =>
   userUid === undefined ? { kind: 'email', invitee: (email ?? '').toLowerCase() } : { kind: 'user', invitee: userUid };
 
-/** Returns the invitations of an environment that wait. Whoever lists them has read the guests under their lock. */
+/** Returns the invitations of an environment that wait. The caller has read the guests under their lock. */
 export async function listInvitations(tx: Queryable, environmentUid: string): Promise<EnvironmentInvitation[]> {
   return (await tx.query(readWaiting, [environmentUid])).map(toInvitation);
 }
 
 /**
- * Invites a person by UID or address. The outcome is the same whether there is such a person or not, so that nobody learns who is on this
+ * Invites a person by UID or address. The outcome is the same whether there is such a person or not, so that the caller does not learn which people are on this
  * service. Null: the team has no such environment. `too_many`: it has as many guests and invitations as it can have.
  */
 export async function inviteGuest(

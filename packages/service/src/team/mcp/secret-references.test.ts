@@ -4,7 +4,7 @@ import { faultsOfSecrets, putSecrets, secretsByForm, secretsOfServers } from './
 
 const url = 'https://example.com/mcp';
 
-test('finds the names that servers of a configuration have in their variables and headers, each once in each form', () => {
+test('the names of secrets in variables and headers of servers are found, each once in each form', () => {
   const servers = {
     near: { command: 'x', args: ['${ARGUMENT}'], env: { A: '${TOKEN}', B: 'Bearer ${TOKEN}:${OTHER}' } },
     far: { url: `${url}?\${QUERY}`, headers: { Authorization: 'Bearer ${TOKEN}' } },
@@ -23,7 +23,7 @@ test.each([
   ['Bearer ${TOKEN}', 'Bearer value-$&-${OTHER}'],
   ['${TOKEN}${TOKEN}', 'value-$&-${OTHER}value-$&-${OTHER}'],
   ['${NEITHER} $TOKEN', '${NEITHER} $TOKEN'],
-])('puts the value in place of its name, and resolves nothing in the value: %s', (text, expected) => {
+])('the value replaces its name, and nothing in the value is resolved: %s', (text, expected) => {
   const secrets = new Map([
     ['TOKEN', 'value-$&-${OTHER}'],
     ['OTHER', 'another'],

@@ -288,7 +288,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
   });
 });
 
-it('finds each provider whether its base URL has the version or not', () => {
+it('each provider is reached, whether its base URL has the version or not', () => {
   const parsed = parseSettings({
     ...anthropic,
     RUNYARD_ANTHROPIC_BASE_URL: 'https://proxy.example/v1/',

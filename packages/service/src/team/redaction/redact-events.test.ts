@@ -50,7 +50,7 @@ const shapes: Record<string, Shape> = {
   'lines that are not JSON': { line: (text) => text, text: (line) => line },
 };
 
-it.each(Object.entries(shapes))('removes a secret wherever two lines cut it: %s', (_, { line, text }) => {
+it.each(Object.entries(shapes))('a secret is removed wherever two lines cut it: %s', (_, { line, text }) => {
   for (let cut = 0; cut <= secret.length; cut += 1) {
     const stored = transcriptOf([line(`It is ${secret.slice(0, cut)}`), line(`${secret.slice(cut)}. So.`)]);
     expect(stored.map(text).join(''), `cut at ${cut}`).toBe(`It is ${redacted}. So.`);
@@ -73,14 +73,14 @@ it.each(Object.entries(shapes))(
   },
 );
 
-it('removes a secret of several lines from lines that are not messages', () => {
+it('a secret of several lines is removed from lines that are not messages', () => {
   const key = '-----BEGIN-----\nabcdef\nghijkl\n-----END-----';
   const lines = `Key: ${key}!`.split('\n').map((raw) => JSON.stringify({ raw }));
   const stored = transcriptOf(lines, createRedactor([key]));
   expect(stored.map((line) => JSON.parse(line).raw).join('')).toBe(`Key: ${redacted}!`);
 });
 
-it('leaves lines without a secret as they are, to the byte', () => {
+it('lines without a secret stay the same, to the byte', () => {
   const lines = [
     '{"jsonrpc": "2.0", "id": 1e2, "result": {"a": 1.0}}',
     chunk('Hello ', { extra: [1.5] }),
@@ -93,7 +93,7 @@ it('leaves lines without a secret as they are, to the byte', () => {
   expect(transcriptOf(lines)).toEqual(lines);
 });
 
-it('stores the held text of a message before the line that ends the message, with its ids', () => {
+it('the held text of a message is stored before the line that ends the message, with its ids', () => {
   const call = update({ sessionUpdate: 'tool_call', toolCallId: 't1', title: 'x' });
   const other = update({ sessionUpdate: 'usage_update', used: 1 });
   const stored = transcriptOf([chunk('We wai r', { messageId: 'm1' }), other, call, chunk('!', { messageId: 'm2' })]);
@@ -107,7 +107,7 @@ it('stores the held text of a message before the line that ends the message, wit
   expect(stored.slice(4)).toEqual([chunk('!', { messageId: 'm2' })]);
 });
 
-it('releases the held output of a command at its end, and not that of other commands', () => {
+it('the held output of a command is released at its end, and that of other commands is not', () => {
   const of = (toolCallId: string, data: string, more: object = {}) =>
     update({ sessionUpdate: 'tool_call_update', toolCallId, _meta: { terminal_output: { data } }, ...more });
   const stored = transcriptOf([
@@ -124,7 +124,7 @@ it('releases the held output of a command at its end, and not that of other comm
   ]);
 });
 
-it('holds back the text of at most about 200 streams at a time', () => {
+it('the text of at most about 200 streams is held back at a time', () => {
   const held: HeldTexts = {};
   const events = Array.from(
     { length: 1_000 },

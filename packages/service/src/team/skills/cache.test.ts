@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { makeCache } from './cache.ts';
 
-test('holds a largest number of bytes, and drops the least recently used value', () => {
+test('the cache holds at most its number of bytes, and drops the least recently used value first', () => {
   const cache = makeCache<string>(100);
   cache.set('a', 'A', 40);
   cache.set('b', 'B', 40);
@@ -15,7 +15,7 @@ test('holds a largest number of bytes, and drops the least recently used value',
   expect([cache.get('a'), cache.get('c'), cache.get('d')]).toEqual([undefined, undefined, 'D']);
 });
 
-test('keeps nothing that is larger than itself, and no older value of the name either', () => {
+test('the cache stores no value that is larger than itself, and drops the older value of that name', () => {
   const cache = makeCache<string>(100);
   cache.set('a', 'A', 1);
   cache.set('b', 'B', 1);

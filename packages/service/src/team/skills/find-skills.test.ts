@@ -5,7 +5,7 @@ import type { TreeEntry } from './git/objects.ts';
 const entry = (path: string, kind: TreeEntry['kind'] = 'file'): TreeEntry => ({ kind, id: '0'.repeat(40), path });
 const range = (count: number) => Array.from({ length: count }, (_, n) => n);
 
-test('finds skills in the order of the folders, and the files of each', () => {
+test('skills are found in the order of their folders, each with its files', () => {
   const paths = ['.claude/skills/b/SKILL.md', 'skills/a-b/SKILL.md', 'skills/a/SKILL.md', 'skills/a/x/y', 'skills/a0'];
   const entries = paths.map((path) => entry(path));
   for (const given of [entries, entries.toReversed()])
@@ -24,7 +24,7 @@ test.each([
     'beside files',
     (n: number) => (n < 100 ? `skills/${'a/'.repeat(n + 1)}SKILL.md` : `skills/${'a/'.repeat(100)}${n}`),
   ],
-])('takes little time for 100,000 skills %s', (_, pathOf) => {
+])('the search takes little time for 100,000 skills %s', (_, pathOf) => {
   const entries = range(100_000).map((n) => entry(pathOf(n)));
   const before = process.threadCpuUsage();
   const found = findSkills(entries);

@@ -4,7 +4,7 @@ import { parseSkill } from './front-matter.ts';
 const parse = (text: string, folder: string | null = 'a') => parseSkill(Buffer.from(text), folder);
 const good = 'name: a\ndescription: Does a.\n';
 
-test('reads name, description and text', () => {
+test('a SKILL.md gives name, description and text of the skill', () => {
   const text = `---\n${good}license: MIT\nallowed-tools: Bash(git:*) Read\nmetadata:\n  author: me\n---\n\n# A\n\n---\n\nDo it.\n`;
   expect(parse(text)).toEqual({ name: 'a', description: 'Does a.', body: '# A\n\n---\n\nDo it.' });
   expect(parse(text.replaceAll('\n', '\r\n'))).toMatchObject({ name: 'a', description: 'Does a.' });
@@ -45,11 +45,11 @@ test.each([
   expect(parse(text)).toEqual(expect.stringContaining(why));
 });
 
-test('refuses text that is not UTF-8', () => {
+test('a SKILL.md that is not UTF-8 is refused', () => {
   expect(parseSkill(Buffer.from([0x2d, 0x2d, 0x2d, 0x0a, 0xff]), 'a')).toBe('is not UTF-8 text');
 });
 
-test('reads nothing into the prototype of objects', () => {
+test('front matter changes no prototype of objects', () => {
   expect(parse(`---\n${good}__proto__:\n  polluted: true\n---`)).toMatchObject({ name: 'a' });
   expect(Reflect.get({}, 'polluted')).toBeUndefined();
 });

@@ -15,7 +15,7 @@ function works() {
   return { begun, work, end: (name: string) => ends.get(name)?.() };
 }
 
-test('admits so many in total and of a team, one for a key, and the others in their order', async () => {
+test('the gate admits a number of calls in total and for each team, one for a key, and the others in their order', async () => {
   const gate = makeGate(limits);
   const { begun, work, end } = works();
   const run = (teamId: string, key: string) => gate.run({ teamId, key }, work(`${teamId}${key}`));
@@ -32,7 +32,7 @@ test('admits so many in total and of a team, one for a key, and the others in th
   expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'b1', 'b4', 'c5']);
 });
 
-test('refuses callers of a team with too many waiting ones, ends long waits, and continues after a failure', async () => {
+test('the gate refuses callers of a team with too many waiting calls, ends long waits, and continues after a failure', async () => {
   const gate = makeGate({ total: 1, perTeam: 1, waitingPerTeam: 1, waitMs: 20 });
   const { work, end } = works();
   const place = { teamId: 'a', key: '1' };

@@ -113,7 +113,7 @@ describe('a repository', () => {
   });
 });
 
-test('refuses links, submodules, too many and too large files', async () => {
+test('a skill with links, submodules, too many or too large files is refused', async () => {
   const random = (bytes: number) => randomBytes(bytes).toString('latin1').replaceAll('\0', 'x');
   await host.commit(
     'acme',
@@ -164,7 +164,7 @@ test('refuses links, submodules, too many and too large files', async () => {
   });
 });
 
-test('refuses folders that repeat each other without end', async () => {
+test('folders that repeat each other without end are refused', async () => {
   const range = (count: number) => Array.from({ length: count }, (_, n) => String(n));
   await host.commitTree('acme', 'bomb', async (objects) => {
     const file = await objects.file(skill('a'));

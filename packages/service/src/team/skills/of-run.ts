@@ -162,7 +162,7 @@ async function readDefined(
   defined: DefinedSkill,
 ): Promise<ReadSkill | string> {
   const { factoryUid, path } = defined;
-  // A run that is older than revisions has the first one: nobody has decided about its rights with what was written later.
+  // A run that is older than revisions has the first one: no decision about its rights covers later revisions.
   const revision = contents.find(({ kind, uid }) => kind === 'definition' && uid === factoryUid)?.revision ?? 1;
   const found = await definedSkills(teamId, defined, revision);
   const bundle = found ? bundleOf(path, found.files) : 'is not there';

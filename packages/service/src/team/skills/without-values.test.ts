@@ -13,7 +13,7 @@ const skill = {
   ],
 };
 
-test('removes the values from texts, files and their names', () => {
+test('the values of secrets are removed from the texts, files and file names of a skill', () => {
   const clean = withoutValues(skill, ['hunter2-hunter2']);
   expect(clean).toMatchObject({
     name: 'deploy',
@@ -27,6 +27,6 @@ test('removes the values from texts, files and their names', () => {
   ]);
 });
 
-test('keeps a skill as it is where the run has no secrets', () => {
+test('a skill is unchanged if the run has no secrets', () => {
   expect(withoutValues(skill, [])).toBe(skill);
 });

@@ -3,7 +3,7 @@ import type { Database } from '../../platform/store/database/database.ts';
 import type { ModelUsage } from './model-usage.ts';
 import { makeUsageRecorder } from './record-with-retries.ts';
 
-test('records requests again, although the database refuses one of them', async () => {
+test('usage is recorded again, although the database refuses one of the requests', async () => {
   const refused = new Set(['first', 'second']);
   const recorded: unknown[] = [];
   const transaction = async (work: (tx: Pick<Database, 'query'>) => Promise<void>) =>

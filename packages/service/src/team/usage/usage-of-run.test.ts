@@ -33,7 +33,7 @@ const usage = (runId: string, changes: Partial<ModelUsage> = {}): ModelUsage => 
   ...changes,
 });
 
-it('sums up tokens and costs of each run, in credits and in dollars', async () => {
+it('the usage of a run sums up its tokens and costs, in credits and in dollars', async () => {
   const [first, second, idle] = [await service.newRun(), await service.newRun(), await service.newRun()];
   await recordUsage(database.db, usage(first, { modelId: 'a-small-model', inputTokens: 1, cacheReadTokens: 0 }));
   await recordUsage(database.db, usage(first));
@@ -58,7 +58,7 @@ it('sums up tokens and costs of each run, in credits and in dollars', async () =
   expect(sums.has(idle)).toBe(false);
 });
 
-it('stores a request that is recorded twice once', async () => {
+it('a request that is recorded twice counts once', async () => {
   const run = await service.newRun();
   const once = usage(run);
   await recordUsage(database.db, once);
@@ -66,7 +66,7 @@ it('stores a request that is recorded twice once', async () => {
   expect((await usageOfRuns(database.db, [run])).get(run)?.total_tokens).toBe(177);
 });
 
-it('leaves the cost out where the price of one request is not known', async () => {
+it('the usage of a run has no cost if the price of one request is not known', async () => {
   const run = await service.newRun();
   await recordUsage(database.db, usage(run));
   await recordUsage(database.db, usage(run, { costUsd: null, breakdown: null }));
@@ -76,7 +76,7 @@ it('leaves the cost out where the price of one request is not known', async () =
   });
 });
 
-it('counts a request without tokens as free where the price of its model is not known', async () => {
+it('a request without tokens is free if the price of its model is not known', async () => {
   const run = await service.newRun();
   const nothing = {
     inputTokens: 0,
@@ -91,11 +91,11 @@ it('counts a request without tokens as free where the price of its model is not 
   expect((await usageOfRuns(database.db, [run])).get(run)?.inference_cost_usd).toBe(0.001043);
 });
 
-it('returns an empty map for no runs', async () => {
+it('the usage of no runs is an empty map', async () => {
   expect(await usageOfRuns(database.db, [])).toEqual(new Map());
 });
 
-it("has the cost of the provider's own tools apart", async () => {
+it("the usage of a run has the cost of the provider's own tools apart", async () => {
   const run = await service.newRun();
   await recordUsage(database.db, usage(run, { toolsUsd: 0.02, costUsd: 0.021043, chargedUsd: 0.021043 }));
   expect((await usageOfRuns(database.db, [run])).get(run)).toMatchObject({

@@ -65,7 +65,7 @@ describe('an automation whose runs cannot be created', () => {
     expect((await fires(uid))[0]?.outcome).toBe('started');
   });
 
-  test('has no time any more after a delivery was its tenth failure', async () => {
+  test('has no next time after a delivery was its tenth failure', async () => {
     const webhook = await createWebhook();
     const { uid } = await create([on(webhook), at()], { agent: 'foreman' });
     await db.query(`UPDATE automations SET spawn_failures = 9, agent = 'gone' WHERE uid = $1`, [uid]);
@@ -78,7 +78,7 @@ describe('an automation whose runs cannot be created', () => {
     ]);
   });
 
-  test('at which the service itself fails holds up no other one, and its schedule pauses and says so', async () => {
+  test('that makes the service fail delays no other automation, and its schedule pauses with the reason', async () => {
     const bad = await create([at()]);
     const good = await create([at()]);
     // The API never stores such a value: it makes the create throw.

@@ -105,7 +105,7 @@ export async function recordChange(tx: Queryable, by: Author, change: Change): P
 }
 
 /**
- * Writes what somebody did that changes no resource, such as a follow-up or a sign-in, to the audit log of the author's team. It has no
+ * Writes an action that changes no resource, such as a follow-up or a sign-in, to the audit log of the author's team. It has no
  * limit of its own, and takes no lock: the things that it is about have limits.
  */
 export async function recordAction(tx: Queryable, by: Author, action: Omit<Change, 'endsAccess'>): Promise<void> {
@@ -171,7 +171,7 @@ const deleteOld = defineStatement({
   row: { rows: integer },
 });
 
-/** Deletes a batch of the entries that are so many days old; 0 keeps all. `more` is true where others may be left. */
+/** Deletes a batch of the entries that are at least `days` days old; 0 keeps all entries. `more` is true if others may be left. */
 export async function deleteOldChanges(db: Queryable, days: number): Promise<{ rows: number; more: boolean }> {
   if (days === 0) return { rows: 0, more: false };
   const [deleted] = await db.query(deleteOld, [days]);

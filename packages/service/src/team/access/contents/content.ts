@@ -75,7 +75,7 @@ export async function readPresentRevisions(
   return uids.length === 0 ? [] : await db.query(readPresent, [teamId, kind, uids]);
 }
 
-/** Returns the revisions with their authors, and whether the executor accepts them. A revision that is gone has no author. */
+/** Returns the revisions with their authors, and whether the executor accepts them. A deleted revision has no author. */
 export async function readContents(
   db: Queryable,
   executor: RunActor,

@@ -97,7 +97,7 @@ const removeKeys = defineStatement({
 });
 
 type IdentityRow = RowOf<typeof readOne>;
-/** What runs as an identity have where they name nothing else. */
+/** The members that runs as an identity get if their requests do not name others. */
 export type Defaults = Pick<IdentityRow, 'base_model' | 'environment_id' | 'skills' | 'secrets' | 'config'>;
 
 /** `isForbidden`: the default names a thing that the team may not use, which is 403. */

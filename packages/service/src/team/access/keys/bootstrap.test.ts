@@ -21,7 +21,7 @@ const works = async (key: string) =>
   (await database.db.query('SELECT 1 FROM api_keys WHERE hash = $1 AND is_operator', [hashKey(key)])).length === 1;
 const count = async (table: string) => Number((await database.db.query(`SELECT count(*) FROM ${table}`))[0]?.count);
 
-test('creates one team, one administrator and a key file that only its owner can read', async () => {
+test('the first start creates one team, one administrator and a key file that only its owner can read', async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   if (first.kind !== 'ready') throw new Error('no key');
   expect(first.from).toBe('generated');
@@ -34,7 +34,7 @@ test('creates one team, one administrator and a key file that only its owner can
   expect([await count('teams'), await count('users'), await count('api_keys')]).toEqual([1, 1, 1]);
 });
 
-test('creates one key when many processes start at once', async () => {
+test('many processes that start at once create one key', async () => {
   const results = await Promise.all(
     Array.from({ length: 8 }, () => bootstrap(database.db, { dataDir, key: undefined })),
   );
@@ -42,7 +42,7 @@ test('creates one key when many processes start at once', async () => {
   expect([await count('teams'), await count('users'), await count('api_keys')]).toEqual([1, 1, 1]);
 });
 
-test('replaces the old bootstrap key by a changed RUNYARD_BOOTSTRAP_KEY', async () => {
+test('a changed RUNYARD_BOOTSTRAP_KEY replaces the old bootstrap key', async () => {
   await bootstrap(database.db, { dataDir, key: 'first-key-of-twenty-characters' });
   await bootstrap(database.db, { dataDir, key: 'second-key-of-twenty-characters' });
   expect(await works('first-key-of-twenty-characters')).toBe(false);
@@ -50,7 +50,7 @@ test('replaces the old bootstrap key by a changed RUNYARD_BOOTSTRAP_KEY', async 
   expect(await count('api_keys')).toBe(1);
 });
 
-test('leaves the key of a process with another data folder valid', async () => {
+test('the key of a process with another data folder stays valid', async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   const elsewhere = await mkdtemp(path.join(tmpdir(), 'runyard-bootstrap-'));
   expect(await bootstrap(database.db, { dataDir: elsewhere, key: undefined })).toEqual({ kind: 'kept_elsewhere' });
@@ -58,7 +58,7 @@ test('leaves the key of a process with another data folder valid', async () => {
   expect(first.kind === 'ready' && (await works(first.key))).toBe(true);
 });
 
-test('repairs a crash between the writes of file and database at the next start', async () => {
+test('the next start repairs a crash between the writes of file and database', async () => {
   const failing = {
     ...database.db,
     transaction: (work: Parameters<typeof database.db.transaction>[0]) =>
@@ -72,7 +72,7 @@ test('repairs a crash between the writes of file and database at the next start'
   expect(next.kind === 'ready' && (await works(next.key))).toBe(true);
 });
 
-test("replaces the operator's key without the old one, also after its row was deleted", async () => {
+test("the operator's key is replaced without the old one, also after its row was deleted", async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   await database.db.query('DELETE FROM api_keys');
   const key = await replaceOperatorKey(database.db, dataDir);
@@ -83,7 +83,7 @@ test("replaces the operator's key without the old one, also after its row was de
   expect([await count('teams'), await count('users'), await count('api_keys')]).toEqual([1, 1, 1]);
 });
 
-test('gives the data folder the key that works after a kill in the middle of a replacement', async () => {
+test('the data folder has the key that works after a kill in the middle of a replacement', async () => {
   await bootstrap(database.db, { dataDir, key: undefined });
   const { transaction } = database.db;
   const failing = {

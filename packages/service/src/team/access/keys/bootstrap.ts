@@ -100,7 +100,7 @@ export async function bootstrap(db: Database, options: BootstrapOptions): Promis
 }
 
 /**
- * Replaces the operator's key by a new one in the data folder, and returns it. The old one stops working. Needs no key: for whoever can read
+ * Replaces the operator's key by a new one in the data folder, and returns it. The old one stops working. Needs no key: for people who can read
  * and write the data folder and the database. If this is killed before the end, the next start of the service takes the key of the folder.
  */
 export async function replaceOperatorKey(db: Database, dataDir: string): Promise<string> {

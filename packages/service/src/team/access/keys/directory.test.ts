@@ -9,7 +9,7 @@ import { bootstrap } from './bootstrap.ts';
 import { openKeyDirectory } from './directory.ts';
 import { keysChannel } from './key.ts';
 
-test('does not cache a key that is deleted while it is looked up', async () => {
+test('a key that is deleted while it is looked up is not cached', async () => {
   const { db, drop } = await createTestDatabase();
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-directory-'));
   const first = await bootstrap(db, { dataDir, key: undefined });

@@ -10,7 +10,7 @@ import { teamHasRoom } from '../teams/has-room.ts';
 /** The owner of the key with which a worker connects. */
 export type PoolCaller = Author & { readonly keyId: string };
 
-/** `not_allowed`: the pool belongs to somebody else, who has not added the owner of the key. `too_many`: the team has no room for a pool. */
+/** `not_allowed`: the pool belongs to another owner, who has not added the owner of the key. `too_many`: the team has no room for a pool. */
 export type PoolEntry =
   | { readonly kind: 'entered' }
   | { readonly kind: 'not_allowed'; readonly owner: string }

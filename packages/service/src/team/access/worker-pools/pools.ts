@@ -25,8 +25,8 @@ export const nameOfPool = (uid: string): string => uid.slice(0, uid.indexOf('@')
 
 /**
  * SQL: the pool that has an execution, as a content of the run which the executor has not accepted; NULL: the run was created with this
- * revision of the pool, or its executor owns it. Nobody may own the name when a run is created, and a pool that is deleted may belong to
- * somebody else afterwards. What happens to the pool after the assignment does not count. `run` and `execution` are names of rows of `runs` and
+ * revision of the pool, or its executor owns it. The name may have no owner when a run is created, and may have another owner
+ * after the pool was deleted. Changes of the pool after the assignment do not count. `run` and `execution` are names of rows of `runs` and
  * `executions`.
  */
 export const unexpectedPool = (run: string, execution: string): string => `(

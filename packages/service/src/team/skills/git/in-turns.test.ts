@@ -6,7 +6,7 @@ const busyFor = (ms: number) => {
   while (performance.now() < until);
 };
 
-test('calls the work with each item in order, and lets other work run in between', async () => {
+test('the work gets each item in order, and other work runs in between', async () => {
   const items = Array.from({ length: 1000 }, (_, index) => index);
   const seen: number[] = [];
   let turns = 0;
@@ -27,7 +27,7 @@ test('calls the work with each item in order, and lets other work run in between
   expect(turns).toBeGreaterThan(5);
 });
 
-test('throws what the work throws, and does no more', async () => {
+test('an error of the work ends the turns and reaches the caller', async () => {
   const seen: number[] = [];
   const failing = forEachInTurns([1, 2, 3], (item) => {
     seen.push(item);

@@ -13,7 +13,7 @@ const program = `
   const asked = { folder: '/', maxOutputBytes: 1, signal: new AbortController().signal };
   console.log(await runGit(['version'], asked).catch(({ kind }) => kind));`;
 
-test('reports that git cannot be started, and does not end the process, where no file descriptor is left', async () => {
+test('git that cannot be started, because no file descriptor is left, is reported and does not end the process', async () => {
   const limited = ['-c', 'ulimit -n 60; exec "$@"', 'sh', process.execPath];
   const { stdout } = await promisify(execFile)('/bin/sh', [...limited, '--input-type=module', '--eval', program]);
   expect(stdout).toBe('unavailable\n');

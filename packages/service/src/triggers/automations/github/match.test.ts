@@ -24,7 +24,7 @@ function example(name: string, action?: string): Record<string, unknown> {
   return found.payload;
 }
 
-test('reads every recorded payload of GitHub, and gives all facts that a filter of the event may ask for', () => {
+test('every recorded payload of GitHub is read, and gives all facts that a filter of the event may ask for', () => {
   const seen = new Set<string>();
   for (const { name, payload } of deliveries)
     for (const { event, facts } of readGithubDelivery(name, payload)) {
@@ -108,7 +108,7 @@ describe('a pull request', () => {
     expect(decide('pull_request', payload, 'pull_request_opened', { labels: { not_in: ['READY'] } })).toBe(false);
   });
 
-  test('never matches paths, because the payload does not have them, and says so', () => {
+  test('never matches paths, with the reason that the payload does not have them', () => {
     for (const paths of [{ in: ['src/**'] }, { not_in: ['docs/**'] }])
       expect(
         matchGithubTrigger(readGithubDelivery('pull_request', opened), {
@@ -239,7 +239,7 @@ test.each([
   expect(readGithubDelivery(name, payload)).toEqual([]);
 });
 
-test('explains with the found and the wanted values', () => {
+test('an explanation has the found and the wanted values', () => {
   const payload = { ...example('issues', 'opened') };
   expect(matchGithubTrigger(readGithubDelivery('issues', payload), { event: 'push' }).checks).toEqual([
     { check: 'event', passed: false, reason: expect.stringContaining('issue_created') },
@@ -266,7 +266,7 @@ test.each([
   { issue: null },
   { commits: [null, 7, { added: [1] }] },
   JSON.parse('{"__proto__":{"action":"opened"}}'),
-])('reads %j without an exception', (payload) => {
+])('the payload %j causes no exception', (payload) => {
   for (const name of [
     'push',
     'issues',
@@ -289,7 +289,7 @@ test.each<[string, string[]]>([
   ['@a @a', ['a']],
   ['> @quoted\n  > @too\n- > @listed\n1. > > @twice\n@real > @also', ['real', 'also']],
   ['<!-- @hidden\n@here --> @shown <!-- @open', ['shown']],
-])('finds in %j the mentions %j', (text, names) => {
+])('the text %j has the mentions %j', (text, names) => {
   expect(mentionsIn(text)).toEqual(names);
 });
 

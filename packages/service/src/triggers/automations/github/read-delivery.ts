@@ -9,7 +9,7 @@ const maxMentions = 100;
 
 /** Code, and comments that GitHub does not show. */
 const hidden = [/^ {0,3}(```|~~~)[\s\S]*?(?:^ {0,3}\1|$(?![\s\S]))/gm, /`[^`\n]*`/g, /<!--[\s\S]*?(?:-->|$)/g];
-/** A line that quotes somebody, also one in a list. */
+/** A quoted line, also one in a list. */
 const quoted = /^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,9}>.*$/gm;
 
 /**
@@ -27,11 +27,11 @@ export function mentionsIn(text: string, writer = ''): string[] {
 /** Values of an event for each member of a filter. An absent member is not in GitHub's payload. */
 export type GithubFacts = { readonly [K in GithubFilterKey]?: readonly (string | number)[] };
 
-/** One delivery can be several events: a pull request is opened, and its text mentions somebody. */
+/** One delivery can be several events: a pull request is opened, and its text has a mention. */
 export interface ReadGithubEvent {
   readonly event: GithubEvent;
   readonly facts: GithubFacts;
-  /** Why the event starts nothing, whatever the filter says. Absent: it may. */
+  /** Why the event starts nothing with any filter. Absent: a filter decides. */
   readonly untrusted?: string;
 }
 
@@ -199,7 +199,7 @@ function textFacts(payload: unknown, member: Written) {
   };
 }
 
-/** Returns the facts of a new text that mentions somebody; undefined: it mentions nobody. */
+/** Returns the facts of a new text with mentions; undefined: the text has none. */
 function mentionFacts(payload: unknown, member: Written) {
   const facts = textFacts(payload, member);
   return facts.mentioned.length > 0 ? facts : undefined;

@@ -101,7 +101,7 @@ const { body } = fc.letrec((tie) => ({
   body: fc.oneof({ depthSize: 'small' }, scalar, object(tie('body')), fc.array(tie('body'), { maxLength: 3 })),
 }));
 
-test('decides as a naive evaluator does, and explains the same decision', () => {
+test('a filter decides as a naive evaluator does, and explains the same decision', () => {
   let matches = 0;
   fc.assert(
     fc.property(filter, asJson(body), (wanted, payload) => {

@@ -8,7 +8,7 @@ function explain(filter: unknown, body: unknown) {
   return explainPayloadFilter(parsed.filter, body);
 }
 
-test('names path, check and found value for each condition', () => {
+test('the explanation of a filter names path, check and found value of each condition', () => {
   const filter = { event: ['deploy.finished'], env: { not_in: ['dev', 'staging'] }, data: { id: { exists: true } } };
   expect(explain(filter, { event: 'deploy.started', env: 'production', data: {} })).toEqual({
     would_trigger: false,
@@ -25,7 +25,7 @@ test('names path, check and found value for each condition', () => {
   });
 });
 
-test('shows the nearest element of an array', () => {
+test('the explanation shows the nearest element of an array', () => {
   const items = [{ type: 'a' }, { type: 'b', state: 'open' }, { type: 'c', state: 'closed' }];
   const { checks } = explain({ items: { type: ['b'], state: ['closed'] } }, { items });
   expect(checks).toEqual([
@@ -40,13 +40,13 @@ test('shows the nearest element of an array', () => {
   ]);
 });
 
-test('shows the element that matches', () => {
+test('the explanation shows the element that matches', () => {
   const { would_trigger, checks } = explain({ items: { n: [2] } }, { items: [{ n: 1 }, { n: 2 }] });
   expect(would_trigger).toBe(true);
   expect(checks.map(({ path }) => path)).toEqual(['items', 'items[1].n']);
 });
 
-test('says so when the filter is empty or the body is no object', () => {
+test('the explanation says that the filter is empty or that the body is no object', () => {
   expect(explain({}, 5)).toEqual({
     would_trigger: true,
     checks: [{ check: 'body', passed: true, reason: 'the filter is empty: it matches every body' }],
@@ -54,7 +54,7 @@ test('says so when the filter is empty or the body is no object', () => {
   expect(explain({ a: ['x'] }, [1]).checks[0]?.reason).toContain('the body is an array of 1 (1)');
 });
 
-test('keeps paths and reasons short and well-formed, whatever the body holds', () => {
+test('paths and reasons are short and well-formed for every body', () => {
   const long = '😀'.repeat(100_000);
   const name = 'k'.repeat(900);
   const values = Array.from({ length: 100 }, (_, at) => `${at}${'v'.repeat(900)}`);
@@ -65,7 +65,7 @@ test('keeps paths and reasons short and well-formed, whatever the body holds', (
   expect(checks[0]?.reason.isWellFormed()).toBe(true);
 });
 
-test('quotes names that are no identifiers, so that a path cannot be mistaken', () => {
+test('names that are no identifiers are quoted in paths', () => {
   const { checks } = explain({ 'a.b': { 'c"d': ['x'] } }, {});
   expect(checks[0]?.path).toBe('["a.b"]["c\\"d"]');
 });

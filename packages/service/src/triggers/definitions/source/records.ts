@@ -269,7 +269,7 @@ export function bringSyncForward(tx: Transaction, factoryUid: string, push: Push
   tx.atCommit(bringForward, [factoryUid, push.owner, push.repo, push.branch, push.isDefaultBranch]);
 }
 
-/** Returns whether a time of the database is at least so many seconds ago. */
+/** Returns whether a time of the database is at least this number of seconds ago. */
 export async function isOlderThan(db: Queryable, at: string, seconds: number): Promise<boolean> {
   return (await db.query(readIsOld, [at, seconds]))[0]?.is_old ?? false;
 }

@@ -18,7 +18,7 @@ const problemOf = (text: string): string => {
 };
 
 describe('an expression', () => {
-  test('fires when day of the month or day of the week match, where both are given', () => {
+  test('fires when day of the month or day of the week match, if both are given', () => {
     expect(upcoming('0 0 13 * 5', '2026-11-10T00:00Z')).toEqual([
       '2026-11-13T00:00Z',
       '2026-11-20T00:00Z',
@@ -76,7 +76,7 @@ describe('an expression', () => {
     expect(problemOf(text)).toMatch(problem);
   });
 
-  test('refuses every text quickly, however it is made', () => {
+  test('refuses every text quickly', () => {
     const hostile = [
       `${'1,'.repeat(90)} * * * *`,
       `${'*'.repeat(190)} * * * *`,
@@ -141,7 +141,7 @@ describe('in a time zone', () => {
     expect(upcoming('30 2 * * *', '2026-10-25T01:15Z', { timezone, count: 1 })).toEqual(['2026-10-26T01:30Z']);
   });
 
-  test('follows the elapsed time where the hour is not fixed', () => {
+  test('follows the elapsed time if the hour is not fixed', () => {
     expect(upcoming('*/30 * * * *', '2026-10-24T23:40Z', { timezone, count: 7 })).toEqual([
       '2026-10-25T00:00Z',
       '2026-10-25T00:30Z',
@@ -170,7 +170,7 @@ describe('in a time zone', () => {
   );
 });
 
-test('finds a time zone by its name only', () => {
+test('a time zone is found only by its name', () => {
   expect(findTimeZone('Europe/Berlin')).toBe('Europe/Berlin');
   expect(findTimeZone('europe/berlin')).toBe('Europe/Berlin');
   expect(findTimeZone('UTC')).toBe('UTC');

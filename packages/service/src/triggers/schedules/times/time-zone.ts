@@ -40,7 +40,7 @@ const dayMs = 24 * 3_600_000;
 /** Instants of a local time: one; two where clocks are set back; none where they are set forward. */
 export interface Instants {
   readonly instants: readonly number[];
-  /** Where there is none: the instant at which clocks show what they would have shown without the change, plus its length. */
+  /** If clocks skip this time: the instant reached with the offset before the change. */
   readonly shifted: number;
 }
 

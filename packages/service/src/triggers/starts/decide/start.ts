@@ -75,7 +75,7 @@ export interface Failure {
 /** The outcome of an event. The run of `started` must be written before the transaction ends. */
 export type Started =
   | { readonly outcome: 'started'; readonly run: PreparedRun; readonly cancelsPrevious: boolean }
-  /** `isWithheld`: what the run would execute waits for an acceptance. */
+  /** `isWithheld`: a content of the run waits for an acceptance. */
   | { readonly outcome: 'skipped' | 'waiting'; readonly reason: string; readonly isWithheld?: true }
   | Failure;
 

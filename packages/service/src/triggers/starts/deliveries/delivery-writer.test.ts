@@ -40,7 +40,7 @@ const createFeeding = async () => {
 };
 
 describe('deliveries at once', () => {
-  test('are written in fewer transactions than they are', async () => {
+  test('need fewer transactions than there are deliveries', async () => {
     const webhook = await createFeeding();
     const sent = await Promise.all(Array.from({ length: 40 }, (_, n) => send(webhook, { body: `${n}` })));
     expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([202]));
@@ -76,7 +76,7 @@ describe('deliveries at once', () => {
     expect(transactions).toBe(1);
   });
 
-  test('do not fail with one of them', async () => {
+  test('succeed although one of them fails', async () => {
     const webhook = await createFeeding();
     fails = (body) => body === '"bad"';
     const bodies = Array.from({ length: 20 }, (_, n) => (n === 7 ? '"bad"' : `${n}`));
@@ -102,7 +102,7 @@ describe('deliveries at once', () => {
   });
 });
 
-test('an automation that is created later is reached at once, and one that was deleted holds nothing up', async () => {
+test('an automation that is created later is reached at once, and a deleted one delays no delivery', async () => {
   const webhook = await create();
   expect((await send(webhook, { body: '1' })).status).toBe(202);
   expect(batches).toEqual([]);
@@ -119,7 +119,7 @@ test('an automation that is created later is reached at once, and one that was d
   expect(await labels(webhook)).toEqual(['ACCEPTED', 'DUPLICATE', 'ACCEPTED', 'ACCEPTED']);
 });
 
-test('a webhook that is read again keeps its hint, one that was changed does not', async () => {
+test('a webhook that is read again keeps its hint, and a changed one loses it', async () => {
   const { uid } = await create();
   let nowMs = 0;
   const directory = await openWebhookDirectory(db, service.deps.vault, () => nowMs);

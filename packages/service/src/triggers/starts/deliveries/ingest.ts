@@ -124,13 +124,13 @@ async function take(
   const sizeBytes = bytes.length;
   if (!authenticate(webhook, request, bytes, nowMs())) return await refuse({ label: 'REJECTED_AUTH', sizeBytes });
   body.prove?.();
-  const asked = queryOfHandshake(webhook, request.query);
-  // A provider that asks with the query sends no body, so the log gets what it asked.
-  const received = asked === undefined ? bytes : Buffer.from(JSON.stringify({ [asked.name]: asked.value }));
-  const read = await readPayload({ headers: asked === undefined ? headers : {}, body: received, sender });
-  if (read.kind === 'too_large') return await tooLarge(maxWebhookBytes + 1);
-  if (read.kind === 'not_json') return await refuse({ label: 'REJECTED_INVALID_JSON', sizeBytes, why: read.why });
-  const { json, value } = read;
+  const query = queryOfHandshake(webhook, request.query);
+  // A provider that asks with the query sends no body, so the log gets its query.
+  const received = query === undefined ? bytes : Buffer.from(JSON.stringify({ [query.name]: query.value }));
+  const payload = await readPayload({ headers: query === undefined ? headers : {}, body: received, sender });
+  if (payload.kind === 'too_large') return await tooLarge(maxWebhookBytes + 1);
+  if (payload.kind === 'not_json') return await refuse({ label: 'REJECTED_INVALID_JSON', sizeBytes, why: payload.why });
+  const { json, value } = payload;
   const event = eventOf(webhook, headers);
   if (webhook.authMode === 'signature' && sender !== null) {
     if (!hasRecentMember(sender, value, nowMs()))
@@ -143,7 +143,7 @@ async function take(
     if (why !== undefined) return await refuse({ label: 'REJECTED_AUTH', sizeBytes, why });
   }
   const handshake: HandshakeAnswer | undefined =
-    asked === undefined ? answerHandshake(webhook, value) : { kind: 'answer', type: 'text/plain', text: asked.value };
+    query === undefined ? answerHandshake(webhook, value) : { kind: 'answer', type: 'text/plain', text: query.value };
   const id = randomUUIDv7();
   const windowSeconds = rules.duplicate_window_seconds ?? defaultDuplicateWindowSeconds;
   const hash = handshake === undefined ? signedHashOf(webhook, headers, bytes) : null;

@@ -106,7 +106,7 @@ describe('a schedule that is due', () => {
 });
 
 describe('a run that cannot be created', () => {
-  test('is in the history and in last_spawn_error, and does not hold up other schedules', async () => {
+  test('is in the history and in last_spawn_error, and does not delay other schedules', async () => {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'gone soon' } },
     });
@@ -181,7 +181,7 @@ describe('a run that cannot be created', () => {
     expect(await outcomes(schedule.id)).toEqual(['failed', 'started']);
   });
 
-  test('fails alone where the service itself fails at it', async () => {
+  test('fails alone if the service itself fails to create it', async () => {
     const [bad = '', lost = '', ...good] = await insert({ teamId: service.teamId, count: 6 });
     // The API never stores such values: the first makes the create throw, the second the computation of the next time.
     await db.query(`UPDATE schedules SET agent_config = '{"mcp_servers": {"a": null}}' WHERE id = $1`, [bad]);
@@ -218,7 +218,7 @@ describe('while a run of the schedule is live', () => {
     expect(await outcomes(schedule.id)).toEqual([second, 'started']);
   });
 
-  test('a limit allows so many at once', async () => {
+  test('a limit allows that number of runs at once', async () => {
     const schedule = await create({ overlap: 'allow', max_live_runs: 2 });
     for (let n = 0; n < 3; n += 1) await fireNow(schedule.id);
     expect(await outcomes(schedule.id)).toEqual(['skipped', 'started', 'started']);

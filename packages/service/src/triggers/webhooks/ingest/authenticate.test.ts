@@ -223,7 +223,7 @@ describe('signatures of the libraries of the providers', () => {
   });
 });
 
-test('refuses a dot in the id of Standard Webhooks, which could move text into the id', () => {
+test('a dot in the id of Standard Webhooks is refused, because it could move text into the id', () => {
   const secret = 'MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
   const old = now - 1_000;
   const signature = new StandardWebhook(secret).sign('a', new Date(old * 1000), `${now}.5`);
@@ -231,7 +231,7 @@ test('refuses a dot in the id of Standard Webhooks, which could move text into t
   expect(verify('standard_webhooks', { headers, body: '5', secrets: [secret] })).toBe(false);
 });
 
-test('looks at ten signatures at most', () => {
+test('at most ten signatures are compared', () => {
   const body = '{}';
   const right = `v1=${hmac('sha256', 'pd', body)}`;
   const check = (before: number) => {
@@ -262,7 +262,7 @@ describe('a signature that a person describes', () => {
     expect(check({ header: 'X-Acme-Signature' }, { 'x-acme-signature': hmac('sha256', 'secret', body) })).toBe(true);
   });
 
-  test('covers a time and an id where it says so', () => {
+  test('covers a time and an id if its description has them', () => {
     const signature = {
       header: 'X-Signature',
       signed: '{id}.{timestamp}.{body}',

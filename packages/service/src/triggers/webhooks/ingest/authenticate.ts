@@ -144,8 +144,8 @@ function isRecent(timestamp: string | undefined, maxAgeSeconds: number, nowMs: n
   return Math.abs(nowMs / 1000 - seconds) <= maxAgeSeconds;
 }
 
-/** Returns the event that a signed body tells, in the name of the header; undefined: it tells none. */
-function toldBy({ eventMember, eventMembers = {} }: SignatureScheme, body: unknown): string | undefined {
+/** Returns the name of the event that a signed body contains, as the header names it; undefined: the body contains none. */
+function eventInBody({ eventMember, eventMembers = {} }: SignatureScheme, body: unknown): string | undefined {
   if (eventMember !== undefined) {
     const name = memberAt(body, eventMember);
     return typeof name === 'string' ? name : undefined;
@@ -158,7 +158,7 @@ function toldBy({ eventMember, eventMembers = {} }: SignatureScheme, body: unkno
 /**
  * Returns why the event in the header cannot be right: the body, which is signed, is of another event. Undefined: they agree, or the body
  * does not show its event. Without this check, a recorded delivery could be sent again as another event. `header`: the header that the
- * webhook names instead of the sender's; its names of events may differ from those in `eventMember`.
+ * webhook names instead of the header of the scheme. Its names of events may differ from those in `eventMember`.
  */
 export function faultOfEvent(
   sender: SignatureScheme,
@@ -168,8 +168,8 @@ export function faultOfEvent(
 ): string | undefined {
   const isKnown =
     sender.eventMember === undefined ? Object.hasOwn(sender.eventMembers ?? {}, event) : header === sender.eventHeader;
-  const told = isKnown ? toldBy(sender, body) : undefined;
-  if (told === undefined || told === event) return undefined;
+  const signedEvent = isKnown ? eventInBody(sender, body) : undefined;
+  if (signedEvent === undefined || signedEvent === event) return undefined;
   return `the header ${header} names the event ${event}, but the signed body is of another one`;
 }
 

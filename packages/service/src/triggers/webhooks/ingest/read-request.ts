@@ -147,8 +147,8 @@ export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, bo
 }
 
 /**
- * Returns the hash of the signed bytes of a delivery, where the signature does not cover its id: whoever has recorded such a delivery can send
- * it again under another one. Null: it covers the id, or nothing is signed.
+ * Returns the hash of the signed bytes of a delivery, if the signature does not cover its id: a recorded delivery could be sent
+ * again under another id. Null: the signature covers the id, or nothing is signed.
  */
 export function signedHashOf(
   { authMode, sender }: KnownWebhook,

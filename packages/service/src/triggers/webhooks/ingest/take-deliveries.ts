@@ -71,7 +71,7 @@ interface Duplicate {
   readonly reason: string | null;
 }
 
-/** `changed`: the webhook has another version by now. `full`: its budget is used up. */
+/** `changed`: the webhook has another version now. `full`: the budget of the webhook is used up. */
 type Taken = 'ACCEPTED' | Duplicate | 'changed' | 'full';
 
 /**
@@ -81,7 +81,7 @@ type Taken = 'ACCEPTED' | Duplicate | 'changed' | 'full';
  */
 export async function takeDeliveries(tx: Queryable, deliveries: readonly Delivery[]): Promise<Taken[]> {
   const uids = [...new Set(deliveries.map(({ webhook }) => webhook.uid))];
-  const [rows, found] = await Promise.all([
+  const [rows, acceptedEarlier] = await Promise.all([
     tx.query(lockWebhooks, [uids]),
     tx.query(findAccepted, [
       deliveries.map(({ webhook }) => webhook.uid),
@@ -91,7 +91,7 @@ export async function takeDeliveries(tx: Queryable, deliveries: readonly Deliver
     ]),
   ]);
   const locked = new Map(rows.map((row) => [row.uid, { ...row, room: maxWebhookDeliveriesPerMinute - row.used }]));
-  const known = new Map(found.map(({ n, same_bytes: id }) => [n - 1, id]));
+  const known = new Map(acceptedEarlier.map(({ n, same_bytes: id }) => [n - 1, id]));
   const seen = new Set<string>();
   const accepted = new Map<string, string>();
   return deliveries.map(({ webhook, id, identity, sameBytes }, index): Taken => {
@@ -194,28 +194,28 @@ function budgetsOf(taken: readonly TakenDelivery[]) {
 }
 
 /** Returns the rows of the deliveries, and the function that writes those that no other statement has taken. */
-export function makeDeliveryRows(all: readonly TakenDelivery[]): {
+export function makeDeliveryRows(deliveries: readonly TakenDelivery[]): {
   readonly rows: DeliveryRows;
   writeRest(tx: Transaction): void;
 } {
-  let taken = all;
+  let unwritten = deliveries;
   const noted = new Map<string, OutcomeOfDelivery>();
   const rows: DeliveryRows = {
     note: (outcomes) => {
       for (const outcome of outcomes) noted.set(outcome.id, outcome);
     },
     take: () => {
-      const now = taken;
-      taken = [];
+      const batch = unwritten;
+      unwritten = [];
       return [
-        JSON.stringify(now.map((each, index) => toRow(each, index + 1, noted.get(each.delivery.id)))),
-        bytesArray(now.map(({ delivery, label }) => (label === 'ACCEPTED' ? delivery.body : null))),
-        JSON.stringify(budgetsOf(now)),
+        JSON.stringify(batch.map((each, index) => toRow(each, index + 1, noted.get(each.delivery.id)))),
+        bytesArray(batch.map(({ delivery, label }) => (label === 'ACCEPTED' ? delivery.body : null))),
+        JSON.stringify(budgetsOf(batch)),
       ];
     },
   };
   const writeRest = (tx: Transaction) => {
-    if (taken.length > 0) tx.atCommit(insert, rows.take());
+    if (unwritten.length > 0) tx.atCommit(insert, rows.take());
   };
   return { rows, writeRest };
 }

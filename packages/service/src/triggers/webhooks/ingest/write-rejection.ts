@@ -33,7 +33,7 @@ const insertInvalid = defineStatement({
   row: { id: uuid },
 });
 
-/** For an unverified sender: it counts against another budget than deliveries, but learns when theirs is used up. */
+/** Writes a delivery of an unverified sender. It counts against another budget than accepted deliveries, and is refused too when their budget is used up. */
 const insertRejected = defineStatement({
   name: 'insert_rejected_webhook_delivery',
   text: `
