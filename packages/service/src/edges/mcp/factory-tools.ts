@@ -12,6 +12,16 @@ export const factoryTools: readonly Tool[] = [
     effect: 'reads',
   },
   {
+    name: 'validate_factory_files',
+    title: 'Check the files of a factory',
+    description:
+      'Checks the files that define a factory and returns each fault with its file, line and column. Looks up no environment, model, secret or webhook of the team, and changes nothing. get_factory_file_schema has the schemas.',
+    operation: 'validateFactoryFiles',
+    members: ['files'],
+    effect: 'reads',
+    maxText: 2_000,
+  },
+  {
     name: 'list_teams',
     title: 'List teams',
     description: 'Lists the teams of the owner of the key.',

@@ -160,6 +160,15 @@ describe('arguments', () => {
   });
 });
 
+test('files of a factory are checked before it exists', async () => {
+  const factories = await connectMcp(`${service.baseUrl}/api/v1/mcp/factory`, service.key);
+  const files = [{ path: 'factory.yaml', content: 'nme: F\n' }];
+  expect(await factories.json('validate_factory_files', { files })).toMatchObject({
+    valid: false,
+    diagnostics: expect.arrayContaining([expect.objectContaining({ path: 'factory.yaml', line: 1, column: 1 })]),
+  });
+});
+
 test('work is sent to the foreman of a factory and followed as a task', async () => {
   const factories = await connectMcp(`${service.baseUrl}/api/v1/mcp/factory`, service.key);
   const { uid: factory_uid } = await factories.json<{ uid: string }>('create_factory', { name: 'Works' });
