@@ -185,6 +185,7 @@ def _() -> None:
         default_runner_uid="",
         description="Releases",
         environment_id=environment_id(),
+        factory_uid="",
         harness={"type": "oz"},
         harness_auth_secrets={},
         inference_providers={},
@@ -200,6 +201,8 @@ def _() -> None:
     assert (made.name, made.prompt, made.base_model) == ("Release", "Be brief.", "runbook"), made
     assert made.mcp_servers and made.mcp_servers["docs"].url == "https://mcp.example/docs", made
     assert made.environment_id == environment_id() and made.memory.attached_stores == []
+    # The agents of a factory are in its definition.
+    refused(400, lambda: agent.agent.create(name="Foreman", factory_uid=factory_uid()))
 
 
 def identity(name: str):

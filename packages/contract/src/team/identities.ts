@@ -129,6 +129,13 @@ export const CreateAgentIdentityRequest = z
     mcp_servers: McpServers.default({}),
     worker_host: WorkerHost,
     on_behalf_of_enabled: OnBehalfOfEnabled.default(false),
+    factory_uid: z
+      .literal('', {
+        error: 'must be empty: the agents of a factory are in its definition, which PUT /factory/{uid}/definition sets',
+      })
+      .nullable()
+      .optional()
+      .describe('Empty: the agents of a factory are in its definition'),
   })
   .meta({ id: 'CreateAgentIdentityRequest', description: 'An agent identity to create' });
 export type CreateAgentIdentityRequest = z.infer<typeof CreateAgentIdentityRequest>;
