@@ -172,7 +172,9 @@ export const ValidateFactoryFilesResponse = z
       .array(
         z
           .object({
-            code: z.enum(['FF_INVALID_FILE', 'FF_INVALID_AUTOMATION']).describe('Kind of the fault'),
+            code: z
+              .enum(['FF_INVALID_FILE', 'FF_INVALID_AUTOMATION'])
+              .meta({ id: 'FactoryFileDiagnosticCode', description: 'Kind of a fault of definition files' }),
             path: z.string().describe('Path of the file'),
             line: z.int().describe('Line, from 1'),
             column: z.int().describe('Column, from 1'),
@@ -190,7 +192,7 @@ export const ValidateFactoryFilesResponse = z
             field: z.string().describe('Member of the file, such as agentDefaults.environmentId'),
             kind: z
               .enum(['environment', 'mcp_server', 'model', 'secret', 'webhook', 'worker_host'])
-              .describe('Kind of the thing that the member names'),
+              .meta({ id: 'DeferredResolutionKind', description: 'Kind of the thing that a member names' }),
           })
           .meta({ id: 'DeferredResolution', description: 'A name whose thing was not looked up' }),
       )

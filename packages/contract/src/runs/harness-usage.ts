@@ -1,10 +1,14 @@
 import { z } from 'zod';
 import { Timestamp, Uuid } from '../wire/primitives.ts';
 
+const CoverageStatus = z
+  .enum(['known', 'partial', 'unavailable'])
+  .meta({ id: 'HarnessUsageCoverageStatus', description: 'Whether counters are complete' });
+
 const coverage = z
   .object({
-    tokenStatus: z.enum(['known', 'partial', 'unavailable']).describe('`partial`: a request to a model is in progress'),
-    toolStatus: z.enum(['known', 'partial', 'unavailable']).describe('Calls of tools are not counted: `unavailable`'),
+    tokenStatus: CoverageStatus.describe('`partial`: a request to a model is in progress'),
+    toolStatus: CoverageStatus.describe('Calls of tools are not counted: `unavailable`'),
   })
   .meta({ id: 'HarnessUsageCoverage', description: 'How complete the counters are' });
 
