@@ -66,6 +66,7 @@ describe('an agent identity', () => {
     ['two harnesses', { harness: { type: 'codex' }, base_harness: 'claude' }, 'base_harness'],
     ['two models', { base_model: 'runbook', harness: { model_id: 'runbook' } }, 'harness.model_id'],
     ['the name of no worker', { worker_host: 'a b' }, 'worker_host'],
+    ['the factory of a definition', { factory_uid: 'A'.repeat(22) }, 'factory_uid'],
     ['an MCP server at no address', { mcp_servers: { docs: { url: 'file:///etc' } } }, 'mcp_servers.docs.url'],
     ['an MCP server of two kinds', { mcp_servers: { docs: { url: 'https://a', command: 'b' } } }, 'mcp_servers.docs'],
     ['more than an identity may have', { mcp_servers: { a: { command: 'x'.repeat(300_000) } } }, 'mcp_servers'],
