@@ -16,8 +16,8 @@ function pathVariable(path: string, member: string): string {
 
 /** Returns the example of a member of a route's path. */
 export function examplePathValue(path: string, member: string): string {
-  const ids: Readonly<Record<string, string>> = { ...exampleIds, KIND: 'artifact', ID: exampleIds.ARTIFACT_UID };
-  return ids[pathVariable(path, member)] ?? '';
+  const values: Readonly<Record<string, string>> = { ...exampleIds, KIND: 'artifact', ID: exampleIds.ARTIFACT_UID };
+  return values[pathVariable(path, member)] ?? '';
 }
 
 /** Returns a text in single quotes for a POSIX shell; ids of the examples in it become shell variables. */
@@ -25,9 +25,13 @@ function quoted(text: string): string {
   return withVariables(`'${text.replaceAll("'", "'\\''")}'`, (name) => `'"$${name}"'`);
 }
 
+/** Values in paths that are no ids: definition files contain the version of their schema too. */
+const fixedValues: readonly string[] = ['SCHEMA_VERSION', 'DOCUMENT'];
+const ids = Object.entries(exampleIds).filter(([name]) => !fixedValues.includes(name));
+
 /** Replaces the ids of the examples by shell variables. */
 const withVariables = (text: string, write: (name: string) => string): string =>
-  Object.entries(exampleIds).reduce((all, [name, id]) => all.replaceAll(id, write(name)), text);
+  ids.reduce((all, [name, id]) => all.replaceAll(id, write(name)), text);
 
 function credential(route: Route): string[] {
   if ('run' in route.allow) return ['-H "Authorization: Bearer $RUN_TOKEN"'];
