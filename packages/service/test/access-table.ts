@@ -80,7 +80,7 @@ export function accessOf({ allow, params, path }: Route, credential: Credential)
   }
   if (credential === 'session') return allow.session ? 'yes' : 403;
   if (credential === 'agentKey') return allow.agent === true ? 'yes' : 403;
-  if (credential === 'nothing' && allow.keylessBytes) return 'yes';
+  if ((credential === 'nothing' || credential === 'signedUrl') && allow.keylessBytes) return 'yes';
   return 401;
 }
 
