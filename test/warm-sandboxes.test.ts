@@ -20,10 +20,12 @@ const asRoot = process.getuid?.() === 0;
 /** Agents that wait in sandboxes of a state folder, by the paths that their processes have mounted. */
 async function waitingAgents(stateRoot: string): Promise<number[]> {
   const agents = await findProcesses('cmdline', '/opt/runyard/agent/main.cjs');
+  // A mount names its path below the root of its file system.
+  const mounted = stateRoot.replace(/^\/(tmp|dev\/shm)(?=\/)/, '');
   return agents.filter((pid) => {
     try {
       const isWaiting = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0agent\0wait\0');
-      return isWaiting && readFileSync(`/proc/${pid}/mountinfo`, 'utf8').includes(stateRoot.replace(/^\/tmp/, ''));
+      return isWaiting && readFileSync(`/proc/${pid}/mountinfo`, 'utf8').includes(mounted);
     } catch {
       return false;
     }

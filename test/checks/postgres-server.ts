@@ -10,8 +10,9 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** Ends the server when our end of its input closes, even after kill -9. */
-const guard = '"$@" & server=$!; cat >/dev/null; kill -INT "$server" 2>/dev/null; wait "$server"';
+/** Ends the server and removes its folder when our end of its input closes, even after kill -9. */
+const guard =
+  '"$@" & server=$!; cat >/dev/null; kill -INT "$server" 2>/dev/null; wait "$server"; cd / && rm -rf "$OLDPWD"';
 
 /**
  * Starts a server from the programs in `bin` with a data folder of its own. It listens on a socket there, which only its account and root

@@ -4,6 +4,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { answersVariable } from '../support/answers-of-process.ts';
+import { placeOfRuns } from '../support/temporary-folder.ts';
 import { compareAnswers } from './answers.ts';
 import { findImportFaults } from './import-rules.ts';
 import { type Outcome, renderOutcomes } from './outcome.ts';
@@ -18,6 +19,7 @@ import { findTestFiles } from './test-files.ts';
 const root = path.resolve(import.meta.dirname, '../..');
 const { values } = parseArgs({ options: { filter: { type: 'string', default: '' } } });
 const filter = values.filter;
+process.env.TMPDIR = placeOfRuns();
 
 /**
  * Runs the tools of node_modules with this Node, because the system's may be too old for them, and without the settings, keys and
