@@ -157,10 +157,10 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
 const processors = Math.max(2, Math.min(4, availableParallelism()));
 
 /**
- * Test files that run at the same time. They wait for programs and for the database more than half of the time: with two for each
- * processor, a quarter of the processor time is still idle.
+ * Test files that run at the same time. They wait for programs and for the database about half of the time. More processes would each load
+ * all modules again, which takes 10 seconds of the processor.
  */
-const together = 1 + 2 * processors;
+const together = 2 * processors;
 
 // Somebody who runs one file has not asked for a change of the machine: its tests skip themselves where a package is missing.
 if (filter === '') installSystemPackages(say);
