@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander';
 
-interface ListedCommand {
+export interface ListedCommand {
   readonly name: string;
   /** What follows the name in the list. */
   readonly usage: string;
@@ -17,7 +17,7 @@ interface ListedCommand {
 type Declare = (command: Command, loadAll: () => Promise<void>) => void;
 
 /** Each group, with its heading. */
-const groups: readonly (readonly [heading: string, commands: readonly ListedCommand[]])[] = [
+export const commandGroups: readonly (readonly [heading: string, commands: readonly ListedCommand[]])[] = [
   [
     'Runs:',
     [
@@ -292,39 +292,3 @@ const groups: readonly (readonly [heading: string, commands: readonly ListedComm
     ],
   ],
 ];
-
-/** The commands of the program, and their modules. */
-export interface CommandList {
-  /** Declares options and subcommands of a command, once. */
-  load(command: Command): Promise<void>;
-  loadAll(): Promise<void>;
-  /** Returns the words of a command in the list of the program's help. */
-  termOf(command: Command): string;
-}
-
-/**
- * Adds all commands to the program, with their names and descriptions only. `onLoad` is called with a command after its options and
- * subcommands have been declared.
- */
-export function addCommands(program: Command, onLoad: (command: Command) => void): CommandList {
-  const listed = new Map<Command, ListedCommand>();
-  for (const [heading, commands] of groups) {
-    program.commandsGroup(heading);
-    for (const each of commands) listed.set(program.command(each.name).description(each.description), each);
-  }
-  const loaded = new Set<Command>();
-  const list: CommandList = {
-    load: async (command) => {
-      const entry = listed.get(command);
-      if (entry === undefined || loaded.has(command)) return;
-      loaded.add(command);
-      (await entry.load())(command, list.loadAll);
-      onLoad(command);
-    },
-    loadAll: async () => {
-      for (const command of listed.keys()) await list.load(command);
-    },
-    termOf: (command) => `${command.name()} ${listed.get(command)?.usage ?? ''}`.trimEnd(),
-  };
-  return list;
-}

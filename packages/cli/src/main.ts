@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError, Help } from 'commander';
-import { addCommands } from './command-list.ts';
+import { addCommands } from './add-commands.ts';
 import { root } from './installation.ts';
 import { explainUsageErrors, showHelpOf } from './usage-errors.ts';
 

@@ -1,4 +1,4 @@
-/** The parts that a domain of the service registers. `service.ts` lists the domains; a new domain changes no other list. */
+/** The parts that a domain of the service registers. `service.ts` lists the domains, and no list of routes, loops or blobs exists beside them. */
 import type { ServedRoute } from './serving/served-route.ts';
 import type { Database, Queryable, Statement } from './store/database/database.ts';
 

@@ -1,6 +1,6 @@
 import { Command, Help } from 'commander';
 import { beforeAll, expect, test } from 'vitest';
-import { addCommands, type CommandList } from './command-list.ts';
+import { addCommands, type CommandList } from './add-commands.ts';
 
 const program = new Command('runyard');
 const loaded: string[] = [];
