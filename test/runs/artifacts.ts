@@ -38,7 +38,7 @@ export const describeArtifacts = (system: System) =>
         ['SCREENSHOT', expect.objectContaining({ mime_type: 'image/png', description: 'The page' })],
         ['PLAN', expect.objectContaining({ title: 'Plan', artifact_uid: expect.any(String) })],
         ['EXTERNAL_REFERENCE', { reference_type: 'issue', url: 'HTTPS://Tracker.Example:443/ISSUE/7/#note' }],
-        ['PULL_REQUEST', { url: 'https://github.example/o/r/pull/12', branch: 'topic' }],
+        ['PULL_REQUEST', { url: 'https://github.example/o/r/pull/12', branch: 'topic', status: 'unknown' }],
       ]);
     });
 

@@ -201,9 +201,13 @@ export const FollowupAttachment = z
   .meta({
     id: 'FollowupAttachment',
     description: 'A file of a follow-up: its bytes, or the id of one that was uploaded before',
-    oneOf: [
-      { required: ['attachment_id'], not: { anyOf: [{ required: ['data'] }, { required: ['mime_type'] }] } },
-      { required: ['file_name', 'mime_type', 'data'], not: { required: ['attachment_id'] } },
+    allOf: [
+      {
+        oneOf: [
+          { required: ['attachment_id'], not: { anyOf: [{ required: ['data'] }, { required: ['mime_type'] }] } },
+          { required: ['file_name', 'mime_type', 'data'], not: { required: ['attachment_id'] } },
+        ],
+      },
     ],
   });
 export type FollowupAttachment = z.infer<typeof FollowupAttachment>;
