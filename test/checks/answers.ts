@@ -4,7 +4,7 @@ import path from 'node:path';
 import { openApiDocument } from '@runyard/contract/openapi/openapi';
 import { apiPrefix } from '@runyard/contract/wire/route';
 
-/** The answer comes before the operation is known; `packages/service/src/edges/http/server/unreadable-request.ts` has its test. */
+/** The answer comes before the operation is known; `packages/service/src/edges/http/server/problem.ts` has its test. */
 const beforeRouting = '431';
 
 interface Operation {

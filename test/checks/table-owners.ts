@@ -169,7 +169,7 @@ export const readsOfHigherFloors: readonly {
 /** Files whose statements name their table at run time, so that the check cannot read it. */
 export const filesNamingTablesAtRunTime = [
   // Deletes rows by the rules that the owners of the tables register.
-  'packages/service/src/edges/retention/rows.ts',
+  'packages/service/src/edges/retention/sweep.ts',
   // Encrypts the texts again in the columns that the owners of the tables define.
   'packages/service/src/platform/secrets/seal-again.ts',
 ];

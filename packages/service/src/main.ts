@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
 import { type Logger, pino } from 'pino';
-import { StartProblem } from './edges/start/start-problem.ts';
+import { StartProblem } from './edges/start/open-parts.ts';
 import { startService } from './service.ts';
 
 const parsed = parseSettings(process.env);

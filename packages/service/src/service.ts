@@ -1,25 +1,22 @@
 /** The whole service in one process: the list of its domains, and their start and stop. */
 
+import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings/settings';
+import { thisProcess } from '@runyard/system/process-identity';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Edge } from './edges/edge.ts';
 import { gatewayDomain } from './edges/gateway/domain.ts';
 import { buildApp, buildIngressApp } from './edges/http/app.ts';
 import { httpDomain } from './edges/http/domain.ts';
-import { authenticateWorker } from './edges/http/server/authenticate-worker.ts';
+import { authenticateWorker } from './edges/http/server/authorize.ts';
 import type { ServiceDeps } from './edges/http/server/deps.ts';
 import { liveDomain } from './edges/live/domain.ts';
 import { mcpServerDomain } from './edges/mcp/domain.ts';
 import { retentionDomain } from './edges/retention/domain.ts';
-import { makeFindDue } from './edges/start/find-due.ts';
-import { startLoops } from './edges/start/loops.ts';
-import { openParts } from './edges/start/open-parts.ts';
-import { writeServiceFile } from './edges/start/service-file.ts';
-import { StartProblem } from './edges/start/start-problem.ts';
-import { storeDomain } from './edges/start/store-domain.ts';
-import { makeUndo, type Undo } from './edges/start/undo.ts';
+import { makeFindDue, startLoops } from './edges/start/loops.ts';
+import { makeUndo, openParts, StartProblem, storeDomain, type Undo } from './edges/start/open-parts.ts';
 import { workersDomain } from './edges/workers/domain.ts';
 import type { Loop } from './platform/domain.ts';
 import { idempotencyDomain } from './platform/idempotency/domain.ts';
@@ -179,4 +176,19 @@ async function listen(app: FastifyInstance, { host, port, setting }: Place): Pro
       `${setting}: port ${port} on ${host} is in use by another program; stop that or set another port.`,
     );
   });
+}
+
+/** Writes `service.json`, which contains the address of the service. Returns the function that removes it. */
+async function writeServiceFile(dataDir: string, baseUrl: string): Promise<() => Promise<void>> {
+  const file = path.join(dataDir, 'service.json');
+  await writeFile(
+    `${file}.${process.pid}`,
+    JSON.stringify({
+      ...thisProcess(),
+      base_url: baseUrl,
+      started_at: new Date().toISOString(),
+    }),
+  );
+  await rename(`${file}.${process.pid}`, file);
+  return () => rm(file, { force: true });
 }

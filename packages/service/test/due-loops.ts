@@ -1,6 +1,5 @@
 /** Test support: the loops of a service that say when they have work, without their rounds. */
-
-import { makeFindDue } from '../src/edges/start/find-due.ts';
+import { makeFindDue } from '../src/edges/start/loops.ts';
 import type { Loop } from '../src/platform/domain.ts';
 import type { Database, Statement } from '../src/platform/store/database/database.ts';
 import { listDomains } from '../src/service.ts';

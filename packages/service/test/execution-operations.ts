@@ -3,7 +3,7 @@ import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { ErrorCode } from '@runyard/contract/wire/errors';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { findAssigned } from '../src/edges/workers/executions-of-connections.ts';
+import { findAssigned } from '../src/edges/workers/lost-connections.ts';
 import { cancelRun } from '../src/runs/executions/cancel/cancel.ts';
 import { evictIdle } from '../src/runs/executions/idle/idle.ts';
 import { dropWorkerConnection } from '../src/runs/executions/lease/connection-rows.ts';

@@ -4,7 +4,7 @@ import type { ServiceMessage } from '@runyard/contract/workers/worker-protocol';
 import { expect, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { buildApp } from '../src/edges/http/app.ts';
-import { authenticateWorker } from '../src/edges/http/server/authenticate-worker.ts';
+import { authenticateWorker } from '../src/edges/http/server/authorize.ts';
 import type { ServiceDeps } from '../src/edges/http/server/deps.ts';
 import { openHub } from '../src/edges/workers/hub.ts';
 import { serveWorkerSockets } from '../src/edges/workers/socket.ts';

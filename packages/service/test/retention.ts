@@ -1,8 +1,7 @@
 /** Test support: the work that the domains registered for the nightly sweep. */
 import type { ServiceDeps } from '../src/edges/http/server/deps.ts';
-import { collectRetention, type RegisteredRetention } from '../src/edges/retention/registered.ts';
-import { deleteOldRows } from '../src/edges/retention/rows.ts';
 import { deleteOldDetail, type RunBatch, start } from '../src/edges/retention/runs.ts';
+import { collectRetention, deleteOldRows, type RegisteredRetention } from '../src/edges/retention/sweep.ts';
 import type { RowRule } from '../src/platform/domain.ts';
 import type { Database } from '../src/platform/store/database/database.ts';
 import { listDomains } from '../src/service.ts';

@@ -18,7 +18,7 @@ import { makeVault } from '../src/platform/secrets/vault.ts';
 import { openFolderBlobs } from '../src/platform/store/blobs/folder-blobs.ts';
 import { openDatabase } from '../src/platform/store/database/database.ts';
 import { silentLog } from '../src/platform/store/database/log.ts';
-import { unlimitedSpace } from '../src/platform/store/free-space/free-space.ts';
+import { unlimitedSpace } from '../src/platform/store/free-space.ts';
 import { readLimits } from '../src/runs/conversations/read.ts';
 import { defaultTiming, type ExecutionDeps } from '../src/runs/executions/deps.ts';
 import { openNotices } from '../src/runs/executions/notices.ts';

@@ -7,7 +7,7 @@ import { errorSlug, Problem } from '@runyard/contract/wire/errors';
 import { ListConnectedSelfHostedWorkersResponse } from '@runyard/contract/workers/workers';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
-import { authenticateWorker } from './server/authenticate-worker.ts';
+import { authenticateWorker } from './server/authorize.ts';
 
 const service = await openTestService();
 

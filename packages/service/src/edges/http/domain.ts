@@ -1,16 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { Edge } from '../edge.ts';
 import { registerHarnessArtifactRoutes } from './agent/harness-artifacts.ts';
-import { registerHarnessMemoryRoutes } from './agent/harness-memory.ts';
-import { registerHarnessSnapshotRoutes } from './agent/harness-snapshots.ts';
-import { registerHarnessWorkspaceRoutes } from './agent/harness-workspace.ts';
-import { registerAttachmentRoutes } from './api/attachments.ts';
-import { registerBlobRoutes } from './api/blobs.ts';
+import { registerHarnessMemoryRoutes, registerHarnessWorkspaceRoutes } from './agent/kept-state.ts';
 import { registerBrowserSessionRoutes } from './api/browser-sessions.ts';
-import { registerFactoryFileSchemas } from './api/factory-file-schemas.ts';
+import { registerFactoryFileSchemas, registerOpenApiDocument } from './api/documents.ts';
+import { registerBlobRoutes, registerWebhookPayloadRoutes } from './api/downloads.ts';
 import { registerLiveRoutes } from './api/live.ts';
-import { registerServiceInfoRoutes } from './api/service-info.ts';
-import { registerWebhookPayloadRoutes } from './api/webhook-payloads.ts';
+import { registerAttachmentRoutes, registerHarnessSnapshotRoutes } from './api/uploads.ts';
 import { registerIngress } from './ingress/webhooks.ts';
 import { registerPages } from './pages/pages.ts';
 import type { ServiceDeps } from './server/deps.ts';
@@ -19,7 +15,7 @@ import type { ServiceDeps } from './server/deps.ts';
 export const httpDomain = (deps: ServiceDeps): Edge => ({
   name: 'http',
   endpoints: async (app: FastifyInstance) => {
-    registerServiceInfoRoutes(app, deps);
+    registerOpenApiDocument(app, deps);
     registerFactoryFileSchemas(app);
     registerAttachmentRoutes(app, deps);
     await registerPages(app, deps);

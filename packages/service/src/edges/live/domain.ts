@@ -1,5 +1,15 @@
 import type { Domain, NightlyTask, RowRule } from '../../platform/domain.ts';
-import { markEventStreams } from './stream-marks.ts';
+import type { Queryable, Statement } from '../../platform/store/database/database.ts';
+
+const mark: Statement = {
+  name: 'mark_event_streams',
+  text: 'INSERT INTO event_stream_marks (xact) VALUES (pg_snapshot_xmin(pg_current_snapshot()))',
+};
+
+/** Records the current transaction number. When the mark is old enough, ids of team streams before it are refused as too old. */
+async function markEventStreams(db: Queryable): Promise<void> {
+  await db.query(mark);
+}
 
 /** `team-events.ts` needs the newest mark that is older than the window of team streams, but none before it. */
 const oldMarks: RowRule = { table: 'event_stream_marks', isOver: `marked_at < now() - interval '30 days'` };

@@ -2,13 +2,13 @@
 import { teamReads } from '@runyard/contract/wire/access';
 import { apiPrefix } from '@runyard/contract/wire/route';
 import type { FastifyRequest } from 'fastify';
-import { closedSignal } from '../../platform/bodies/closed-signal.ts';
+import { closedSignal } from '../../platform/bodies/answered-client.ts';
 import { makePlaces } from '../../platform/bodies/places.ts';
 import { invalid, refuse } from '../../platform/serving/refusal.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import type { Edge } from '../edge.ts';
 import type { Authorizer } from '../http/server/authorize.ts';
-import { waitingSignals } from '../http/server/waiting.ts';
+import { waitingSignals } from '../http/server/closing.ts';
 import { factoryTools } from './factory-tools.ts';
 import { operationsFor } from './operations.ts';
 import { answerMcp } from './server.ts';

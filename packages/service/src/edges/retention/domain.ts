@@ -1,6 +1,5 @@
 import type { Domain } from '../../platform/domain.ts';
-import { collectRetention } from './registered.ts';
-import { type SweepDeps, sweepWhenDue } from './sweep.ts';
+import { collectRetention, type SweepDeps, sweepWhenDue } from './sweep.ts';
 
 /** The nightly sweep of the rows and blobs that `domains` registered. */
 export function retentionDomain(deps: Omit<SweepDeps, 'registered' | 'signal'>, domains: readonly Domain[]): Domain {

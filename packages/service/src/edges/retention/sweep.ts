@@ -1,14 +1,29 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
+import type { BlobColumn, DeleteRunDetail, Domain, NightlyTask, RowRule } from '../../platform/domain.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
-import type { Database } from '../../platform/store/database/database.ts';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { StoreUnavailable } from '../../platform/store/database/unavailable.ts';
 import { reportMissingBlobs, sweepUnreferencedBlobs } from './blobs.ts';
 import { claimSweep } from './claim.ts';
-import type { RegisteredRetention } from './registered.ts';
-import { deleteOldRows } from './rows.ts';
 import { deleteOldDetail, deleteOldRuns, type Place, type RunBatch, start } from './runs.ts';
+
+/** The work that all domains registered for the nightly sweep, in the order of the domains. */
+export interface RegisteredRetention {
+  readonly blobs: readonly BlobColumn[];
+  readonly rows: readonly RowRule[];
+  readonly runDetail: readonly DeleteRunDetail[];
+  readonly nightly: readonly NightlyTask[];
+}
+
+/** Collects the work that the domains registered. */
+export const collectRetention = (domains: readonly Domain[]): RegisteredRetention => ({
+  blobs: domains.flatMap(({ blobs = [] }) => blobs),
+  rows: domains.flatMap(({ retention }) => retention?.rows ?? []),
+  runDetail: domains.flatMap(({ retention }) => retention?.deleteRunDetail ?? []),
+  nightly: domains.flatMap(({ retention }) => retention?.nightly ?? []),
+});
 
 export interface SweepDeps {
   readonly db: Database;
@@ -111,4 +126,17 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
     if (error instanceof Stopped) return 'stopped';
     throw error;
   }
+}
+
+const batchSize = 5000;
+
+/** Deletes a batch of the rows of a rule; `more` is true where others may be left. */
+export async function deleteOldRows(
+  db: Queryable,
+  { table, isOver }: RowRule,
+): Promise<{ rows: number; more: boolean }> {
+  const deleted = await db.query(
+    `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM ${table} WHERE ${isOver} LIMIT ${batchSize})) AND ${isOver} RETURNING 1 AS one`,
+  );
+  return { rows: deleted.length, more: deleted.length === batchSize };
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it, test } from 'vitest';
 import { type DueLoops, listDueLoops } from '../../../test/due-loops.ts';
 import { openTestService } from '../../../test/service.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { makeFindDue } from './find-due.ts';
+import { makeFindDue } from './loops.ts';
 
 const service = await openTestService();
 const { db } = service.deps;

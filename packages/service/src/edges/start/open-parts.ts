@@ -5,14 +5,16 @@ import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
 import { makeBodyBudget } from '../../platform/bodies/body-budget.ts';
+import type { Domain } from '../../platform/domain.ts';
 import { loadSigner } from '../../platform/secrets/signer.ts';
 import { openVault } from '../../platform/secrets/vault.ts';
 import { openFolderBlobs } from '../../platform/store/blobs/folder-blobs.ts';
 import { whileRoom } from '../../platform/store/blobs/while-room.ts';
 import { openDatabase } from '../../platform/store/database/database.ts';
 import { startEmbeddedPostgres } from '../../platform/store/embedded/start.ts';
-import { watchFreeSpace } from '../../platform/store/free-space/free-space.ts';
+import { watchFreeSpace } from '../../platform/store/free-space.ts';
 import { migrateDatabase } from '../../platform/store/migrations/migrate.ts';
+import { makeStoreCheck } from '../../platform/store/migrations/readiness.ts';
 import { keptByExports } from '../../platform/store/transfer/running-exports.ts';
 import { readLimits } from '../../runs/conversations/read.ts';
 import { defaultTiming, type ExecutionDeps } from '../../runs/executions/deps.ts';
@@ -32,8 +34,9 @@ import { openSourceReader } from '../../triggers/definitions/source/reader.ts';
 import { startDeliveriesWith } from '../../triggers/starts/deliveries/start-deliveries.ts';
 import { openWebhookDirectory } from '../../triggers/webhooks/ingest/directory.ts';
 import type { ServiceDeps } from '../http/server/deps.ts';
-import { StartProblem } from './start-problem.ts';
-import type { Undo } from './undo.ts';
+
+/** A mistake in the settings or the machine. `main.ts` prints its message without a stack. */
+export class StartProblem extends Error {}
 
 interface PartOptions {
   readonly settings: Settings;
@@ -154,3 +157,30 @@ function secretsOf(settings: Settings): string[] {
     settings.RUNYARD_DATABASE_URL,
   ].filter((secret) => secret !== undefined);
 }
+
+/** Steps that undo the start of the service. */
+export interface Undo {
+  add(step: () => Promise<unknown>): void;
+  /** Runs the steps in reverse order. A step that fails is logged, and the others still run. */
+  run(): Promise<void>;
+}
+
+/** Collects the steps of a start, which run when the service stops or when its start fails half-way. */
+export function makeUndo(log: Logger): Undo {
+  const steps: (() => Promise<unknown>)[] = [];
+  return {
+    add: (step) => void steps.push(step),
+    run: async () => {
+      for (const step of steps.splice(0).reverse()) {
+        await step().catch((error: unknown) => log.error({ err: error }, 'a part of the service did not stop cleanly'));
+      }
+    },
+  };
+}
+
+/** The store as a domain. It is not in `platform/store/`, which has no imports of domains. */
+export const storeDomain = (deps: ServiceDeps): Domain => ({
+  name: 'store',
+  readiness: { problem: makeStoreCheck(deps), degraded: () => deps.freeSpace.problem() },
+  loops: async () => [{ name: 'measuring the free disk space', everyMs: 1_000, work: () => deps.freeSpace.measure() }],
+});

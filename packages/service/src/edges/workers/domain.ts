@@ -9,7 +9,7 @@ import type { Edge } from '../edge.ts';
 import { type Hub, openHub } from './hub.ts';
 import { forgetUnusedInstances } from './instances.ts';
 import { dropConnectionsOfDeadServices } from './lost-connections.ts';
-import type { WorkerPrincipal } from './principal.ts';
+import type { WorkerPrincipal } from './rights.ts';
 import { workerRoutes } from './routes.ts';
 import { serveWorkerSockets } from './socket.ts';
 

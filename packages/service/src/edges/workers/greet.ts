@@ -4,8 +4,8 @@ import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { adoptExecutions, adoptOfPublicWorker, nameInstance } from '../../runs/executions/lease/adopt.ts';
 import { updateWorkerConnection } from '../../runs/executions/lease/connection-rows.ts';
 import { endSandbox } from '../../runs/executions/reconcile/sandbox-end.ts';
-import { findMissing } from './executions-of-connections.ts';
 import { findInstances, newInstance } from './instances.ts';
+import { findMissing } from './lost-connections.ts';
 import type { OpenConnection } from './open-connection.ts';
 import { lockOwnConnection } from './rights.ts';
 

@@ -1,9 +1,9 @@
 /** Checks which executions a worker's connection may act on, for each of its messages. */
-
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, text } from '../../platform/store/database/statement.ts';
 import { hasKey, isInPool } from '../../runs/executions/queue/may-take.ts';
 import type { Phase } from '../../runs/executions/transitions/transition.ts';
+import type { Principal } from '../../team/access/keys/principal.ts';
 
 /**
  * Thrown if the worker must connect again: the row of its connection is gone, because another process counted this one as dead, or its
@@ -57,4 +57,16 @@ export async function lockServed(
   const [row] = await tx.query(readServed, [execution.executionId, connectionId]);
   if (row && !row.isKnown) throw new ConnectionEnded('another service process took this one for dead');
   return row?.mayServe ? row.phase : null;
+}
+
+/** The owner of the key that opened a worker's connection. */
+export type WorkerPrincipal = Pick<Principal, 'keyId' | 'teamId' | 'isOperator' | 'creator'>;
+
+/** Worker names with this prefix are reserved for the operator: such workers serve the hosted pool of all teams. */
+export const operatorNames = 'runyard';
+
+/** Returns the team whose runs a worker of this name serves, or null for the hosted pool. `not_allowed`: only the operator may use the name. */
+export function poolTeamOf(principal: WorkerPrincipal, workerId: string): string | null | 'not_allowed' {
+  if (!workerId.startsWith(operatorNames)) return principal.teamId;
+  return principal.isOperator ? null : 'not_allowed';
 }

@@ -12,8 +12,8 @@ import { TooManyChanges } from '../../team/access/audit/record.ts';
 import type { KeyInTeam, KeyWatch } from '../../team/access/keys/watch.ts';
 import type { PoolCaller, PoolEntry } from '../../team/access/worker-pools/enter.ts';
 import type { Hub } from './hub.ts';
-import { operatorNames, poolTeamOf, type WorkerPrincipal } from './principal.ts';
 import { paceReading } from './reading-pace.ts';
+import { operatorNames, poolTeamOf, type WorkerPrincipal } from './rights.ts';
 
 /** Path of the endpoint. */
 export const workerSocketPath = '/api/v1/selfhosted/worker/ws';

@@ -8,9 +8,6 @@ export type HeldBody =
   | { readonly kind: 'busy' }
   | Exclude<BodyRead, { readonly kind: 'body' }>;
 
-/** Seconds after which a client should repeat a request that was `busy`. */
-export const busyRetrySeconds = 2;
-
 export interface RequestBody {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

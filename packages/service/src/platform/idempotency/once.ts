@@ -1,4 +1,5 @@
 import { randomUUIDv7, timingSafeEqual } from 'node:crypto';
+import { type Refusal, refuse } from '../serving/refusal.ts';
 import type { Database, Queryable, Statement } from '../store/database/database.ts';
 import { bytes, defineStatement, json } from '../store/database/statement.ts';
 import { type ClientAttempt, lockAttempt, recordAnswer, takeAnswer } from './client-answers.ts';
@@ -102,4 +103,23 @@ export async function onceWithin<T, F>(
   const { teamId, principal, key, requestHash } = request;
   await tx.query(keepAnswer, [teamId, principal, key, requestHash, JSON.stringify(attempt.response)]);
   return attempt;
+}
+
+/** 409 for a key that was used with another body. */
+export const idempotencyConflict = (): Refusal =>
+  refuse('conflict', { detail: 'The Idempotency-Key was used with another request; take a new key.' });
+
+/** Converts the outcome of work that was done once: its answer, or the reason why there is none. */
+export function answerOnce<T, F>(
+  outcome: Attempt<T, F> | { readonly kind: 'conflict' },
+  refuseFailure: (failure: F) => Refusal,
+): T | Refusal {
+  switch (outcome.kind) {
+    case 'done':
+      return outcome.response;
+    case 'failed':
+      return refuseFailure(outcome.failure);
+    case 'conflict':
+      return idempotencyConflict();
+  }
 }

@@ -42,3 +42,13 @@ export function invalid(errors: readonly Fault[]): Refusal {
 /** 400 for a cursor that was made for another list or another query. */
 export const wrongCursor = (): Refusal =>
   invalid([{ path: 'cursor', message: 'is not a cursor of this list; send the query of the page before' }]);
+
+/** Seconds after which a client should send a request again that was refused because too much work was in progress. */
+export const busyRetrySeconds = 2;
+
+/** Returns a 429 refusal: the caller, or the service as a whole, has reached its limit of simultaneous work. */
+export const tooBusy = (detail: string): Refusal =>
+  refuse('resource_unavailable', {
+    detail: `${detail} Send this request again in ${busyRetrySeconds} s.`,
+    headers: { 'retry-after': String(busyRetrySeconds) },
+  });

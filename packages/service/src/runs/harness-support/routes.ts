@@ -2,8 +2,7 @@
 
 import { routes } from '@runyard/contract/routes';
 import type { BodyBudget } from '../../platform/bodies/body-budget.ts';
-import { tooBusy } from '../../platform/bodies/too-busy.ts';
-import { notFound } from '../../platform/serving/refusal.ts';
+import { notFound, tooBusy } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../platform/store/database/database.ts';

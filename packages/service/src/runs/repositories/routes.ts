@@ -1,6 +1,5 @@
 import { routes } from '@runyard/contract/routes';
-import { tooBusy } from '../../platform/bodies/too-busy.ts';
-import { refuse } from '../../platform/serving/refusal.ts';
+import { refuse, tooBusy } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { serveRun } from '../executions/run-tokens/sessions.ts';
 import { openPullRequest } from './pull-requests/open.ts';

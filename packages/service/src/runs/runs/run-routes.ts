@@ -2,7 +2,7 @@ import { maxWaitingFollowups } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { RunFollowupResponse } from '@runyard/contract/runs/run-request';
 import type { Logger } from 'pino';
-import { idempotencyConflict } from '../../platform/idempotency/answer-once.ts';
+import { idempotencyConflict } from '../../platform/idempotency/once.ts';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';

@@ -6,6 +6,7 @@ import type {
   ListDeliveriesQuery,
   ListEventDeliveriesResponse,
 } from '@runyard/contract/team/event-subscriptions';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,
@@ -17,7 +18,6 @@ import {
   timestamp,
   uuid,
 } from '../../platform/store/database/statement.ts';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/paging/cursor.ts';
 import { deliveryChannel } from './enqueue.ts';
 
 const row = {

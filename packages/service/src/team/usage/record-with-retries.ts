@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/store/database/database.ts';
-import { eachAlone } from '../../platform/store/database/each-alone.ts';
+import { eachAlone } from '../../platform/store/database/sweep.ts';
 import type { ModelUsage } from './model-usage.ts';
 import { recordUsage } from './record-usage.ts';
 

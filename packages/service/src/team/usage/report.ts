@@ -1,6 +1,7 @@
 /** The report of a team's use of models, by day, model, agent and creator. */
 import type { UsageDimension, UsageQuery, UsageReport, UsageRow } from '@runyard/contract/team/budgets';
 import type { Fault } from '../../platform/fault.ts';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   defineStatement,
@@ -11,7 +12,6 @@ import {
   type RowOf,
   text,
 } from '../../platform/store/database/statement.ts';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/paging/cursor.ts';
 import type { RunActor } from '../access/actor.ts';
 import { readProfiles } from '../access/profiles.ts';
 

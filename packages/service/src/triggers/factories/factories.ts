@@ -3,6 +3,7 @@ import type { CreateFactoryRequest, Factory, ListFactoriesQuery } from '@runyard
 import { maxFactories } from '@runyard/contract/limits';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { PageInfo } from '@runyard/contract/wire/profiles';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,
@@ -14,7 +15,6 @@ import {
   text,
   timestamp,
 } from '../../platform/store/database/statement.ts';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/paging/cursor.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
 import { teamHasRoom } from '../../team/access/teams/has-room.ts';
 import { newUid } from '../../team/access/teams/uid.ts';

@@ -5,6 +5,7 @@ import type {
   ListScheduleFiresResponse,
   ScheduleFire,
 } from '@runyard/contract/schedules/schedules';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   defineStatement,
@@ -14,7 +15,6 @@ import {
   timestamp,
   uuid,
 } from '../../platform/store/database/statement.ts';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/paging/cursor.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { readProfiles } from '../../team/access/profiles.ts';
 

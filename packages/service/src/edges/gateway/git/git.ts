@@ -1,10 +1,10 @@
 import type { Repository } from '@runyard/contract/environments/environments';
 import { maxGitRequestsAtOnce, maxPushBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { closedSignal } from '../../../platform/bodies/answered-client.ts';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
-import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
 import { makePlaces } from '../../../platform/bodies/places.ts';
-import { busyRetrySeconds } from '../../../platform/bodies/request-bodies.ts';
+import { busyRetrySeconds } from '../../../platform/serving/refusal.ts';
 import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
 import type { CodeHostUser } from '../../../team/code-hosts/code-hosts.ts';
 import type { ChosenCredential, UsableCredential } from '../../../team/code-hosts/credential.ts';
@@ -68,8 +68,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     scope.removeAllContentTypeParsers();
     // Packs are streamed: no body is read here.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    const schema: object = { hide: true };
-    scope.route({ method: ['GET', 'POST'], url: `${gitGatewayPath}/*`, logLevel: 'silent', schema, handler });
+    scope.route({ method: ['GET', 'POST'], url: `${gitGatewayPath}/*`, logLevel: 'silent', handler });
   });
 
   async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -12,11 +12,9 @@ import type { BegunPush, Push } from '../../../runs/repositories/pushes/record.t
 import { type HostReport, watchReport, writeReport } from '../../../runs/repositories/pushes/report-status.ts';
 import { TooManyChanges } from '../../../team/access/audit/record.ts';
 import type { UsableCredential } from '../../../team/code-hosts/credential.ts';
-import { decoded } from '../decoded.ts';
-import { readBranchesOfPush } from './branches-of-push.ts';
-import { type FollowedBranches, watchFollowed } from './followed-branches.ts';
-import { peekable } from './peekable.ts';
-import { readHead } from './read-head.ts';
+import { decoded } from '../headers.ts';
+import { type FollowedBranches, readBranchesOfPush, watchFollowed } from './followed-branches.ts';
+import { peekable, readHead } from './peekable.ts';
 import { PushStopped, whileAllowed } from './while-allowed.ts';
 
 /** The rules and the record of pushes. */

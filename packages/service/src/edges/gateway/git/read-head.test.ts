@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { peekable } from './peekable.ts';
-import { readHead } from './read-head.ts';
+import { peekable, readHead } from './peekable.ts';
 
 const line = (text: string): string => (text.length + 4).toString(16).padStart(4, '0') + text;
 const commandOf = (n: number): string => `${'0'.repeat(40)} ${'1'.repeat(40)} refs/heads/b${n}`;

@@ -2,10 +2,11 @@ import { Readable } from 'node:stream';
 import { makeAddressRules } from '@runyard/system/address-rules';
 import { createByteMask } from '@runyard/system/redaction/mask-bytes';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { closedSignal } from '../../../platform/bodies/answered-client.ts';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
-import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
 import { makePlaces } from '../../../platform/bodies/places.ts';
-import { busyRetrySeconds, holdBody } from '../../../platform/bodies/request-bodies.ts';
+import { holdBody } from '../../../platform/bodies/request-bodies.ts';
+import { busyRetrySeconds } from '../../../platform/serving/refusal.ts';
 import type { ServerOfExecution } from '../../../runs/runs/read/mcp-server.ts';
 import type { Resolve } from '../../../runs/subscriptions/send.ts';
 import { mcpGatewayPath } from '../../../team/mcp/gateway-path.ts';
@@ -87,9 +88,8 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
     scope.removeAllContentTypeParsers();
     // The handler reads the body.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    const schema: object = { hide: true };
     const method = ['GET', 'POST', 'DELETE'];
-    scope.route({ method, url: `${mcpGatewayPath}/:name`, logLevel: 'silent', schema, handler });
+    scope.route({ method, url: `${mcpGatewayPath}/:name`, logLevel: 'silent', handler });
   });
 
   const refuse = (reply: FastifyReply, status: number, message: string): FastifyReply =>

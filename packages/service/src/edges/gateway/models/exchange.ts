@@ -4,12 +4,10 @@ import type { ProviderTool } from '@runyard/contract/environments/provider-tools
 import type { ModelTarget } from '../../../team/models/models.ts';
 import { endpointOf, type ProviderName, providerKinds } from '../../../team/models/providers.ts';
 import type { Used } from '../../../team/usage/model-usage.ts';
-import { decoded } from '../decoded.ts';
-import { headersDownwards } from '../headers.ts';
+import { decoded, headersDownwards } from '../headers.ts';
 import { type Endpoint, usageReaderOf } from './endpoints.ts';
-import { hasFirstByte } from './first-byte.ts';
 import { isPage, maxPageBytes, pageAnswer, pageMs } from './page-answer.ts';
-import { type PassedOn, passOn, readUpTo } from './pass-on.ts';
+import { hasFirstByte, type PassedOn, passOn, readUpTo } from './pass-on.ts';
 import { providerError } from './provider-error.ts';
 import { maxErrorBytes, sendAdapted } from './send-adapted.ts';
 import type { UpstreamResult, Upstreams } from './upstream.ts';

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { LookupFunction } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { closedSignal } from '../../../platform/bodies/answered-client.ts';
 import { type BodyBudget, makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
-import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
-import { busyRetrySeconds, holdBody } from '../../../platform/bodies/request-bodies.ts';
+import { holdBody } from '../../../platform/bodies/request-bodies.ts';
+import { busyRetrySeconds } from '../../../platform/serving/refusal.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import { oneModel } from '../../../runs/runs/model-in-use.ts';
 import { disabledMessage } from '../../../team/models/describe-offer.ts';
@@ -137,11 +138,8 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       return undefined;
     });
 
-    // Not in the reference of our API (@fastify/swagger). Fastify writes into it: one object a route.
-    const schema: object = { hide: true };
     // The log of requests would hold the query, in which a token may be; the gateway writes its own line.
-    const options = { logLevel: 'silent' as const, schema };
-    scope.route({ method: ['GET', 'POST'], url: `${gatewayRootOf(provider)}/*`, ...options, handler });
+    scope.route({ method: ['GET', 'POST'], url: `${gatewayRootOf(provider)}/*`, logLevel: 'silent', handler });
 
     async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       const { token, holder, endpoint, query } = admitted.get(request) ?? {};

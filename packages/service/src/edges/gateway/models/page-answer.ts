@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { gatewayErrorHeader } from '@runyard/contract/agent/agent-protocol';
 import { endpointOf, providerKinds } from '../../../team/models/providers.ts';
 import type { Exchange } from './exchange.ts';
-import { hasFirstByte } from './first-byte.ts';
+import { hasFirstByte } from './pass-on.ts';
 
 /** The title of a page is at its beginning. */
 export const maxPageBytes = 16 * 1024;

@@ -1,7 +1,5 @@
 /** Sends a request to a provider, and once more without what its endpoint does not take. */
-
-import { decoded } from '../decoded.ts';
-import { headersUpwards, queryUpwards } from '../headers.ts';
+import { decoded, headersUpwards, queryUpwards } from '../headers.ts';
 import { credentialHeaders } from './credentials.ts';
 import type { Exchange } from './exchange.ts';
 import { readUpTo } from './pass-on.ts';

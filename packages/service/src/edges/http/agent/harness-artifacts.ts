@@ -1,5 +1,4 @@
 /** Routes with which an agent uploads its results, and downloads the attachments of its prompt. */
-
 import { maxArtifactBytes } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
@@ -9,10 +8,10 @@ import { uploadArtifact } from '../../../runs/files/artifacts/upload.ts';
 import { findAttachment } from '../../../runs/files/attachments/read.ts';
 import { artifactUploadTarget } from '../../../runs/files/signed-targets.ts';
 import { addRoute } from '../server/add-route.ts';
+import { refuseSignature } from '../server/authorize.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob, sendContent } from '../server/download.ts';
-import { refuseSignature } from '../server/refuse-signature.ts';
 
 const tooLarge = 'An artifact has at most 100 MB.';
 

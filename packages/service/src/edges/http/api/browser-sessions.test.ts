@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { exchange, newBrowserSession, newSignInCode } from '../../../../test/browser-session.ts';
 import { openTestService } from '../../../../test/service.ts';
-import { authenticateWorker } from '../server/authenticate-worker.ts';
+import { authenticateWorker } from '../server/authorize.ts';
 
 const service = await openTestService();
 const { db } = service.deps;

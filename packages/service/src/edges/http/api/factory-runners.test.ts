@@ -4,7 +4,7 @@ import type { EnvironmentConfig } from '@runyard/contract/environments/environme
 import { beforeEach, describe, expect, test } from 'vitest';
 import { baseFiles, factoryFile, testDefinitions } from '../../../../test/definitions.ts';
 import { openTestService } from '../../../../test/service.ts';
-import { assignmentMessage } from '../../workers/assignment-message.ts';
+import { assignmentMessage } from '../../workers/dispatcher.ts';
 
 const service = await openTestService();
 const { apply, open } = testDefinitions(service);

@@ -100,7 +100,7 @@ test('does not revive old keys when the person is invited again', async () => {
 });
 
 test('refuses a worker with the key of a viewer', async () => {
-  const { authenticateWorker } = await import('../server/authenticate-worker.ts');
+  const { authenticateWorker } = await import('../server/authorize.ts');
   const viewer = await newPerson(service, first, 'viewer');
   const member = await newPerson(service, first, 'member');
   expect(await authenticateWorker(service.deps.keys, `Bearer ${viewer.key}`)).toBeNull();

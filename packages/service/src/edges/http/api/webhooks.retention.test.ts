@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
 import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from '../../../triggers/webhooks/log/retention.ts';
-import { deleteOldRows } from '../../retention/rows.ts';
+import { deleteOldRows } from '../../retention/sweep.ts';
 
 const service = await openTestService();
 const { db } = service.deps;

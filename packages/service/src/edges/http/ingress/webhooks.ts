@@ -4,14 +4,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type BodyLimits, type BodyRoom, makeBodyBudget, type Place } from '../../../platform/bodies/body-budget.ts';
 import { announcedBytes, type BodyPace } from '../../../platform/bodies/read-body.ts';
 import { holdBody } from '../../../platform/bodies/request-bodies.ts';
-import { tooBusy } from '../../../platform/bodies/too-busy.ts';
-import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import { type Refusal, refuse, tooBusy } from '../../../platform/serving/refusal.ts';
 import { isUid } from '../../../team/access/teams/uid.ts';
 import { makeDeliveryWriter, makeGate } from '../../../triggers/starts/deliveries/delivery-writer.ts';
 import { type IngestOutcome, ingest, type Proof } from '../../../triggers/starts/deliveries/ingest.ts';
 import type { RefuseWhileFull } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { listUnprovedSenders } from './unproved.ts';
 
 const kb = 1024;
 const mb = 1024 * kb;
@@ -194,4 +192,45 @@ function refusalOf(outcome: Refused): Refusal {
     case 'too_slow':
       return refuse('invalid_request', { status: 408, detail: 'The body came too slowly.' });
   }
+}
+
+/** A request whose sender is not verified yet, and whose body has not arrived yet. */
+interface Unproved {
+  readonly uid: string;
+  /** Closes the connection. */
+  readonly cut: () => void;
+}
+
+/** Limits the requests of unverified senders: above the limit, a new request closes the oldest one. */
+interface UnprovedSenders {
+  /** Adds a request to a webhook, and closes the oldest of all if there are too many. Returns the function that removes it. */
+  add(uid: string, cut: () => void): () => void;
+  /** Closes the oldest request; with `uid`, the oldest of this webhook. False: there is none. */
+  cutOldest(uid?: string): boolean;
+}
+
+/**
+ * Creates the list of a process. A body that arrives at the speed of a network is read within moments, so the oldest requests are those
+ * that are slow on purpose. Refusing new ones instead would let slow senders lock all others out.
+ */
+function listUnprovedSenders(max: number): UnprovedSenders {
+  const senders = new Set<Unproved>();
+  const cutOldest = (uid?: string): boolean => {
+    for (const sender of senders) {
+      if (uid !== undefined && sender.uid !== uid) continue;
+      senders.delete(sender);
+      sender.cut();
+      return true;
+    }
+    return false;
+  };
+  return {
+    add: (uid, cut) => {
+      if (senders.size >= max) cutOldest();
+      const sender = { uid, cut };
+      senders.add(sender);
+      return () => void senders.delete(sender);
+    },
+    cutOldest,
+  };
 }

@@ -1,7 +1,7 @@
 /** Enforces the `allow` of each route. No other code checks the keys and run tokens of requests. */
-
-import type { Allow, AllowKeys } from '@runyard/contract/wire/access';
+import { type Allow, type AllowKeys, isAtLeast } from '@runyard/contract/wire/access';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { checkSignedUrl, type SignedTarget } from '../../../platform/secrets/signed-urls.ts';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
@@ -12,6 +12,8 @@ import type { KeyDirectory } from '../../../team/access/keys/directory.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { checkBodyPermission, checkPermission, type Permission } from '../../../team/access/permission.ts';
 import type { RateLimits, RateOutcome } from '../../../team/access/rate-limits/rate-limits.ts';
+import type { WorkerPrincipal } from '../../workers/rights.ts';
+import type { ServiceDeps } from './deps.ts';
 
 /** The caller of a request: the owner of a key, the execution of a run token, or neither. */
 export interface Caller {
@@ -175,4 +177,27 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: Rat
     },
     callerOf: (request) => callers.get(request) ?? noCaller,
   };
+}
+
+/** Returns the owner of the key in a worker's `Authorization` header; null: malformed, unknown, expired or revoked, or that of a browser session or a viewer. */
+export async function authenticateWorker(
+  keys: KeyDirectory,
+  authorization: string | undefined,
+): Promise<WorkerPrincipal | null> {
+  const token = bearerToken(authorization ?? '');
+  const principal = token === '' ? null : await keys.authenticate(token);
+  if (principal === null || principal.kind === 'session' || !isAtLeast(principal.role, 'member')) return null;
+  return principal;
+}
+
+/** Returns the refusal of a signed URL that does not open `target`; null: it opens it. */
+export function refuseSignature(
+  deps: Pick<ServiceDeps, 'signing'>,
+  target: SignedTarget,
+  query: { readonly expires: string; readonly signature: string },
+): Refusal | null {
+  const check = checkSignedUrl(deps.signing, target, query);
+  if (check === 'valid') return null;
+  const detail = check === 'expired' ? 'The URL has expired; ask for a new one.' : 'The signature of the URL is wrong.';
+  return refuse('not_authorized', { detail });
 }

@@ -1,7 +1,6 @@
 /** Bodies of any type, which are streamed to the store. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { tooBusy } from '../../../platform/bodies/too-busy.ts';
-import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import { type Refusal, refuse, tooBusy } from '../../../platform/serving/refusal.ts';
 
 /** Registers routes in a scope that parses no body; their handlers read it with `bytesOf`. */
 export function withByteBodies(app: FastifyInstance, register: (scope: FastifyInstance) => void): void {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /** Longest time for closing, milliseconds. */
 export interface ClosingTimes {
@@ -53,4 +53,20 @@ export function closeConnectionsWhileClosing(app: FastifyInstance, times: Closin
     if (isClosing) reply.header('connection', 'close');
     return payload;
   });
+}
+
+/**
+ * Returns a function for routes in which callers wait most of the time. It returns the signal of a request, which is aborted when the
+ * caller disconnects and when the service stops.
+ */
+export function waitingSignals(app: FastifyInstance): (request: FastifyRequest) => AbortSignal {
+  const closing = new AbortController();
+  app.addHook('preClose', async () => closing.abort());
+  return (request) => {
+    const gone = new AbortController();
+    request.raw.once('close', () => gone.abort());
+    // A caller that disconnected before sends no `close` event any more.
+    if (request.raw.socket.destroyed) gone.abort();
+    return AbortSignal.any([gone.signal, closing.signal]);
+  };
 }

@@ -7,7 +7,7 @@ import Fastify, {
 } from 'fastify';
 import type { Logger } from 'pino';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
-import { refuse } from '../../../platform/serving/refusal.ts';
+import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import { isWorkerUpgrade } from '../../workers/socket.ts';
 import type { RefuseWhileFull } from './add-route.ts';
@@ -15,13 +15,11 @@ import type { Authorizer } from './authorize.ts';
 import { closeConnectionsWhileClosing } from './closing.ts';
 import { watchDeliveries } from './delivery.ts';
 import type { ServiceDeps } from './deps.ts';
-import { parseJsonBodies } from './json-bodies.ts';
-import { collectMethods } from './methods.ts';
-import { refusalOf, sendRefusal, unavailable } from './problem.ts';
-import { shownPath } from './shown-path.ts';
+import { parseJsonBodies } from './json-body.ts';
+import { answerUnreadable, refusalOf, sendRefusal, unavailable } from './problem.ts';
+import { shownPath, withoutQuery } from './shown-path.ts';
 import { requestId, traceOf } from './trace.ts';
 import { endConnectionsOfUnreadBodies } from './unread-body.ts';
-import { answerUnreadable } from './unreadable-request.ts';
 
 /** Time limits for a client, milliseconds. */
 export interface ClientTimeouts {
@@ -189,4 +187,42 @@ function logRequests(app: FastifyInstance, authorizer: Authorizer, log: Logger):
       'request',
     );
   });
+}
+
+/** Knows which methods each path has. */
+interface KnownMethods {
+  /** Returns the refusal of a request that no route takes: 405 with `Allow` if its path has other methods, else 404. */
+  refusalOf(request: FastifyRequest): Refusal;
+}
+
+const patternOf = (url: string): RegExp => {
+  const escaped = url.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`^${escaped.replaceAll(/:\w+/g, '[^/]+').replaceAll('*', '.*')}$`);
+};
+
+/** Collects the methods of every route that is registered after this call. */
+function collectMethods(app: FastifyInstance): KnownMethods {
+  const known = new Map<string, { pattern: RegExp; parameters: number; methods: Set<string> }>();
+  app.addHook('onRoute', ({ url, method }) => {
+    const entry = known.get(url) ?? {
+      pattern: patternOf(url),
+      parameters: url.split(/[:*]/).length,
+      methods: new Set<string>(),
+    };
+    for (const each of [method].flat()) entry.methods.add(each);
+    known.set(url, entry);
+  });
+  return {
+    refusalOf: ({ url, method }) => {
+      const path = withoutQuery(url);
+      const fitting = [...known.values()].filter(({ pattern }) => pattern.test(path));
+      // The router prefers a written segment to a parameter.
+      const fewest = Math.min(...fitting.map(({ parameters }) => parameters));
+      const allowed = fitting.filter((each) => each.parameters === fewest).flatMap(({ methods }) => [...methods]);
+      if (allowed.length === 0) return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
+      const allow = [...new Set(allowed)].join(', ');
+      const detail = `${method} is not a method of this path. It has ${allow}.`;
+      return refuse('invalid_request', { status: 405, detail, headers: { allow } });
+    },
+  };
 }

@@ -1,16 +1,15 @@
 /** Mounts the routes that domains list as data. */
 import type { Route } from '@runyard/contract/wire/route';
 import type { FastifyInstance } from 'fastify';
-import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
-import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
-import { once } from '../../../platform/idempotency/once.ts';
+import { closedSignal } from '../../../platform/bodies/answered-client.ts';
+import { answerOnce, isClientAttempt, once, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
 import { Refusal } from '../../../platform/serving/refusal.ts';
 import type { Redirect, ServedRoute } from '../../../platform/serving/served-route.ts';
-import type { Database } from '../../../platform/store/database/database.ts';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { seal, unseal } from '../../../team/access/keys/sealed.ts';
 import { addRoute, type Call, redirect } from './add-route.ts';
-import { answerWithKey } from './answer-with-key.ts';
-import { originOf } from './authorize.ts';
-import { waitingSignals } from './waiting.ts';
+import { bearerToken, originOf } from './authorize.ts';
+import { waitingSignals } from './closing.ts';
 
 /** Registers the routes of a domain. */
 export function mountRoutes(app: FastifyInstance, db: Database, served: readonly ServedRoute[]): void {
@@ -54,4 +53,35 @@ function answerOf(db: Database, { once: steps }: Extract<ServedRoute, { once: un
         : await answerWithKey(db, http, keySealedFor, (tx) => steps.work(tx, call));
     return result instanceof Refusal || !steps.answer ? result : await steps.answer(result as never, call);
   };
+}
+
+interface Request {
+  readonly once: RepeatableRequest | undefined;
+  readonly request: { readonly headers: { readonly authorization?: string | undefined } };
+}
+
+/**
+ * Does the work, whose result has a raw `key`, once for an `Idempotency-Key`. The result is stored for repetitions together with the raw
+ * key, encrypted with the caller's own key, which is not stored. Without an `Idempotency-Key` nothing is stored. `operation` names the
+ * work.
+ */
+async function answerWithKey(
+  db: Database,
+  { once: asked, request }: Request,
+  operation: string,
+  work: (tx: Queryable) => Promise<unknown>,
+): Promise<unknown> {
+  if (!asked || isClientAttempt(asked)) return await db.transaction(work);
+  const { authorization = '' } = request.headers;
+  const use = `answer to ${operation}, Idempotency-Key ${asked.key}`;
+  const outcome = await once<{ readonly sealed: string }, Refusal>(db, asked, async (tx) => {
+    const made = await work(tx);
+    if (made instanceof Refusal) return { kind: 'failed', failure: made };
+    const { key, ...shown } = made as { readonly key: string };
+    return { kind: 'done', response: { ...shown, sealed: seal(key, bearerToken(authorization), use) } };
+  });
+  const answer = answerOnce(outcome, (failure) => failure);
+  if (answer instanceof Refusal) return answer;
+  const { sealed, ...shown } = answer;
+  return { ...shown, key: unseal(sealed, bearerToken(authorization), use) };
 }

@@ -8,7 +8,7 @@ import { startTestService, type TestService } from '../../../../test/service.ts'
 import { enterPool, type PoolCaller } from '../../../team/access/worker-pools/enter.ts';
 import { type Hub, openHub } from '../../workers/hub.ts';
 import { serveWorkerSockets, workerSocketPath } from '../../workers/socket.ts';
-import { authenticateWorker } from './authenticate-worker.ts';
+import { authenticateWorker } from './authorize.ts';
 
 let service: TestService;
 let hub: Hub;

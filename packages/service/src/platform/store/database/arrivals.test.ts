@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { untilArrived } from './arrivals.ts';
-import { batched } from './batched.ts';
+import { batched, untilArrived } from './batched.ts';
 
 // The clock stands still, so that a process that had to wait for the processor does not end the wait early.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));

@@ -1,10 +1,8 @@
 /** Connects to PostgreSQL in the same way for the pool and for the listener. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/system/backoff';
 import pg from 'pg';
 import type { StoreLog } from './log.ts';
-import { valueTypes } from './values.ts';
 
 /** A server: by URL (`RUNYARD_DATABASE_URL`), or by the folder of its Unix socket. */
 export type DatabaseAddress =
@@ -37,7 +35,7 @@ export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
   };
 }
 
-/** Session settings that the parsers of `values.ts` need. They are not startup options, because connection poolers refuse those. */
+/** Session settings that `valueTypes` needs. They are not startup options, because connection poolers refuse those. */
 export async function prepareSession(client: pg.ClientBase, config: DatabaseConfig, more = ''): Promise<void> {
   const timeout = Math.trunc(config.statementTimeoutMs ?? defaultStatementTimeoutMs);
   await client.query(
@@ -116,4 +114,44 @@ export function spoilsConnection(error: unknown): boolean {
   return (
     error.message === 'Query read timeout' || (sqlState(error) === '0A000' && error.message.includes('cached plan'))
   );
+}
+
+const int8 = 20;
+const timestamptz = 1184;
+
+/**
+ * Parses the values of the database in the same way on every connection; for `types` of a `pg` client or pool:
+ *
+ * - `bigint` (and `count(*)`): a number. A value beyond 2^53 makes the query fail, instead of arriving as a nearby number.
+ * - `timestamptz`: RFC 3339 text in UTC with all six digits of a second, `2026-11-21T10:44:01.123456Z`, ready for the
+ *   wire, for cursors and as a parameter again. A JavaScript `Date` has milliseconds only: as a cursor it skips rows
+ *   (activepieces #14323). `infinity` and `-infinity` stay as they are.
+ * - `numeric`: text, exact. `jsonb`: parsed. `bytea`: Buffer. `uuid`: text.
+ *
+ * Parameters: give `jsonb` as `JSON.stringify(…)`, because a JavaScript array would be sent as a PostgreSQL array.
+ */
+const valueTypes: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
+    if (format !== 'binary') {
+      if (oid === int8) return parseInt8;
+      if (oid === timestamptz) return parseTimestamp;
+    }
+    return pg.types.getTypeParser(oid, format);
+  }) as typeof pg.types.getTypeParser,
+};
+
+function parseInt8(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`bigint ${text} is beyond what a number holds exactly`);
+  return value;
+}
+
+/** `2026-11-21 10:44:01.12+00` (DateStyle ISO, time zone UTC, trailing zeros cut) to RFC 3339 with six digits. */
+function parseTimestamp(text: string): string {
+  const match = /^(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?\+00$/.exec(text);
+  if (match === null) {
+    if (text === 'infinity' || text === '-infinity') return text;
+    throw new RangeError(`time ${text} is not a UTC time after Christ`);
+  }
+  return `${match[1]}T${match[2]}.${(match[3] ?? '').padEnd(6, '0')}Z`;
 }

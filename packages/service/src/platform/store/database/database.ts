@@ -18,7 +18,7 @@ export interface Queryable {
   /** Rows of a statement that declares their columns. */
   query<Row extends object>(statement: TypedStatement<Row>, values?: readonly unknown[]): Promise<Row[]>;
   /**
-   * Returns the rows of one statement. `values.ts` explains how values arrive. A plain string is sent without a name. Statements get
+   * Returns the rows of one statement. `valueTypes` in `connections.ts` explains how values arrive. A plain string is sent without a name. Statements get
    * one plan for all values; `planned-by-values.ts` is for those whose plan depends on them. Throws `StoreUnavailable` if the
    * connection is lost or the server's disk is full.
    */

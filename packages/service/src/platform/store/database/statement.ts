@@ -4,7 +4,7 @@
  */
 import type { Statement } from './database.ts';
 
-/** A column of a result: the SQL types that it may have, as `format_type` writes them, and how it arrives (`values.ts`). */
+/** A column of a result: the SQL types that it may have, as `format_type` writes them, and how it arrives (`valueTypes`). */
 export interface Column<T> {
   readonly sqlTypes: readonly string[];
   /** Never set: it only has the TypeScript type. */

@@ -1,5 +1,5 @@
 import { backoffMs } from '@runyard/system/backoff';
-import { eachAlone } from './each-alone.ts';
+import { StoreUnavailable } from './unavailable.ts';
 
 /** Waits between two tries of a row whose work fails, in milliseconds. */
 const defaultRetry = { firstMs: 1_000, longestMs: 60_000 };
@@ -59,4 +59,23 @@ export async function sweepPages<Row>(sweep: Sweep<Row>): Promise<number> {
   // A row that is not found any more was handled by another process, or deleted.
   for (const id of failed.keys()) if (!found.has(id)) failed.delete(id);
   return found.size;
+}
+
+/**
+ * Does the work of a sweep for each row, one after the other. A row that fails is passed to `onFailure` and does not delay the others,
+ * in whatever order a sweep finds them. Throws `StoreUnavailable`, because the other rows would fail for the same reason.
+ */
+export async function eachAlone<Row>(
+  rows: Iterable<Row>,
+  work: (row: Row) => Promise<unknown>,
+  onFailure: (row: Row, error: unknown) => void,
+): Promise<void> {
+  for (const row of rows) {
+    try {
+      await work(row);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      onFailure(row, error);
+    }
+  }
 }

@@ -8,9 +8,16 @@ import copyStreams from 'pg-copy-streams';
 import type { BlobStore } from '../blobs/blobs.ts';
 import type { Database } from '../database/database.ts';
 import { readApplied } from '../migrations/migrate.ts';
-import { formatName, formatVersion, makeSectionHeads, type Section, sectionBody } from './export-format.ts';
+import {
+  formatName,
+  formatVersion,
+  makeSectionHeads,
+  readSequences,
+  readTables,
+  type Section,
+  sectionBody,
+} from './export-format.ts';
 import { beginExport, endExport } from './running-exports.ts';
-import { readSequences, readTables } from './schema-objects.ts';
 
 export interface ExportOptions {
   readonly db: Database;

@@ -17,8 +17,17 @@ import {
   readMigrations,
 } from '../migrations/migrate.ts';
 import type { TransferResult } from './export.ts';
-import { type ExportReader, formatName, formatVersion, readExport } from './export-format.ts';
-import { type ForeignKey, readForeignKeys, readSequences, readTables, type TableObject } from './schema-objects.ts';
+import {
+  type ExportReader,
+  type ForeignKey,
+  formatName,
+  formatVersion,
+  readExport,
+  readForeignKeys,
+  readSequences,
+  readTables,
+  type TableObject,
+} from './export-format.ts';
 
 export interface ImportOptions {
   readonly db: Database;

@@ -2,11 +2,10 @@
  * Cancels a run whose row is locked, and the runs below a cancelled run. `runs.cascade_at` is set until those below are cancelled, so that any
  * process can finish that. A run that a person continued after the cancel is not cancelled.
  */
-
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { eachAlone } from '../../../platform/store/database/each-alone.ts';
 import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
+import { eachAlone } from '../../../platform/store/database/sweep.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { runChannel } from '../notices.ts';
 import type { Status } from '../transitions/transition.ts';

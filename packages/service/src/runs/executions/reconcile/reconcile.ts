@@ -2,9 +2,7 @@
  * Finishes work that a crashed process left behind: each sweep is a read of candidates and, for each, the same
  * compare-and-set that the live path uses. Any number of processes may sweep at once.
  */
-
 import type { Statement } from '../../../platform/store/database/database.ts';
-import { eachAlone } from '../../../platform/store/database/each-alone.ts';
 import {
   boolean,
   defineStatement,
@@ -14,6 +12,7 @@ import {
   text,
   uuid,
 } from '../../../platform/store/database/statement.ts';
+import { eachAlone } from '../../../platform/store/database/sweep.ts';
 import { findCascades, finishCascades } from '../cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { leaveIdle, overIdle } from '../idle/idle.ts';

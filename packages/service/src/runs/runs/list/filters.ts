@@ -1,7 +1,7 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { emptyEnvironment } from '@runyard/contract/wire/choices';
+import type { CursorPosition } from '../../../platform/store/cursor.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
-import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
 import { specsToFind } from '../../../team/skills/spec.ts';
 import type { Conditions } from './page-query.ts';
 

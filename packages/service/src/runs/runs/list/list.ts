@@ -1,15 +1,15 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { ListRunsResponse } from '@runyard/contract/runs/runs';
 import type { Fault } from '../../../platform/fault.ts';
-import type { Database } from '../../../platform/store/database/database.ts';
-import { boolean, defineStatement } from '../../../platform/store/database/statement.ts';
 import {
   type CursorPosition,
   type CursorSigner,
   listIdentity,
   readCursor,
   writeCursor,
-} from '../../../platform/store/paging/cursor.ts';
+} from '../../../platform/store/cursor.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement } from '../../../platform/store/database/statement.ts';
 import { findRun } from '../read/read.ts';
 import { type ReadContext, toRunItems } from '../read/run-items.ts';
 import { findPage } from './find-page.ts';

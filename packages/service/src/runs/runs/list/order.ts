@@ -1,5 +1,5 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
-import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
+import type { CursorPosition } from '../../../platform/store/cursor.ts';
 import type { Conditions } from './page-query.ts';
 
 /** Sort key of a list; the id decides between equal values. Text is compared by bytes, which is the same on every server. */

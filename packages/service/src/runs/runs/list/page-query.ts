@@ -1,5 +1,5 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
-import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
+import type { CursorPosition } from '../../../platform/store/cursor.ts';
 import { sortTypeOf } from './order.ts';
 
 /** Collects the conditions of a list as SQL, with their parameters. */

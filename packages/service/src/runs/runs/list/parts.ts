@@ -1,7 +1,7 @@
 /** Splits a list into parts that each come from an index in the order of the page, and merges the parts. */
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { RunState, RunTaskStatus } from '@runyard/contract/runs/states';
-import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
+import type { CursorPosition } from '../../../platform/store/cursor.ts';
 import { afterPosition, type ListOrder } from './order.ts';
 import type { Conditions } from './page-query.ts';
 

@@ -2,7 +2,7 @@
 
 import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/limits';
 import { claimableSources, type RunSourceType } from '@runyard/contract/runs/states';
-import { idempotencyConflict } from '../../../platform/idempotency/answer-once.ts';
+import { idempotencyConflict } from '../../../platform/idempotency/once.ts';
 import { invalid, notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';

@@ -1,4 +1,5 @@
 import type { AuditEntry, ListAuditEntriesQuery, ListAuditEntriesResponse } from '@runyard/contract/team/audit';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   defineStatement,
@@ -9,7 +10,6 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/paging/cursor.ts';
 import type { RunActor } from '../actor.ts';
 import { readProfiles } from '../profiles.ts';
 

@@ -3,7 +3,7 @@
  * secret.
  */
 import { hkdfSync } from 'node:crypto';
-import { openText, sealText } from '../../../platform/secrets/aes-gcm.ts';
+import { openText, sealText } from '../../../platform/secrets/vault.ts';
 
 /** RFC 5869. The secret has 32 random bytes, or 20 characters at least, so it needs no stretching. */
 const keyOf = (secret: string, use: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', use, 32));

@@ -1,9 +1,9 @@
 /** The list of the tasks of a factory. */
 import type { ListFactoryTasksQuery, ListFactoryTasksResponse } from '@runyard/contract/factories/factory-tasks';
 import { maxListedTaskOutputs } from '@runyard/contract/limits';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/paging/cursor.ts';
 import { readNewestOutputs } from '../../../runs/files/artifacts/read.ts';
 import { uidsOfAddresses } from '../../../team/access/profiles.ts';
 import type { FactoryPlace } from './read.ts';

@@ -1,5 +1,5 @@
 /** Writes deliveries that arrive together in one transaction, because a commit, a lock and a round trip cost more than a row. */
-import { untilArrived } from '../../../platform/store/database/arrivals.ts';
+import { untilArrived } from '../../../platform/store/database/batched.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import {

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { eachAlone } from '../../../platform/store/database/each-alone.ts';
+import { eachAlone } from '../../../platform/store/database/sweep.ts';
 import { boolean, defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';

@@ -20,7 +20,7 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/paging/cursor.ts';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
 import type { EventHeaders } from '../ingest/read-request.ts';
 
 const row = {

@@ -1,4 +1,4 @@
-/** Routes with which a sandbox leaves its workspace to the next sandbox of its run, or of its conversation. */
+/** Routes with which a sandbox leaves its workspace, and the memory of the built-in harness, to the next sandbox of its run or conversation. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
@@ -9,6 +9,7 @@ import { admitCheckpoint } from '../../../runs/executions/saved-state.ts';
 import { roomOfWorkspace, teamFull } from '../../../runs/files/stored-bytes.ts';
 import { keepEmptyWorkspace, keepWorkspace } from '../../../runs/files/workspaces/keep.ts';
 import { findWorkspace } from '../../../runs/files/workspaces/of-conversation.ts';
+import { findMemory, keepMemory } from '../../../runs/harness-support/memory.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
@@ -63,5 +64,24 @@ function noCheckpoint(reply: FastifyReply): Refusal {
   return refuse('conflict', {
     detail:
       'checkpoint: the service has no event of this checkpoint, or the run has not on_worker_loss: resume, or RUNYARD_CHECKPOINT_SECONDS is 0. Report the event first, and take no checkpoints otherwise.',
+  });
+}
+
+/** Registers read and upload of the memory. */
+export function registerHarnessMemoryRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  addRoute(app, routes.readMemory, async ({ session, params, reply }) => {
+    const key = await findMemory(deps.db, session, params.executionId);
+    return key !== null && (await sendBytes(reply, deps.blobs, key, 'memory')) ? reply : notFound('memory');
+  });
+
+  withByteBodies(app, (scope) => {
+    addRoute(scope, routes.keepMemory, async ({ session, query, request, reply }) => {
+      const of = { turn: query.turn, requestId: query.request_id };
+      const kind = { name: `memory/${session.executionId}`, most: 1 };
+      const outcome = await oneUpload(deps.db, kind, bytesOf(request), (body) => keepMemory(deps, session, of, body));
+      if (outcome === 'stored') return {};
+      if (outcome === 'busy') return uploadBusy(reply, 'The execution uploads a memory already.');
+      return tooManyBytes(reply, outcome === 'too_large' ? 'A memory has at most 32 MB.' : outcome.detail);
+    });
   });
 }

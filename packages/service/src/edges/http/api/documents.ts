@@ -1,10 +1,23 @@
+/** Documents that are the same for everyone: the OpenAPI document and the JSON Schemas of definition files. */
 import { factoryFileSchemas, schemaVersion } from '@runyard/contract/factories/files/json-schemas';
+import { openApiDocument } from '@runyard/contract/openapi/openapi';
 import { routes } from '@runyard/contract/routes';
 import { apiPrefix } from '@runyard/contract/wire/route';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { notFound } from '../../../platform/serving/refusal.ts';
 import { addRoute } from '../server/add-route.ts';
 import { cachedAnswer } from '../server/cached-answer.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+
+/** Registers the OpenAPI document. */
+export function registerOpenApiDocument(app: FastifyInstance, deps: ServiceDeps): void {
+  const sendDocument = cachedAnswer(deps.baseUrl, (baseUrl) => JSON.stringify(openApiDocument(baseUrl)));
+  addRoute(app, routes.getOpenApi, async ({ reply }) => {
+    reply.type('application/json; charset=utf-8').header('access-control-allow-origin', '*');
+    reply.header('access-control-expose-headers', 'X-Ignored-Fields, Preference-Applied');
+    return await sendDocument(reply);
+  });
+}
 
 /** Returns the schemas by the names of their documents. Takes 50 ms, so the start does not wait for it. */
 const makeDocuments = (): Record<string, unknown> =>

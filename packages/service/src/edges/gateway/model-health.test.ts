@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Outage } from '../../../team/models/choices.ts';
-import { openModelHealth } from './health.ts';
+import type { Outage } from '../../team/models/choices.ts';
+import { openModelHealth } from './model-health.ts';
 
 function health({ probe = false, hasOneTeam = false } = {}) {
   const begun: string[] = [];

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
-import { waitingSignals } from './waiting.ts';
+import { waitingSignals } from './closing.ts';
 
 test('is aborted from the beginning for a caller that left while it was authenticated', async () => {
   const app = Fastify();

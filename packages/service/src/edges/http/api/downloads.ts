@@ -1,16 +1,19 @@
-/** Downloads by signed URLs. */
+/** Downloads: by signed URLs, and the payloads of deliveries to webhooks. */
 import { Readable } from 'node:stream';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
-import { notFound } from '../../../platform/serving/refusal.ts';
+import { notFound, refuse } from '../../../platform/serving/refusal.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { findTranscriptRuns, hasTranscript, streamTranscript } from '../../../runs/conversations/transcript.ts';
 import { findArtifact } from '../../../runs/files/artifacts/read.ts';
 import { findHandoffFile } from '../../../runs/files/handoffs/read.ts';
 import { type BlobKind, blobTarget } from '../../../runs/files/signed-targets.ts';
+import { readWebhookDelivery } from '../../../triggers/webhooks/log/deliveries.ts';
+import { readWebhook } from '../../../triggers/webhooks/webhooks.ts';
 import { addRoute } from '../server/add-route.ts';
+import { refuseSignature } from '../server/authorize.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { downloadHeaders, sendBlob, sendStream } from '../server/download.ts';
-import { refuseSignature } from '../server/refuse-signature.ts';
+import { downloadHeaders, sendBlob, sendContent, sendStream } from '../server/download.ts';
 
 /** Registers `GET /blobs/{kind}/{id}`. */
 export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): void {
@@ -39,5 +42,23 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
     if (runIds.length === 0 || !(await hasTranscript(db, runIds))) return notFound('transcript');
     downloadHeaders(reply, `transcript-${id}.ndjson`, 'application/x-ndjson');
     return sendStream(reply, Readable.from(streamTranscript(db, blobs, runIds)));
+  });
+}
+
+/** Registers the download of a payload. */
+export function registerWebhookPayloadRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
+  addRoute(app, routes.getWebhookDeliveryPayload, async ({ principal: { teamId }, params, reply }) => {
+    const { factoryUid, webhookUid, deliveryId } = params;
+    const webhook = await readWebhook(db, { teamId, factoryUid, webhookUid });
+    if (!webhook) return notFound('webhook');
+    const found = isUuid(deliveryId) && (await readWebhookDelivery(db, webhook.uid, deliveryId));
+    if (!found) return notFound('delivery');
+    if (!found.payload)
+      return refuse('resource_not_found', {
+        detail: 'The delivery has no stored payload: only an accepted one has, until it is deleted to make room.',
+      });
+    downloadHeaders(reply, `${deliveryId}.json`, 'application/octet-stream');
+    await sendContent(reply, found.payload);
+    return reply;
   });
 }
