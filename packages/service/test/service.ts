@@ -1,5 +1,5 @@
 /** Test support: the HTTP side on a real port and a real database, two teams, and executions without a worker. */
-import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -10,38 +10,34 @@ import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { afterAll } from 'vitest';
 import type { Edge } from '../src/edges/edge.ts';
+import type { AdmitModelRequest } from '../src/edges/gateway/models/admission.ts';
 import { buildApp } from '../src/edges/http/app.ts';
 import type { ServiceDeps } from '../src/edges/http/server/deps.ts';
-import { makeBodyBudget } from '../src/platform/bodies/body-budget.ts';
-import { loadSigner } from '../src/platform/secrets/signer.ts';
-import { makeVault } from '../src/platform/secrets/vault.ts';
-import { openFolderBlobs } from '../src/platform/store/blobs/folder-blobs.ts';
+import type { ClientTimeouts } from '../src/edges/http/server/make-app.ts';
+import { makeUndo, wireParts } from '../src/edges/start/open-parts.ts';
+import { type BodyLimits, makeBodyBudget } from '../src/platform/bodies/body-budget.ts';
 import { openDatabase } from '../src/platform/store/database/database.ts';
 import { silentLog } from '../src/platform/store/database/log.ts';
 import { unlimitedSpace } from '../src/platform/store/free-space.ts';
-import { readLimits } from '../src/runs/conversations/read.ts';
-import { defaultTiming, type ExecutionDeps } from '../src/runs/executions/deps.ts';
-import { openNotices } from '../src/runs/executions/notices.ts';
+import { readSecretFile } from '../src/platform/store/secret-file.ts';
 import { type Assignment, assignNext } from '../src/runs/executions/queue/assign.ts';
 import { claim } from '../src/runs/executions/transitions/transitions.ts';
-import { limitsOf } from '../src/runs/harness-support/events/event-budget.ts';
-import { lastRuns } from '../src/runs/runs/list/last-runs.ts';
 import { listDomains } from '../src/service.ts';
-import { bootstrap } from '../src/team/access/keys/bootstrap.ts';
-import { openKeyDirectory } from '../src/team/access/keys/directory.ts';
-import { openKeyWatch } from '../src/team/access/keys/watch.ts';
 import { newUid } from '../src/team/access/teams/uid.ts';
-import { openCodeHosts } from '../src/team/code-hosts/code-hosts.ts';
-import { openContentPolicy } from '../src/team/content-policy/content-policy.ts';
-import { openModels } from '../src/team/models/models.ts';
-import { openSkillLibrary } from '../src/team/skills/library.ts';
-import { readFolder } from '../src/team/skills/read-folder.ts';
-import { openSourceReader } from '../src/triggers/definitions/source/reader.ts';
-import { startDeliveriesWith } from '../src/triggers/starts/deliveries/start-deliveries.ts';
-import { openWebhookDirectory } from '../src/triggers/webhooks/ingest/directory.ts';
+import type { StartDeliveries } from '../src/triggers/starts/deliveries/start-deliveries.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { insertKey, type KeyOptions } from './insert-key.ts';
-import type { TestServiceOptions } from './service-options.ts';
+
+/** Options of a service of the tests. Its parts are wired as those of a service process. */
+export interface TestServiceOptions {
+  readonly timeouts?: ClientTimeouts;
+  readonly env?: Record<string, string>;
+  readonly admitModelRequest?: AdmitModelRequest;
+  readonly startDeliveries?: StartDeliveries;
+  /** Opens a proxy to the database of this URL; returns the URL of the proxy. Default: a direct connection. */
+  readonly through?: (databaseUrl: string) => Promise<string>;
+  readonly bodyLimits?: BodyLimits;
+}
 
 /** An answer, with its body parsed where it is JSON. */
 export interface TestAnswer<T = unknown> {
@@ -118,60 +114,28 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const log = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) });
   const parsed = parseSettings({ RUNYARD_DATA_DIR: folder, RUNYARD_CODE_HOST_URL: nowhere, ...options.env });
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'));
-  const models = await openModels(parsed.settings);
-  if (!models.ok) throw new Error(models.problems.join('\n'));
-  const policyFile = parsed.settings.RUNYARD_CONTENT_POLICY_FILE;
-  const policy = policyFile
-    ? await openContentPolicy(policyFile, { log, key: parsed.settings.RUNYARD_CONTENT_POLICY_KEY })
-    : undefined;
-  if (policy && !policy.ok) throw new Error(policy.problems.join('\n'));
-  const first = await bootstrap(db, { dataDir: folder, key: undefined });
-  if (first.kind !== 'ready') throw new Error('the bootstrap key is not there');
-  const vault = makeVault(randomBytes(32));
-  const executionDeps: ExecutionDeps = {
-    db,
-    log,
-    notices: await openNotices(db),
-    timing: defaultTiming,
-    limits: limitsOf(parsed.settings),
-    secrets: options.secrets ?? [],
-    vault,
-    random: () => 0.5,
-  };
+  const undo = makeUndo(log);
   let baseUrl = '';
-  const codeHosts = openCodeHosts({
-    db,
-    vault,
-    template: parsed.settings.RUNYARD_CODE_HOST_URL,
-    apiUrl: parsed.settings.RUNYARD_CODE_HOST_API_URL,
-  });
-  const blobs = await openFolderBlobs(path.join(folder, 'blobs'));
+  const wired = await wireParts(
+    {
+      settings: parsed.settings,
+      log,
+      dataDir: folder,
+      baseUrl: () => baseUrl,
+      webhookBaseUrl: () => baseUrl,
+      undo,
+    },
+    { db, freeSpace: unlimitedSpace, databaseProblem: () => null, random: () => 0.5 },
+  );
+  const adminKey = parsed.settings.RUNYARD_BOOTSTRAP_KEY ?? (await readSecretFile(path.join(folder, 'bootstrap-key')));
+  if (adminKey === undefined) throw new Error('the bootstrap key is not there');
+  const { executionDeps } = wired;
+  const { admitModelRequest, startDeliveries = wired.startDeliveries } = options;
   const deps: ServiceDeps = {
-    db,
-    blobs,
-    settings: parsed.settings,
-    baseUrl: () => baseUrl,
-    log,
-    models: models.models,
-    ...(policy ? { contentPolicy: policy.policy } : {}),
-    executionDeps,
-    signing: await loadSigner(db),
-    vault,
-    codeHosts,
-    skills: openSkillLibrary({ codeHosts, folder: readFolder(folder) }),
-    sourceReader: openSourceReader({ codeHosts, folder: readFolder(folder) }),
-    ...(options.admitModelRequest ? { admitModelRequest: options.admitModelRequest } : {}),
-    lastRuns,
-    keys: await openKeyDirectory(db, log),
-    keyWatch: await openKeyWatch(db, log),
-    webhooks: await openWebhookDirectory(db, vault),
-    webhookBaseUrl: () => baseUrl,
-    startDeliveries: options.startDeliveries ?? startDeliveriesWith({ executionDeps, blobs, models: models.models }),
+    ...wired,
     bodies: makeBodyBudget(options.bodyLimits),
-    conversationReads: makeBodyBudget(readLimits),
-    serviceInstanceId: randomUUIDv7(),
-    freeSpace: unlimitedSpace,
-    databaseProblem: () => null,
+    startDeliveries,
+    ...(admitModelRequest ? { admitModelRequest } : {}),
   };
   const app = await buildApp(deps, domainsWithoutWorkers(deps), options.timeouts);
   baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -183,7 +147,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const otherKey = await newKey({ teamId: otherTeamId });
 
   const request = async <T>(method: string, path: string, given: RequestOptions = {}): Promise<TestAnswer<T>> => {
-    const key = given.key === undefined ? first.key : given.key;
+    const key = given.key === undefined ? adminKey : given.key;
     const response = await fetch(path.startsWith('http') ? path : baseUrl + apiPrefix + path, {
       method,
       redirect: 'manual',
@@ -210,7 +174,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     };
   };
 
-  const newRun = async (body: Record<string, unknown> = {}, key = first.key) => {
+  const newRun = async (body: Record<string, unknown> = {}, key = adminKey) => {
     const created = await request<{ run_id: string }>('POST', '/agent/runs', {
       key,
       body: { prompt: 'Do it', ...body },
@@ -257,7 +221,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     deps,
     app,
     database,
-    key: first.key,
+    key: adminKey,
     teamId,
     otherTeamId,
     otherKey,
@@ -280,9 +244,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     assignNext: () => assignFrom(''),
     close: async () => {
       await app.close();
-      deps.keys.close();
-      deps.keyWatch.close();
-      deps.webhooks.close();
+      await undo.run();
       if (db !== database.db) await db.close();
       await database.drop();
       await rm(folder, { recursive: true, force: true });

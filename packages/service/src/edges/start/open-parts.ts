@@ -10,9 +10,9 @@ import { loadSigner } from '../../platform/secrets/signer.ts';
 import { openVault } from '../../platform/secrets/vault.ts';
 import { openFolderBlobs } from '../../platform/store/blobs/folder-blobs.ts';
 import { whileRoom } from '../../platform/store/blobs/while-room.ts';
-import { openDatabase } from '../../platform/store/database/database.ts';
+import { type Database, openDatabase } from '../../platform/store/database/database.ts';
 import { startEmbeddedPostgres } from '../../platform/store/embedded/start.ts';
-import { watchFreeSpace } from '../../platform/store/free-space.ts';
+import { type FreeSpace, watchFreeSpace } from '../../platform/store/free-space.ts';
 import { migrateDatabase } from '../../platform/store/migrations/migrate.ts';
 import { makeStoreCheck } from '../../platform/store/migrations/readiness.ts';
 import { keptByExports } from '../../platform/store/transfer/running-exports.ts';
@@ -26,7 +26,7 @@ import { openKeyDirectory } from '../../team/access/keys/directory.ts';
 import { openKeyWatch } from '../../team/access/keys/watch.ts';
 import { openCodeHosts } from '../../team/code-hosts/code-hosts.ts';
 import { openContentPolicy } from '../../team/content-policy/content-policy.ts';
-import { openModels } from '../../team/models/models.ts';
+import { type OpenModelsOptions, openModels } from '../../team/models/models.ts';
 import { probeEndpoint } from '../../team/models/probe-endpoint.ts';
 import { openSkillLibrary } from '../../team/skills/library.ts';
 import { readFolder } from '../../team/skills/read-folder.ts';
@@ -44,14 +44,27 @@ interface PartOptions {
   readonly dataDir: string;
   baseUrl(): string;
   webhookBaseUrl(): string;
-  /** Called after each part; throws when the start must end. */
-  took(part: string): void;
   readonly undo: Undo;
 }
 
-/** Opens everything that the domains need. `undo` gets the steps that close it. */
-export async function openParts(options: PartOptions): Promise<ServiceDeps> {
-  const { settings, log, dataDir, baseUrl, webhookBaseUrl, took, undo } = options;
+/** The parts of a service that depend on its machine, and the decisions that tests replace. */
+interface MachineParts {
+  /** With the tables of this version. */
+  readonly db: Database;
+  readonly freeSpace: FreeSpace;
+  databaseProblem(): string | null;
+  /** Absent: the endpoint on this machine is not asked for its features. */
+  readonly probe?: OpenModelsOptions['probe'];
+  /** Returns x with 0 ≤ x < 1. */
+  readonly random: () => number;
+}
+
+/**
+ * Starts the embedded database if there is no other, migrates it, and opens everything that the domains need. `undo` gets the steps that
+ * close it. `took` is called after each part, and throws when the start must end.
+ */
+export async function openParts(options: PartOptions & { took(part: string): void }): Promise<ServiceDeps> {
+  const { settings, log, dataDir, took, undo } = options;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const embedded = settings.RUNYARD_DATABASE_URL
     ? null
@@ -74,8 +87,19 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
   if (applied.length > 0) log.info({ applied }, 'database migrated');
   took('migrations');
 
+  const databaseProblem = () => embedded?.problem() ?? null;
+  const machine = { db, freeSpace, databaseProblem, probe: probeEndpoint, random: Math.random };
+  const deps = await wireParts(options, machine);
+  took('wiring');
+  return deps;
+}
+
+/** Opens the parts that need a migrated database: keys, models, blobs, directories. `undo` gets the steps that close them. */
+export async function wireParts(options: PartOptions, machine: MachineParts): Promise<ServiceDeps> {
+  const { settings, log, dataDir, baseUrl, webhookBaseUrl, undo } = options;
+  const { db, freeSpace, databaseProblem, probe, random } = machine;
   const firstKey = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
-  const opened = await openModels(settings, { log, probe: probeEndpoint });
+  const opened = await openModels(settings, { log, ...(probe && { probe }) });
   if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
   const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
   const policyFile = settings.RUNYARD_CONTENT_POLICY_FILE;
@@ -97,7 +121,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     limits: limitsOf(settings),
     secrets: [...secretsOf(settings), ...('key' in firstKey ? [firstKey.key] : [])],
     vault,
-    random: Math.random,
+    random,
   };
   const blobs = keptByExports(whileRoom(await openFolderBlobs(path.join(dataDir, 'blobs')), freeSpace), db);
   const signing = await loadSigner(db);
@@ -114,7 +138,6 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
   const webhooks = await openWebhookDirectory(db, vault);
   undo.add(async () => webhooks.close());
   const submitDeps = { executionDeps: deps, blobs, models: opened.models };
-  took('wiring');
   return {
     db,
     blobs,
@@ -140,7 +163,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     serviceInstanceId: randomUUIDv7(),
     sidecarImage: settings.RUNYARD_SIDECAR_IMAGE,
     freeSpace,
-    databaseProblem: () => embedded?.problem() ?? null,
+    databaseProblem,
   };
 }
 

@@ -9,7 +9,7 @@ import { endSandbox } from '../../../runs/executions/reconcile/sandbox-end.ts';
 const operatorKey = 'sk-ant-operator-0123456789';
 const foreignToken = `ryr_${'f'.repeat(43)}`;
 const foreignKey = `ryk_${'k'.repeat(43)}`;
-const service = await openTestService({ secrets: [operatorKey] });
+const service = await openTestService({ env: { RUNYARD_ANTHROPIC_API_KEY: operatorKey } });
 const { orchestrator, run, startChild } = testChildRuns(service);
 const { db, executionDeps: deps } = service.deps;
 

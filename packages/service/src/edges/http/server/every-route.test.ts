@@ -5,8 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CuttableLine, openCuttableLine } from '../../../../../../test/fakes/cuttable-line.ts';
 import type { RequestOfRoute } from '../../../../test/own-requests.ts';
 import { makeOwnThings } from '../../../../test/own-things.ts';
+import type { TestServiceOptions } from '../../../../test/service.ts';
 import { openTestService, startTestService, type TestService } from '../../../../test/service.ts';
-import type { TestServiceOptions } from '../../../../test/service-options.ts';
 import { signUrl } from '../../../platform/secrets/signed-urls.ts';
 
 const service = await openTestService();
