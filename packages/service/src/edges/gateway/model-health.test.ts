@@ -66,7 +66,7 @@ describe('an outage', () => {
     expect(begun).toHaveLength(1);
   });
 
-  test('of a provider that flaps is written at most every 10 s, however many requests fail', async () => {
+  test('the outage of a flapping provider is written at most every 10 s, however many requests fail', async () => {
     const { fail, worked, settled, begun, clock } = health();
     for (let second = 0; second < 30; second++) {
       fail(50);

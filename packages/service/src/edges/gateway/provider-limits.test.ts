@@ -39,7 +39,7 @@ const costOf = async (runId: string) =>
 const search = { tools: [{ type: 'web_search_20260318', name: 'web_search' }] };
 
 describe("the provider's own tools", () => {
-  it('are refused, and nothing is sent, unless the environment of the run allows them by name', async () => {
+  it('refuses provider tools and sends nothing, unless the environment of the run allows them by name', async () => {
     provider.answer(() => message());
     const before = provider.requests.length;
     for (const tools of [undefined, [], ['web_fetch']]) {
@@ -66,9 +66,12 @@ describe("the provider's own tools", () => {
     expect(await askModel(service.baseUrl, runToken)).toMatchObject({ status: 403, code: 'budget_exceeded' });
   });
 
-  it.each([[['teleport']], ['web_search'], [[1]]])('are refused as %j in an environment', async (provider_tools) => {
-    await service.problem(400, 'POST', '/agent/environments', { body: { config: { name: 'e', provider_tools } } });
-  });
+  it.each([[['teleport']], ['web_search'], [[1]]])(
+    'an environment with the provider tools %j is refused',
+    async (provider_tools) => {
+      await service.problem(400, 'POST', '/agent/environments', { body: { config: { name: 'e', provider_tools } } });
+    },
+  );
 });
 
 it('the timeline names once what the gateway removed, in all processes', async () => {

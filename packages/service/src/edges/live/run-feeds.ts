@@ -79,8 +79,8 @@ export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'l
   }
 
   const unsubscribe = notices.onAnyRun((runId) => {
-    const told = runId === null ? [...feeds.values()] : [feeds.get(runId)];
-    for (const feed of told) if (feed) void readNews(feed);
+    const feedsWithNews = runId === null ? [...feeds.values()] : [feeds.get(runId)];
+    for (const feed of feedsWithNews) if (feed) void readNews(feed);
   });
 
   const feedOf = ({ runId, position, lastSeq }: RunStart): Feed<RunPosition> => {

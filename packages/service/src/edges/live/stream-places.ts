@@ -13,7 +13,7 @@ export interface StreamsTaken {
 }
 
 export interface StreamPlaces {
-  /** Takes a place. Returns the function that gives it back, or who has taken all. The operator's keys need no place of the process. */
+  /** Takes a place. Returns the function that gives it back, or the limit that is reached. The operator's keys need no place of the process. */
   enter(principal: Pick<Principal, 'keyId' | 'teamId' | 'isOperator'>): (() => void) | StreamsTaken;
 }
 

@@ -112,7 +112,7 @@ test("keeps the order of a run's events when an older transaction writes later",
   await vi.waitFor(() => expect(reader.events()).toEqual([`${run}-2`, `${run}-3`, `${run}-4`]), { timeout: 30_000 });
 });
 
-test('is not held back for long by a transaction in another database of the server', async () => {
+test('a transaction in another database of the server does not delay a team stream for long', async () => {
   const other = await createEmptyDatabase();
   const { default: pg } = await import('pg');
   const client = new pg.Client({ connectionString: other.url });

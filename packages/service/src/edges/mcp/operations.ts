@@ -70,7 +70,7 @@ function refusalText(bytes: Buffer, retryAfter: unknown): string {
   ].join('\n');
 }
 
-/** Reads what a signed URL of this service leads to. */
+/** Reads the object of a signed URL of this service. */
 export async function readSigned(call: CallOperation, location: string, maxBytes: number): Promise<OperationAnswer> {
   const { pathname, search } = new URL(location);
   return await call({ method: 'GET', url: pathname + search }, maxBytes);

@@ -1,4 +1,4 @@
-/** Texts for models: bounded, and marked if somebody else than the team or the service may have written parts of them. */
+/** Texts for models: bounded, and marked if others than the team or the service may have written parts of them. */
 
 import type { CallToolResult, TextContent } from '@modelcontextprotocol/server';
 import type { ConversationResponse, Step } from '@runyard/contract/runs/conversations';
@@ -42,25 +42,28 @@ export function newestMessages(
   most: number,
   maxText: number,
 ): string {
-  let left = most;
+  let charactersLeft = most;
   let omitted = 0;
-  const kept: Step[] = [];
+  const newestSteps: Step[] = [];
   for (const step of steps.toReversed()) {
     const { messages, steps: delegated, ...about } = step;
-    left -= toText(about, maxText).length;
+    charactersLeft -= toText(about, maxText).length;
     const delegatedLength = toText(delegated, maxText).length;
-    const keptDelegated = delegatedLength <= left ? delegated : [];
-    left -= keptDelegated === delegated ? delegatedLength : 0;
+    const keptDelegated = delegatedLength <= charactersLeft ? delegated : [];
+    charactersLeft -= keptDelegated === delegated ? delegatedLength : 0;
     const keptMessages: Step['messages'] = [];
     for (const message of messages.toReversed()) {
-      left -= toText(message, maxText).length;
-      if (left < 0) break;
+      charactersLeft -= toText(message, maxText).length;
+      if (charactersLeft < 0) break;
       keptMessages.unshift(message);
     }
     omitted += messages.length - keptMessages.length + (keptDelegated === delegated ? 0 : countMessages(delegated));
-    if (keptMessages.length > 0) kept.unshift({ ...about, messages: keptMessages, steps: keptDelegated });
+    if (keptMessages.length > 0) newestSteps.unshift({ ...about, messages: keptMessages, steps: keptDelegated });
   }
-  return toText({ conversation_id, ...(omitted > 0 ? { omitted_messages: omitted } : {}), steps: kept }, maxText);
+  return toText(
+    { conversation_id, ...(omitted > 0 ? { omitted_messages: omitted } : {}), steps: newestSteps },
+    maxText,
+  );
 }
 
 const countMessages = (steps: readonly Step[]): number =>

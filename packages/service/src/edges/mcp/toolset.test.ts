@@ -50,7 +50,7 @@ describe('the newest messages', () => {
   };
   const read = (most: number) => JSON.parse(newestMessages(conversation, most, 1_000));
 
-  test('are all if they fit', () => {
+  test('returns all messages if they fit', () => {
     expect(read(10_000)).toEqual(conversation);
   });
 

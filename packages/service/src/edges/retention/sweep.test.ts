@@ -9,7 +9,7 @@ const sweeps = await openTestSweeps();
 const { db, blobs, sweep, isRow, endedRun, manyOldRuns } = sweeps;
 
 describe('the sweep', () => {
-  test('is done once a night by one of several processes', async () => {
+  test('one of several processes does the sweep once a night', async () => {
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => sweep()));
     expect(outcomes.sort()).toEqual(['done', 'not_due', 'not_due', 'not_due', 'not_due']);
     expect(await sweep()).toBe('not_due');

@@ -39,7 +39,7 @@ export interface SweepDeps {
 
 const retryAfterMinutes = 15;
 
-/** The process ends, or another process took the sweep over. */
+/** Thrown when the process ends, or another process took the sweep over. */
 class Stopped extends Error {}
 
 /** `not_due`: nothing to do, or another process does it. `stopped`: the next process continues. */

@@ -212,7 +212,7 @@ test.for(cases)('finds the loops for %s', async ([, prepare, due]) => {
   expect(await dueAfter((tx) => (typeof work === 'string' ? tx.query(work) : work(tx)))).toEqual([...due].sort());
 });
 
-it('has a case for each loop that says when it has work', () => {
+it('this file has a case for each loop with due statements', () => {
   const tested = new Set(cases.flatMap(([, , due]) => due));
   expect([...loops.names].sort()).toEqual([...tested].sort());
 });

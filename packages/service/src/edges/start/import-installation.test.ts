@@ -47,12 +47,12 @@ async function imported(prepare: (dataFolder: string) => Promise<unknown>, secre
   }
 }
 
-test('is silent where the key was copied before', async () => {
+test('reports no key problem if the key was copied before', async () => {
   const { keyProblem } = await imported((to) => copyFile(secretsKeyFile(oldFolder), secretsKeyFile(to)));
   expect(keyProblem).toBeNull();
 });
 
-test('says which file to copy where there is none, and makes none itself', async () => {
+test('names the key file to copy if there is none, and creates none', async () => {
   const { dataFolder, keyProblem } = await imported(async () => undefined);
   const target = secretsKeyFile(dataFolder);
   expect(keyProblem).toContain(`${target} is missing`);
@@ -60,7 +60,7 @@ test('says which file to copy where there is none, and makes none itself', async
   await copyFile(secretsKeyFile(oldFolder), target);
 });
 
-test('says that the file or the setting holds another key', async () => {
+test('reports that the key file or the setting has another key', async () => {
   const { keyProblem } = await imported((to) => openVault(to, undefined));
   expect(keyProblem).toContain('does not hold the key that opens the secrets of 1 event subscription');
   await rm(path.join(folder, 'new'), { recursive: true });

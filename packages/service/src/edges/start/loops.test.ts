@@ -107,7 +107,7 @@ describe('loops with statements for due work', () => {
     await t.stop();
   });
 
-  it('all run while the look fails', async () => {
+  it('all loops with due statements run while the look fails', async () => {
     const t = startTwo(async () => {
       throw new Error('The connection was lost.');
     });
@@ -115,7 +115,7 @@ describe('loops with statements for due work', () => {
     await t.stop();
   });
 
-  it('all run while the look waits for a lock, and no second look begins', async () => {
+  it('all loops with due statements run while the look waits for a lock, and no second look begins', async () => {
     let unlock: (found: readonly number[]) => void = () => undefined;
     const locked = new Promise<readonly number[]>((resolve) => {
       unlock = resolve;

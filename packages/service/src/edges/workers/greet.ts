@@ -45,9 +45,9 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
   connection.slots = slots;
   connection.runsImages = sandbox.features.includes(imagesFeature);
   connection.draining = draining;
-  const toldIdle = new Set(data.executions.flatMap(({ idle, execution_id }) => (idle ? [execution_id] : [])));
+  const idleIds = new Set(data.executions.flatMap(({ idle, execution_id }) => (idle ? [execution_id] : [])));
   for (const { id, runId } of adopted) {
-    const idle = toldIdle.has(id);
+    const idle = idleIds.has(id);
     const awaits = idle ? undefined : false;
     connection.executions.set(id, { runId, assignmentId: null, idle, awaits, leaving: false });
   }

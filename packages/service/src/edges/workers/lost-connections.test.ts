@@ -56,7 +56,7 @@ test('records the end of a connection as soon as the database answers again', as
   await own.close();
 });
 
-test('has the worker connect again at its next sign of life if another process took this one for dead', async () => {
+test('a worker connects again at its next sign of life if another process counted this one as dead', async () => {
   const end = vi.fn();
   const connection = await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end });
   const renewed = async () =>

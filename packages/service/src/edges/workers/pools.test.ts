@@ -68,7 +68,7 @@ const stateOf = async (runId: string) =>
   (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
 
 describe('the pool of a person', () => {
-  test('is closed to an agent key, which gets none of its runs', async () => {
+  test('an agent key cannot connect to the pool of a person, and gets none of its runs', async () => {
     const name = newName();
     const worker = await connect(owner.key, name);
     const refused = await refusalOf(agentKey, name);
@@ -96,7 +96,7 @@ describe('the pool of a person', () => {
     for (const worker of workers) worker.close();
   });
 
-  test('is open to those whom its owner or an administrator added, until they are removed', async () => {
+  test('people whom the owner or an administrator added connect to the pool until they are removed', async () => {
     const name = newName();
     const worker = await connect(owner.key, name);
     worker.close();
@@ -150,7 +150,7 @@ test('the pool of an agent key is closed to others until an administrator opens 
   (await connect(owner.key, name)).close();
 });
 
-test('of several first connections at once, those of one owner are accepted', async () => {
+test('accepts the connections of one owner if several first connections come at once', async () => {
   const name = newName();
   const keys = [owner.key, other.key, agentKey, owner.key, other.key, agentKey];
   const outcomes = await Promise.all(keys.map((key) => acceptedWorker(process.baseUrl, key, name).catch(() => null)));

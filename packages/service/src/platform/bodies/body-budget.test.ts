@@ -135,7 +135,7 @@ describe('a room with shares', () => {
   });
 });
 
-test('by default, one team and all senders without a key leave room for the bodies of other teams', async () => {
+test('the default limits of one team and of senders without a key leave room for other teams', async () => {
   const budget = makeBodyBudget();
   const mb = 1024 * kb;
   const flood = async (teamId: string | undefined, bytes: number) => {

@@ -138,7 +138,7 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
   const waitsForRoom = ({ owner, bytes }: Waiting): boolean => ownerHasRoom(owner, bytes) && !roomHas(owner, bytes);
   /**
    * Requests get room in the order of arrival. A request that waits for the room of its owner does not delay others. A request that
-   * waits for the common room delays those that need it too, otherwise a large one could wait forever. It delays none that stays within
+   * waits for the common room delays those that need it too, otherwise a large one could wait forever. It delays no request within
    * the share of its team.
    */
   const admitWaiting = (): void => {

@@ -17,7 +17,7 @@ export function sealText(key: Buffer, purpose: string, text: string): Buffer {
   return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
 }
 
-/** Decrypts what `sealText` returned. Throws if the key or the purpose is another one, or if the bytes were changed. */
+/** Decrypts the result of `sealText`. Throws if the key or the purpose is another one, or if the bytes were changed. */
 export function openText(key: Buffer, purpose: string, sealed: Buffer): string {
   const nonce = sealed.subarray(0, nonceBytes);
   const tag = sealed.subarray(nonceBytes, nonceBytes + tagBytes);

@@ -26,7 +26,7 @@ export interface FreeSpace {
   /** Returns why nothing new is stored now; null: there is room. As of the last `measure`. */
   problem(): string | null;
   /**
-   * Reads the free space now. Returns why no long stream may go on; null: there is room. Streams are refused long before anything else, because
+   * Reads the free space now. Returns why long streams must end; null: there is room. Streams are refused long before anything else, because
    * each of them takes space between two measurements.
    */
   streamProblem(): Promise<string | null>;

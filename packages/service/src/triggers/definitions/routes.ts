@@ -1,6 +1,5 @@
 import { routes } from '@runyard/contract/routes';
-import { tooBusy } from '../../platform/bodies/too-busy.ts';
-import { invalid, notFound, refuse } from '../../platform/serving/refusal.ts';
+import { invalid, notFound, refuse, tooBusy } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { serve } from '../../team/access/serve.ts';
 import type { CodeHosts } from '../../team/code-hosts/code-hosts.ts';

@@ -77,7 +77,7 @@ describe('a token', () => {
     expect(service.logged.join()).not.toContain(token);
   });
 
-  test('of a person is used for the runs of that person only, in what the person wrote, before that of the team', async () => {
+  test('the token of a person is used before that of the team, only for texts of that person', async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     const [one, other] = [await service.newKey({ role: 'member' }), await service.newKey({ role: 'member' })];
@@ -98,7 +98,7 @@ describe('a token', () => {
     }
   });
 
-  test('for the owner is used before one for every owner, and none of another team', async () => {
+  test('a token for one owner is used before one for every owner, and no token of another team is used', async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     await host.commit('other', 'site', { a: '1' });
@@ -148,7 +148,7 @@ describe('a GitHub App', () => {
     expect(service.logged.join()).not.toContain('ghs_fake');
   });
 
-  test('is asked for a new token shortly before the last one ends', async () => {
+  test('asks a GitHub App for a new token shortly before the last one ends', async () => {
     const app = makeFakeGitHubApp('acme', 4 * 60_000);
     await start(app.options);
     await host.commit('acme', 'site', { a: '1' });

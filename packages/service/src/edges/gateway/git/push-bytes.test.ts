@@ -33,7 +33,7 @@ const begin = (runToken: string, more?: Record<string, string>): ClientRequest =
   request(url, { method: 'POST', headers: headersOf(runToken, more) });
 
 describe('a push', () => {
-  it('whose last part comes after the end of its run changes nothing', async () => {
+  it('a push whose last part comes after the end of its run changes nothing', async () => {
     const { runId, runToken, events } = await clone();
     const push = begin(runToken);
     const answered = once(push, 'response') as Promise<[IncomingMessage]>;
@@ -83,7 +83,7 @@ describe('a push', () => {
     push.destroy();
   });
 
-  it('without a ref has nothing behind its flush', async () => {
+  it('a push without a ref has nothing behind its flush', async () => {
     const { runToken } = await startRun();
     const asked = host.requests.length;
     expect((await send(runToken, Buffer.concat([pktLines(), emptyPack]))).status).toBe(403);
@@ -101,7 +101,7 @@ describe('a push', () => {
     },
   );
 
-  it('with a body in chunks or compressed is read like any other', async () => {
+  it('a push with a body in chunks or compressed is read like any other', async () => {
     const { git, commit } = await clone();
     await commit('chunks');
     const chunked = await git('-c', 'http.postBuffer=1', 'push', '--quiet', 'origin', 'HEAD:chunks');

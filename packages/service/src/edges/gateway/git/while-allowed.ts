@@ -1,11 +1,11 @@
-/** Thrown in place of the rest of a push that must not go on. The message is the reason. */
+/** Thrown in place of the rest of a push that must stop. The message is the reason. */
 export class PushStopped extends Error {}
 
 const askEveryMs = 1_000;
 
 /**
- * Passes the body of a push on while it is allowed: asks once a second, and before the last piece, which is held back for that. A code
- * host changes nothing without the end of the pack. `findStop` returns the reason to stop. Throws `PushStopped`.
+ * Passes the body of a push on while the push is allowed: calls `findStop` once a second, and before the last piece, which waits for the
+ * answer. A code host changes nothing without the end of the pack. `findStop` returns the reason to stop. Throws `PushStopped`.
  */
 export async function* whileAllowed(
   body: AsyncIterable<Buffer>,

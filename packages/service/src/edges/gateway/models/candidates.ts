@@ -8,10 +8,10 @@ import type { Endpoint } from './endpoints.ts';
 
 export interface Candidates {
   /** The model that the sandbox was given. */
-  readonly told: ModelTarget;
+  readonly own: ModelTarget;
   /** Names of the model that the request may use. */
   readonly names: readonly string[];
-  /** In the order in which they are tried; the first is `told` unless its provider has an outage. */
+  /** In the order in which they are tried; the first is `own` unless its provider has an outage. */
   readonly targets: readonly ModelTarget[];
 }
 
@@ -26,16 +26,16 @@ export function findCandidates(
   const ids = [...new Set([currentId, ...otherIds])].filter((id) => !choices.disabledIds.includes(id));
   const targets = ids.map((id) => models.target(id)).filter((target) => target !== undefined);
   const ofProvider = targets.filter((target) => target.provider === provider);
-  const [told] = ofProvider;
-  if (told === undefined) return null;
+  const [own] = ofProvider;
+  if (own === undefined) return null;
   // The endpoints of compatible providers have only chat completions in common.
   const isShared = endpoint.kind !== 'models' && endpoint.path === '/chat/completions';
   const able = targets.filter(
-    (target) => target.provider === provider || (isShared && speakSameProtocol(told.id, target.id)),
+    (target) => target.provider === provider || (isShared && speakSameProtocol(own.id, target.id)),
   );
   const works = (target: ModelTarget): boolean => outageOf(choices, target.provider) === undefined;
   return {
-    told,
+    own,
     names: ofProvider.map(({ providerModel }) => providerModel),
     targets: [...able.filter(works), ...able.filter((target) => !works(target))],
   };

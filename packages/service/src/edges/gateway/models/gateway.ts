@@ -164,7 +164,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
           `this run uses the model ${target.id}, which is behind ${providerKinds[target.provider].gatewayPath}`,
         );
       }
-      if (endpoint.kind === 'models') return reply.send(modelsAnswer(candidates.told));
+      if (endpoint.kind === 'models') return reply.send(modelsAnswer(candidates.own));
       const received = await holdBody(bodies, {
         request: request.raw,
         response: reply.raw,
@@ -179,7 +179,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         return refuseRun(reply, holder, status, message);
       }
       const { names, targets } = candidates;
-      const first = targets[0] ?? candidates.told;
+      const first = targets[0] ?? candidates.own;
       const { providerTools } = run;
       const checked = await checkRequest(endpoint, first, received.bytes, { names, providerTools });
       if (!checked.ok) return refuseRun(reply, holder, checked.status, checked.message);

@@ -71,7 +71,7 @@ const page = (status: number): PlainAnswer => ({
 });
 
 describe('a web page in place of an answer', () => {
-  it('is named, with its title and the setting, and clients do not try again', async () => {
+  it('names a web page in place of an answer, with its title and the setting, and clients do not try again', async () => {
     provider.answer(() => page(200));
     const { status, text, headers } = await ask();
     expect([status, headers['x-should-retry'], headers['content-type']]).toEqual([502, 'false', 'application/json']);
@@ -85,7 +85,7 @@ describe('a web page in place of an answer', () => {
     expect(await ask()).toMatchObject({ status, text: expect.stringContaining(`answered ${status} with a web page`) });
   });
 
-  it('is not seen in a stream that a small server sends as text/html', async () => {
+  it('a stream that a small server sends as text/html is no web page', async () => {
     provider.answer(() => ({ ...stream, type: 'text/html' }));
     expect(await ask()).toMatchObject({ status: 200, text: stream.text });
     expect(await gateway.usage(1)).toMatchObject({ isAnswer: true });

@@ -105,7 +105,7 @@ describe('a delivery that matches', () => {
     ]);
   });
 
-  test('is accepted also when its run is refused, and says why', async () => {
+  test('a matching delivery is accepted although its run is refused, and has the reason', async () => {
     const webhook = await createWebhook();
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'gone soon' } },
@@ -120,7 +120,7 @@ describe('a delivery that matches', () => {
     );
   });
 
-  test('at which the service fails holds up none of those that come with it', async () => {
+  test('a failing delivery does not delay its batch', async () => {
     const [good, bad] = [await createWebhook(), await createWebhook()];
     await automate([on(good)]);
     const { uid } = await automate([on(bad)]);

@@ -9,7 +9,7 @@ beforeEach(reset);
 const tooLarge = `"${'a'.repeat(256 * 1024)}"`;
 
 describe('the budget', () => {
-  test('is 60 deliveries a minute, then 429 with Retry-After, before size and authentication', async () => {
+  test('accepts 60 deliveries a minute, then answers 429 with Retry-After before it checks size and credential', async () => {
     const webhook = await create();
     const answers = [];
     for (let i = 0; i < 60; i += 1) answers.push((await send(webhook, { body: `${i}` })).status);
@@ -31,7 +31,7 @@ describe('the budget', () => {
     expect((await send(webhook, { body: '"c"' })).status).toBe(429);
   });
 
-  test('is not used up for longer because the clock of the machine was set back', async () => {
+  test('the budget refills on time although the clock of the machine was set back', async () => {
     const webhook = await create();
     const full = 'UPDATE webhooks SET recent = array_fill(now(), ARRAY[60]) WHERE uid = $1';
     await service.deps.db.query(full, [webhook.uid]);
@@ -43,7 +43,7 @@ describe('the budget', () => {
     expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60);
   });
 
-  test('of failed authentications is another one: above it a sender with the secret is served', async () => {
+  test('failed authentications have a budget of their own: above it a sender with the secret is served', async () => {
     const webhook = await create();
     for (let i = 0; i < 60; i += 1) expect((await send(webhook, { token: `${i}` })).status).toBe(401);
     const { status, headers } = await send(webhook, { token: 'wrong' });

@@ -66,7 +66,7 @@ describe('a body', () => {
     expect(await labels(webhook)).toEqual(['REJECTED_INVALID_JSON']);
   });
 
-  test('in small chunks is taken, and gets 400 when its last chunk does not come', async () => {
+  test('accepts a body in small chunks, and answers 400 if the last chunk does not come', async () => {
     const webhook = await create();
     const head = rawOf(webhook, 'transfer-encoding: chunked', 'connection: close');
     const [answer] = await sendRaw(webhook.url, head, '1\r\n{\r\n1\r\n}\r\n0\r\n\r\n');
@@ -104,7 +104,7 @@ test('no secret of a query string, a header or a body is in the log', async () =
 });
 
 describe('a recorded delivery', () => {
-  test('of Standard Webhooks is refused under a new id, and a duplicate under its own', async () => {
+  test('a recorded delivery of Standard Webhooks is refused under a new id, and a duplicate under its own', async () => {
     const webhook = await create({ auth_mode: 'signature', signature_scheme: 'standard_webhooks' });
     const at = new Date();
     const body = '{"recorded": true}';
@@ -122,7 +122,7 @@ describe('a recorded delivery', () => {
     expect((await log(webhook)).map(({ label }) => label)).toEqual(['DUPLICATE', 'REJECTED_AUTH', 'ACCEPTED']);
   });
 
-  test('of another webhook is refused', async () => {
+  test('a recorded delivery of another webhook is refused', async () => {
     const scheme = { auth_mode: 'signature', signature_scheme: 'github' };
     const [a, b] = [await create({ ...scheme, secret: 'secret-a' }), await create({ ...scheme, secret: 'secret-b' })];
     const headers = { 'x-hub-signature-256': `sha256=${createHmac('sha256', 'secret-a').update('{}').digest('hex')}` };

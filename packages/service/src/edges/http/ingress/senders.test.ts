@@ -86,7 +86,7 @@ describe('a recorded delivery whose signature does not cover its id', () => {
     expect((await labels(webhook)).filter((label) => label === 'DUPLICATE')).toHaveLength(1);
   });
 
-  test('of a webhook that starts runs starts one, also when both arrive together', async () => {
+  test('a recorded delivery that is sent twice starts one run, also if both arrive together', async () => {
     const webhook = await signed('github');
     const triggers = [{ provider: 'github', event: 'push' }];
     const body = { name: 'Pushes', prompt: 'Look.', triggers };
@@ -184,7 +184,7 @@ describe('a body', () => {
     expect(await newest(webhook)).toMatchObject({ label: 'REJECTED_INVALID_JSON', reason: advice });
   });
 
-  test('with a byte order mark, or compressed, is stored as plain JSON; signature and hash cover what came', async () => {
+  test('a body with a byte order mark, or compressed, is stored as plain JSON; signature and hash cover the received bytes', async () => {
     const webhook = await signed('github', { duplicate_window_seconds: 0 });
     const json = '{"a":1}';
     const marked = Buffer.from(`\ufeff${json}`);
@@ -235,7 +235,7 @@ describe('a body', () => {
 describe('the identity from a member of the body', () => {
   const attempt = (left: number) => JSON.stringify({ id: 'evt_1ABC', type: 'x', pending_webhooks: left });
 
-  test('is that of the scheme or the webhook, behind every header', async () => {
+  test('the identity from the body comes after that of every header', async () => {
     const [stripe, own] = [await signed('stripe'), await create({ delivery_id_path: 'data.0.key' })];
     for (const left of [2, 1]) expect((await send(stripe, asStripe(attempt(left)))).status).toBe(202);
     expect(await log(stripe)).toMatchObject([
@@ -300,7 +300,7 @@ describe('a sender without a scheme of its own', () => {
 });
 
 describe('the name of the event in a header', () => {
-  test('is stored, filtered, and in the envelope of the run', async () => {
+  test('the event name from a header is stored, can be filtered, and is in the envelope of the run', async () => {
     const webhook = await create({ auth_mode: 'url_token', event_header: 'X-Event-Key' });
     const filter = { webhook_ids: [webhook.uid], events: ['pullrequest:approved'] };
     const automation = { name: 'A', prompt: 'Look.', triggers: [{ provider: 'webhook', event: 'received', filter }] };
@@ -351,7 +351,7 @@ describe('a handshake', () => {
   ]);
   const byUrl = (signature_scheme: string) => create({ auth_mode: 'url_token', signature_scheme });
 
-  test('of Event Grid gets its code back, only where the webhook is for it', async () => {
+  test('a handshake of Event Grid gets its code back, only from a webhook for Event Grid', async () => {
     const [webhook, other] = [await byUrl('event_grid'), await create({ auth_mode: 'url_token' })];
     const answer = await send(webhook, { token: null, body: grid });
     expect([answer.status, answer.body]).toEqual([200, { validationResponse: '512d38b6-c7b8-40c8-89fe-f46f9e9622b6' }]);
@@ -362,7 +362,7 @@ describe('a handshake', () => {
     );
   });
 
-  test('of Zoom gets the token and its HMAC', async () => {
+  test('a handshake of Zoom gets the token and its HMAC', async () => {
     const webhook = await signed('zoom');
     const body = '{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"}}';
     const at = Math.floor(Date.now() / 1000);
@@ -374,7 +374,7 @@ describe('a handshake', () => {
     expect((await send(webhook, { token: null, body })).status).toBe(401);
   });
 
-  test('of Microsoft Graph gets its text back as text, only with the token', async () => {
+  test('a handshake of Microsoft Graph gets its text back as plain text, only with the token', async () => {
     const webhook = await byUrl('microsoft_graph');
     const url = `${webhook.url}?validationToken=${encodeURIComponent('Validation: <b>&</b> ü')}`;
     const answer = await send({ ...webhook, url }, { token: null, body: '' });
@@ -392,7 +392,7 @@ describe('a handshake', () => {
     );
   });
 
-  test('of SNS is for a person to confirm, and its messages can be filtered', async () => {
+  test('a person confirms a handshake of SNS, and its messages can be filtered', async () => {
     const webhook = await byUrl('sns');
     const filter = { webhook_ids: [webhook.uid], payload: { Message: { NewStateValue: ['ALARM'] } } };
     const automation = { name: 'A', prompt: 'Look.', triggers: [{ provider: 'webhook', event: 'received', filter }] };

@@ -20,7 +20,7 @@ describe('slow senders', () => {
     expect(await labels(webhook)).toEqual([]);
   });
 
-  test('with wrong tokens keep neither the webhook, nor others, nor the API from answering', async () => {
+  test('slow senders with wrong tokens do not delay webhooks or the API', async () => {
     const [webhook, other] = [await create(), await create()];
     const sockets: Socket[] = [];
     let refused = 0;
@@ -46,7 +46,7 @@ describe('slow senders', () => {
     }
   });
 
-  test('without the secret of a signed webhook keep its deliveries out neither with large bodies nor with small ones', async () => {
+  test('slow senders without the secret of a signed webhook do not block its deliveries', async () => {
     const secret = 'secret-of-github';
     const [webhook, other] = await Promise.all(
       [1, 2].map(() => create({ auth_mode: 'signature', signature_scheme: 'github', secret })),
@@ -88,7 +88,7 @@ describe('slow senders', () => {
     }
   });
 
-  test('by the thousand are bounded in total and for one webhook, and keep no delivery out', async () => {
+  test('thousands of slow senders are limited in total and for one webhook, and block no delivery', async () => {
     const signed = { auth_mode: 'signature', signature_scheme: 'github', secret: 'secret-of-github' };
     const webhooks = await Promise.all(Array.from({ length: 18 }, (_, n) => create(n % 2 === 0 ? {} : signed)));
     const [first, second] = [await create(), await create(signed)];

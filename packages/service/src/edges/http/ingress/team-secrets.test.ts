@@ -72,7 +72,7 @@ describe('a webhook with a secret of the team', () => {
     expect(await statusesOf(webhook, first)).toEqual([401, 401]);
   });
 
-  test('is disabled with a reason when the secret is deleted, and takes deliveries again with another', async () => {
+  test('a webhook is disabled with a reason when its team secret is deleted, and accepts deliveries with another secret', async () => {
     const webhook = await create({ secret_name: name });
     expect(await statusesOf(webhook, first)).toEqual([202, 202]);
     expect((await remove()).status).toBe(200);
@@ -97,7 +97,7 @@ describe('a webhook with a secret of the team', () => {
     expect((await send(webhook, { token: null, headers })).status).toBe(202);
   });
 
-  test('is rotated where the secret is kept, and not by itself', async () => {
+  test('a webhook with a team secret is rotated by changing the secret, and not by itself', async () => {
     const webhook = await create({ secret_name: name });
     const { detail } = await service.problem(409, 'POST', `${base}/${webhook.uid}/rotate-secret`, { body: {} });
     expect(detail).toContain(`PUT /secrets/${name}`);
@@ -122,7 +122,7 @@ describe('a secret of the team that does not fit', () => {
     expect(errors?.[0]?.path).toBe('secret_name');
   });
 
-  test('is refused as a change of the secret of a webhook', async () => {
+  test('a change of a team secret that does not fit its webhook is refused', async () => {
     const webhook = await create({ secret_name: name, auth_mode: 'url_token' });
     const { errors } = await service.problem(400, 'PUT', `/secrets/${name}`, {
       body: { value: 'not/url/safe/in/any/way', scope: 'team' },
@@ -132,7 +132,7 @@ describe('a secret of the team that does not fit', () => {
     expect((await send({ url }, { token: null })).status).toBe(202);
   });
 
-  test('is refused together with another secret in the request, and where it belongs to another team', async () => {
+  test('a team secret is refused beside another secret in the request, and so is a secret of another owner', async () => {
     const body = { name: 'W', secret_name: name, secret: 'another-secret-1234' };
     const { errors } = await service.problem(400, 'POST', base, { body });
     expect(errors?.[0]?.path).toBe('secret');

@@ -108,7 +108,7 @@ describe('a delivery', () => {
     expect(await labels(webhook)).toEqual(['REJECTED_AUTH']);
   });
 
-  test('is of 262,144 bytes at most', async () => {
+  test('a delivery has at most 262,144 bytes', async () => {
     const webhook = await create();
     expect((await send(webhook, { body: ofSize(maxBytes) })).status).toBe(202);
     const [head, rest] = await sendRaw(webhook.url, [
@@ -161,12 +161,12 @@ describe('identity', () => {
     expect(await idOf(webhook, { 'x-event-id': 'event' }, '{"other": true}')).toMatchObject({ label: 'DUPLICATE' });
   });
 
-  test('is of one webhook', async () => {
+  test('the identity of a delivery belongs to one webhook', async () => {
     const [a, b] = [await create(), await create()];
     expect([await idOf(a, {}), await idOf(b, {})].map((entry) => entry?.label)).toEqual(['ACCEPTED', 'ACCEPTED']);
   });
 
-  test('is shown as a hash where it could harm a terminal, a page or a log', async () => {
+  test('an identity that could harm a terminal, a page or a log is shown as a hash', async () => {
     const webhook = await create();
     for (const id of ['\u009b31m', 'a'.repeat(2_000), '<b> </b>'])
       expect((await idOf(webhook, { 'x-service-delivery-id': id }))?.identity).toMatch(/^sha256:[0-9a-f]{64}$/);
@@ -199,7 +199,7 @@ describe('a webhook that is not there', () => {
 });
 
 describe('a url_token webhook', () => {
-  test('is opened by the token in its URL only', async () => {
+  test('a url_token webhook accepts only the token in its URL', async () => {
     const webhook = await create({ auth_mode: 'url_token' });
     expect(webhook.url).toBe(`${service.baseUrl}/webhooks/w/${webhook.uid}/${webhook.secret}`);
     expect((await send(webhook, { token: null })).status).toBe(202);

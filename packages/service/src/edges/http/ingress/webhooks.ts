@@ -29,8 +29,8 @@ const provedRoom = limitsOf(
   { total: 20 * mb, share: 256 * kb, common: 16 * mb, perTeam: 2 * mb, perExecution: 2 * mb },
 );
 /**
- * Room for the bodies of all others: those that are signed, whose sender proves itself with the whole body, and those of senders with a wrong
- * credential, which count as one webhook. A signed one that finds no room takes that of the oldest, so that slow senders keep none out.
+ * Room for all other bodies: signed bodies, whose sender is proved only by the whole body, and bodies of senders with a wrong
+ * credential, which count as one webhook. A signed body that finds no room takes the room of the oldest, so slow senders block no others.
  */
 const unprovedRoom = limitsOf(
   { total: 3 * mb, perTeam: mb, perExecution: mb },
@@ -43,7 +43,7 @@ const pace: BodyPace = { graceMs: 5_000, bytesPerSecond: 64 * kb };
 /** Limits of the requests that are being answered: in total, so that slow senders cannot take all memory, and for one webhook. */
 const maxInFlight = 1_000;
 const maxInFlightOfWebhook = 100;
-/** Limits of those whose sender is not verified yet and whose body has not arrived yet. */
+/** Limit of the requests whose sender is not verified yet and whose body has not arrived yet. */
 const maxUnproved = 500;
 
 /** Registers `POST /webhooks/w/{uid}[/{token}]`. */
@@ -92,21 +92,21 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
       request.destroy();
     });
     try {
-      const held = await holdBody(unprovedBodies, {
+      const received = await holdBody(unprovedBodies, {
         ...body,
         ...(proof === 'open' ? { giveUpOther: () => unproved.cutOldest(uid) || unproved.cutOldest() } : {}),
         onPlace: (taken) => {
           place = taken;
         },
       });
-      if (held.kind !== 'body') return held;
+      if (received.kind !== 'body') return received;
       const prove = () => {
-        const proved = response.destroyed ? undefined : provedBodies.tryEnter(owner, held.bytes.length + moreBytes);
+        const proved = response.destroyed ? undefined : provedBodies.tryEnter(owner, received.bytes.length + moreBytes);
         if (!proved) return;
         response.once('close', proved.release);
-        held.place.release();
+        received.place.release();
       };
-      return { ...held, prove };
+      return { ...received, prove };
     } finally {
       leave();
     }

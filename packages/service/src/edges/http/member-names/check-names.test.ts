@@ -14,7 +14,7 @@ const refused = (body: unknown, headers: Record<string, string> = {}) =>
   service.problem(400, 'POST', '/agent/runs', { body, headers });
 
 describe('a create', () => {
-  test('with another spelling of a known member is refused with the suggestion, and creates nothing', async () => {
+  test('a create with a misspelt member is refused with the suggestion, and creates nothing', async () => {
     const count = async () => (await service.deps.db.query('SELECT id FROM runs')).length;
     const before = await count();
     const problem = await refused({ prompt: 'a', config: { approvalPolicy: 'ask' } });
@@ -25,7 +25,7 @@ describe('a create', () => {
     expect(await count()).toBe(before);
   });
 
-  test('without a prompt but with a misspelt one reports the spelling first', async () => {
+  test('a create with a misspelt prompt reports the spelling first', async () => {
     expect((await refused({ promt: 'a' })).errors?.map(({ path }) => path)).toEqual(['promt', 'prompt']);
   });
 
@@ -50,7 +50,7 @@ describe('a create', () => {
     expect(header.length).toBeLessThan(20 * 104 + 10);
   });
 
-  test('with Prefer: handling=strict is refused for each unknown member', async () => {
+  test('a create with Prefer: handling=strict is refused for each unknown member', async () => {
     const problem = await refused({ prompt: 'a', colour: 1, approval_policy: 'ask' }, strict);
     expect(problem.errors).toEqual([
       {
@@ -74,7 +74,7 @@ describe('a create', () => {
 });
 
 describe('a list', () => {
-  test('with a misspelt parameter is refused, and names other unknown ones', async () => {
+  test('a list with a misspelt parameter is refused, and the answer names other unknown ones', async () => {
     const problem = await service.problem(400, 'GET', '/agent/runs?sortBy=title&metdata[a]=b');
     expect(problem.errors?.map(({ message }) => message)).toEqual([
       'is not a known name; did you mean sort_by?',

@@ -10,7 +10,7 @@ import { type KnownMembers, knownMembers } from './known-members.ts';
 const maxNamed = 20;
 const maxPathLength = 100;
 
-/** Returns a String of RFC 9651, 3.3.3; what is not printable ASCII makes it a Display String (3.3.8). */
+/** Returns a String of RFC 9651, 3.3.3; a text with other characters than printable ASCII becomes a Display String (3.3.8). */
 function structured(text: string): string {
   if (/^[\x20-\x7e]*$/.test(text)) return `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
   const encoded = encodeURIComponent(text.toWellFormed()).replaceAll(/%[0-9A-F]{2}/g, (octet) => octet.toLowerCase());

@@ -94,9 +94,9 @@ const whoMaySend = {
 
 /** Returns the 429 of a caller that sends more requests than a limit allows. */
 function tooManyRequests({ limit, quota, retryAfterSeconds }: NonNullable<RateOutcome['over']>): Refusal {
-  const whose = whoMaySend[limit];
+  const sender = whoMaySend[limit];
   return refuse('resource_unavailable', {
-    detail: `${whose} may send ${quota} requests a minute. Send the request again after Retry-After seconds.`,
+    detail: `${sender} may send ${quota} requests a minute. Send the request again after Retry-After seconds.`,
     headers: { 'retry-after': String(retryAfterSeconds) },
   });
 }
@@ -125,8 +125,8 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: Rat
   const actIn = async (request: FastifyRequest, principal: Principal): Promise<Principal | null> => {
     const team = teamOf(request);
     if (team === undefined || team.uid === principal.teamUid) return principal;
-    const found = await keys.inTeam(principal, team.uid);
-    if (found) return found;
+    const member = await keys.inTeam(principal, team.uid);
+    if (member) return member;
     return team.by === 'path' ? principal : null;
   };
 
@@ -139,10 +139,10 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: Rat
         return;
       }
     }
-    const found = await keys.authenticate(tokenOf(request));
-    if (!found) throw unauthenticated('The key is unknown, expired or revoked.');
-    const inTeam = await actIn(request, found);
-    const rate = rateLimits.count(inTeam ?? found, performance.now());
+    const owner = await keys.authenticate(tokenOf(request));
+    if (!owner) throw unauthenticated('The key is unknown, expired or revoked.');
+    const inTeam = await actIn(request, owner);
+    const rate = rateLimits.count(inTeam ?? owner, performance.now());
     reply.headers(rate.headers);
     if (rate.over) throw tooManyRequests(rate.over);
     if (!inTeam) throw notInTeam();

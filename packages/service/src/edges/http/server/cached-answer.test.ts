@@ -17,7 +17,7 @@ async function ask(url: string, headers: Record<string, string> = {}) {
 }
 
 describe.each(['/docs', '/api/v1/openapi.json', '/errors'])('%s', (path) => {
-  test('is compressed as the client takes it, with a strong tag for each coding', async () => {
+  test('compresses the answer as the client accepts it, with a strong tag for each coding', async () => {
     const url = service.baseUrl + path;
     const [plain, gzip, br] = [
       await ask(url),
@@ -33,7 +33,7 @@ describe.each(['/docs', '/api/v1/openapi.json', '/errors'])('%s', (path) => {
     for (const tag of tags) expect(tag).toMatch(/^"[\w-]+"$/);
   });
 
-  test('is not sent again to a client that has it', async () => {
+  test('does not send the answer again to a client that has it', async () => {
     const url = service.baseUrl + path;
     const { headers } = await ask(url);
     const again = await ask(url, { 'if-none-match': `"other", ${headers.etag}` });
@@ -46,7 +46,7 @@ describe('a cached answer', () => {
   let close: (() => Promise<void>) | undefined;
   afterEach(async () => await close?.());
 
-  test('is rendered once for any number of requests, and again after its source has changed', async () => {
+  test('renders the answer once for any number of requests, and again after its source has changed', async () => {
     const app = Fastify();
     close = () => app.close();
     let from = 'a';

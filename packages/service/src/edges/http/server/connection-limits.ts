@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { refuse } from '../../../platform/serving/refusal.ts';
 
-/** Open files of a process where the system does not tell its limit. */
+/** Open files of a process if the system does not report its limit. */
 const usualOpenFiles = 1_024;
 
 /** Returns how many files and connections this process can have open. Node raises the soft limit to the hard one when it starts. */

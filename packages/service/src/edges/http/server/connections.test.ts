@@ -81,7 +81,7 @@ describe('a client that is refused before its body is read', () => {
     return [socket, once(serverSide, 'close')] as const;
   }
 
-  test('is cut off when it keeps its end open, after the time for the rest of the body', async () => {
+  test('cuts a refused client that keeps its end open after the time for the rest of the body', async () => {
     service = await startTestService({ timeouts: { ...defaultTimeouts, drainMs: 100 } });
     const [socket, closed] = await connectHalfOpen();
     socket.write(head(create, 60_000_000));
@@ -90,7 +90,7 @@ describe('a client that is refused before its body is read', () => {
     socket.destroy();
   });
 
-  test('has no effect with a request that it sends behind the body', async () => {
+  test('a request behind a refused body has no effect', async () => {
     service = await startTestService();
     const run = `/agent/runs/${await service.newRun()}`;
     const cancel = `POST /api/v1${run}/cancel HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\nContent-Length: 0\r\n\r\n`;

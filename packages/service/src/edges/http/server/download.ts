@@ -67,9 +67,9 @@ async function sendRange(
   sizeBytes: number,
   open: (range?: ByteRange) => Promise<Blob | undefined>,
 ): Promise<boolean> {
-  const { range: asked, 'if-range': ifRange } = reply.request.headers;
+  const { range: rangeHeader, 'if-range': ifRange } = reply.request.headers;
   // Blobs are sent without a validator, so no If-Range matches: the whole blob is sent (RFC 9110, 13.1.5).
-  const range = ifRange === undefined ? readRange(asked, sizeBytes) : null;
+  const range = ifRange === undefined ? readRange(rangeHeader, sizeBytes) : null;
   reply.header('accept-ranges', 'bytes');
   if (range === 'unsatisfiable') {
     throw refuse('invalid_request', {
@@ -78,11 +78,11 @@ async function sendRange(
       headers: { 'content-range': `bytes */${sizeBytes}` },
     });
   }
-  const found = await open(range ?? undefined);
-  if (!found) return false;
-  const length = range ? range.end - range.start + 1 : found.sizeBytes;
-  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${found.sizeBytes}`);
-  sendStream(reply.header('content-length', length), found.stream);
+  const blob = await open(range ?? undefined);
+  if (!blob) return false;
+  const length = range ? range.end - range.start + 1 : blob.sizeBytes;
+  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${blob.sizeBytes}`);
+  sendStream(reply.header('content-length', length), blob.stream);
   return true;
 }
 

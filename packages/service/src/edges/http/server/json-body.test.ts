@@ -33,7 +33,7 @@ test.each([
   expect(await faultsOf(text)).toEqual([{ path, message }]);
 });
 
-test('of many faults the first twenty are named', async () => {
+test('names the first twenty of many faults', async () => {
   expect(await faultsOf(JSON.stringify(Array(1000).fill('\u0000')))).toHaveLength(20);
 });
 
@@ -47,19 +47,22 @@ test('100 levels are read, 101 and nine thousand refused', async () => {
 describe('20,000 values', () => {
   const list = (value: string, count: number) => `[${Array(count).fill(value).join(',')}]`;
 
-  test.each([['[]'], ['{}'], ['1'], ['"a,b"'], ['null']])('of %s are read, one more is refused', async (value) => {
-    expect(await faultsOf(list(value, 19_999))).toEqual([]);
-    expect(await faultsOf(list(value, 20_000))).toEqual(tooMany);
-  });
+  test.each([['[]'], ['{}'], ['1'], ['"a,b"'], ['null']])(
+    '20,000 values of %s are read, and one more is refused',
+    async (value) => {
+      expect(await faultsOf(list(value, 19_999))).toEqual([]);
+      expect(await faultsOf(list(value, 20_000))).toEqual(tooMany);
+    },
+  );
 
-  test('are not counted inside strings', async () => {
+  test('commas inside of strings are not counted as values', async () => {
     for (const text of [',', '[', '{', '"', '\\', '\\"', ',"\\\\"']) {
       const body = { prompt: text.repeat(30_000), more: [1, 2] };
       expect(await parse(JSON.stringify(body))).toEqual(body);
     }
   });
 
-  test('may be broken off', async () => {
+  test('an incomplete body of 20,000 values is not valid JSON', async () => {
     expect((await faultsOf(`{"a":"${','.repeat(30_000)}`))?.[0]?.message).toMatch(/^the body is not valid JSON/);
   });
 });

@@ -29,7 +29,7 @@ export interface ClientTimeouts {
   readonly requestMs: number;
   /** Time between two checks of both. */
   readonly checkEveryMs: number;
-  /** For the rest of a body behind the answer, which nobody reads. Default: 5,000. */
+  /** Time for the rest of a body that was refused and is not read. Default: 5,000. */
   readonly drainMs?: number;
 }
 

@@ -67,21 +67,21 @@ interface Request {
  */
 async function answerWithKey(
   db: Database,
-  { once: asked, request }: Request,
+  { once: repeatable, request }: Request,
   operation: string,
   work: (tx: Queryable) => Promise<unknown>,
 ): Promise<unknown> {
-  if (!asked || isClientAttempt(asked)) return await db.transaction(work);
+  if (!repeatable || isClientAttempt(repeatable)) return await db.transaction(work);
   const { authorization = '' } = request.headers;
-  const use = `answer to ${operation}, Idempotency-Key ${asked.key}`;
-  const outcome = await once<{ readonly sealed: string }, Refusal>(db, asked, async (tx) => {
-    const made = await work(tx);
-    if (made instanceof Refusal) return { kind: 'failed', failure: made };
-    const { key, ...shown } = made as { readonly key: string };
-    return { kind: 'done', response: { ...shown, sealed: seal(key, bearerToken(authorization), use) } };
+  const use = `answer to ${operation}, Idempotency-Key ${repeatable.key}`;
+  const outcome = await once<{ readonly sealed: string }, Refusal>(db, repeatable, async (tx) => {
+    const result = await work(tx);
+    if (result instanceof Refusal) return { kind: 'failed', failure: result };
+    const { key, ...rest } = result as { readonly key: string };
+    return { kind: 'done', response: { ...rest, sealed: seal(key, bearerToken(authorization), use) } };
   });
   const answer = answerOnce(outcome, (failure) => failure);
   if (answer instanceof Refusal) return answer;
-  const { sealed, ...shown } = answer;
-  return { ...shown, key: unseal(sealed, bearerToken(authorization), use) };
+  const { sealed, ...rest } = answer;
+  return { ...rest, key: unseal(sealed, bearerToken(authorization), use) };
 }

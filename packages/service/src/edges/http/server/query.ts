@@ -33,20 +33,20 @@ export function queryDecoder(schema: z.ZodObject): (query: unknown) => Record<st
     ([name, member]) => [name, kindOf(member as z.core.$ZodType)] as const,
   );
   return (query) => {
-    const given = query as Record<string, unknown>;
+    const parameters = query as Record<string, unknown>;
     const decoded: Record<string, unknown> = {};
     for (const [name, kind] of kinds) {
       if (kind === 'record') {
-        const pairs = Object.entries(given)
+        const pairs = Object.entries(parameters)
           .filter(([key]) => key.startsWith(`${name}[`) && key.endsWith(']'))
           .map(([key, value]): [string, unknown] => [key.slice(name.length + 1, -1), value]);
         // A record's schema would skip it, and the list would contain all runs.
         if (pairs.some(([key]) => key === '__proto__'))
           throw invalid([{ path: `${name}.__proto__`, message: 'is not allowed as a name' }]);
         if (pairs.length > 0) decoded[name] = Object.fromEntries(pairs);
-        else if (given[name] !== undefined) decoded[name] = given[name];
-      } else if (given[name] !== undefined) {
-        decoded[name] = decodeScalar(kind, given[name]);
+        else if (parameters[name] !== undefined) decoded[name] = parameters[name];
+      } else if (parameters[name] !== undefined) {
+        decoded[name] = decodeScalar(kind, parameters[name]);
       }
     }
     return decoded;

@@ -54,7 +54,7 @@ describe('the rate limits', () => {
   });
 });
 
-it('has no limit where the settings are 0', async () => {
+it('settings of 0 mean no rate limit', async () => {
   const unlimited = await openTestService({
     env: { RUNYARD_KEY_REQUESTS_PER_MINUTE: '0', RUNYARD_TEAM_REQUESTS_PER_MINUTE: '0' },
   });

@@ -1,7 +1,7 @@
 /** The path of a request as logs and answers show it. */
 import type { FastifyRequest } from 'fastify';
 
-/** Segments that come before the UID in the URL of a webhook, also when somebody writes it wrong. */
+/** Segments that come before the UID in the URL of a webhook, also if the sender has misspelt them. */
 const word = /^(?:api|v1|w|webhooks?|hooks?)$/i;
 const webhookWord = /^(?:w|webhooks?|hooks?)$/i;
 const uid = /^[A-Za-z0-9]{22}$/;
@@ -28,8 +28,8 @@ function decoded(path: string): string {
 }
 
 /**
- * Returns the path without everything that may be the token of a webhook: the text behind the UID, and in the place of a UID all that is
- * not one. A slash, a backslash and a semicolon separate segments.
+ * Returns the path without the text that may be the token of a webhook: the text behind the UID, or the text in the place of a UID that
+ * is none. A slash, a backslash and a semicolon separate segments.
  */
 export function withoutToken(path: string): string {
   const plain = decoded(path);
@@ -55,8 +55,8 @@ export function withoutToken(path: string): string {
 export const withoutQuery = (url: string): string => url.split('?', 1)[0] ?? url;
 
 /**
- * Returns the path of a request for logs and answers: without the query, and without the token of a webhook. A sender may write its URL
- * wrong, so the paths that no route takes are searched for a token too.
+ * Returns the path of a request for logs and answers: without the query, and without the token of a webhook. A sender may misspell its
+ * URL, so the paths that no route takes are searched for a token too.
  */
 export function shownPath(request: FastifyRequest): string {
   const path = withoutQuery(request.url);

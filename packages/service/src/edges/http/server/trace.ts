@@ -15,16 +15,16 @@ const traceparent = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f
 
 /** Continues an incoming `traceparent`, else starts a trace. */
 export function startTrace(header: string | string[] | undefined): Trace {
-  const sent = typeof header === 'string' ? traceparent.exec(header)?.[1] : undefined;
-  return { traceId: sent ?? randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') };
+  const sentId = typeof header === 'string' ? traceparent.exec(header)?.[1] : undefined;
+  return { traceId: sentId ?? randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') };
 }
 
 const traces = new WeakMap<IncomingMessage, Trace>();
 
 /** Returns the trace of a request: created when it is first needed, the same from then on. */
 export function traceOf(request: FastifyRequest | { raw: IncomingMessage }): Trace {
-  const known = traces.get(request.raw);
-  if (known) return known;
+  const existing = traces.get(request.raw);
+  if (existing) return existing;
   const trace = startTrace(request.raw.headers.traceparent);
   traces.set(request.raw, trace);
   return trace;
@@ -32,6 +32,6 @@ export function traceOf(request: FastifyRequest | { raw: IncomingMessage }): Tra
 
 /** Returns the caller's request id if it is harmless in a log line, else a new one. */
 export function requestId(request: { headers: IncomingMessage['headers'] }): string {
-  const sent = request.headers['x-request-id'];
-  return typeof sent === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(sent) ? sent : randomUUID();
+  const id = request.headers['x-request-id'];
+  return typeof id === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(id) ? id : randomUUID();
 }

@@ -49,13 +49,13 @@ const h2c = [
 ];
 
 describe('a request that offers HTTP/2 without TLS', () => {
-  test('is answered over HTTP/1.1', async () => {
+  test('a request that offers HTTP/2 is answered over HTTP/1.1', async () => {
     const answer = await answerTo(['GET /healthz HTTP/1.1', ...h2c]);
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
     expect(answer).toContain('{"status":"ok"}');
   });
 
-  test('is read with its body', async () => {
+  test('a request that offers HTTP/2 is read with its body', async () => {
     const body = JSON.stringify({ prompt: 'Say hello' });
     const answer = await answerTo(
       [

@@ -65,7 +65,7 @@ describe.each([
     },
   ],
 ] as const)('a %s', (_what, most, target) => {
-  test('is uploaded so often at once as is allowed, then refused with 429, and again when one ended', async () => {
+  test('accepts the allowed number of uploads at once, then answers 429, and accepts one more when one has ended', async () => {
     const { runToken } = await service.startExecution();
     const url: string = await target(runToken);
     const key = url.startsWith('http') ? null : runToken;

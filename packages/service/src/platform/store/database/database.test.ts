@@ -233,7 +233,7 @@ describe('open', () => {
 });
 
 describe('a connection that is lost', () => {
-  test('is reported as lost in a statement or transaction, and the next statement works', async () => {
+  test('a lost connection fails its statement or transaction, and the next statement works', async () => {
     const own = await openDatabase({ address: { connectionString: database.url }, maxConnections: 1, log: silentLog });
     const lost = { name: 'StoreUnavailable', reason: 'database' };
     const sleeping = own.query('SELECT pg_sleep(60)');

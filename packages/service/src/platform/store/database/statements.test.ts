@@ -103,7 +103,7 @@ test('takes for harmless outside of a transaction only statements whose plans wr
   expect(harmless.map(({ name }) => name)).toContain('lock_webhooks_of_deliveries');
 });
 
-test('has a unique name for each statement', () => {
+test('each statement has a unique name', () => {
   const names = definedStatements.map(({ name }) => name);
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
   expect(names.filter((name) => name.length > 63)).toEqual([]);

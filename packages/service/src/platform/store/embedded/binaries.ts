@@ -38,7 +38,7 @@ export async function locateBinaries(): Promise<BinarySource> {
   }
 }
 
-/** Root's copy must be where the server's account can reach it; anyone else keeps his own in his data folder. */
+/** Returns the folders for a copy. The copy of root must be where the server's account can reach it; the copy of another user is in the data folder. */
 export function copyPlaces(dataFolder: string): string[] {
   if (process.getuid?.() !== 0) return [path.join(dataFolder, 'binaries')];
   return ['/var/cache/runyard', path.join(tmpdir(), 'runyard-cache'), '/tmp/runyard-cache'];
@@ -127,7 +127,7 @@ async function copyBinaries(native: string, copy: string): Promise<void> {
   }
 }
 
-/** Programs run only from a folder that no other user could have filled: in /tmp any user may create a name first. */
+/** Throws if another user may have filled the folder of the programs: in /tmp any user may create a name first. */
 async function refuseForeign(folder: string): Promise<void> {
   const found = await lstat(folder);
   if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) {

@@ -10,7 +10,7 @@ import { type Owner, readOwner, tryLockFolder } from './folder-lock.ts';
 import { stopLeftover, worksIn } from './guard.ts';
 import { removeSocketFolder } from './socket-folder.ts';
 
-/** Time for the guard of a dead service to stop its server. Somebody may have killed the guard too. */
+/** Time for the guard of a dead service to stop its server. The guard may have been killed too. */
 const leftoverFastMs = 2_000;
 /** After this time the holder of the lock counts as a process that this one cannot stop. */
 const lockTimeoutMs = 15_000;

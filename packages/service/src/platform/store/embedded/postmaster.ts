@@ -110,7 +110,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
   return postmaster;
 }
 
-/** The guard is started again if somebody kills it, so that the server is never unguarded while the service lives. */
+/** Starts the guard, and starts it again if it is killed, so that the server always has a guard while the service lives. */
 function keepGuarded(pid: number, cluster: string, account: Account, exited: Promise<string>, log: StoreLog): void {
   let running = true;
   let guard: ChildProcess | undefined;

@@ -104,7 +104,7 @@ describe('refuses an unusable folder and names the remedy', () => {
     await expect(start()).rejects.toThrow(/made by PostgreSQL 17, this is 18.*export/);
   });
 
-  test('with something else in the place of the data', async () => {
+  test('refuses a folder with another file in place of the data', async () => {
     await mkdir(path.join(folder(), 'cluster'));
     await writeFile(path.join(folder(), 'cluster/letter.txt'), 'dear');
     await expect(start()).rejects.toThrow(/not a PostgreSQL data folder/);

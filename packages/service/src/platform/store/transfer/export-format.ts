@@ -9,7 +9,7 @@
  *
  * Each head is a line of JSON. A body is a row of chunks, each a length (4 bytes, big-endian) and as many bytes; length 0
  * ends it. Then a line of JSON follows: {"bytes":…,"sha256":"…"}. `heads` is the SHA-256 of all heads before the last one; older
- * versions did not write it. So a file that was cut off or changed is always seen.
+ * versions did not write it. So the import detects a file that was cut off or changed.
  * The file holds everything, secrets too: keep it like a password.
  */
 import { createHash } from 'node:crypto';
@@ -126,8 +126,8 @@ export function readExport(source: AsyncIterable<Uint8Array>): ExportReader {
         bytes += length;
         yield chunk;
       }
-      const told = parsed(bodyEndSchema, await line());
-      if (told.bytes !== bytes || told.sha256 !== hash.digest('hex')) throw damaged();
+      const bodyEnd = parsed(bodyEndSchema, await line());
+      if (bodyEnd.bytes !== bytes || bodyEnd.sha256 !== hash.digest('hex')) throw damaged();
     },
   };
 }

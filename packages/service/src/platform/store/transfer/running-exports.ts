@@ -1,6 +1,6 @@
 /**
  * Keeps all blobs while an export runs. An export writes the rows of one moment and then the blobs that they name, which takes minutes.
- * Runs that go on meanwhile replace their blobs, such as the archive of the workspace after each turn.
+ * Meanwhile runs replace their blobs, such as the archive of the workspace after each turn.
  */
 import type pg from 'pg';
 import type { BlobStore } from '../blobs/blobs.ts';
@@ -41,7 +41,7 @@ const findExport = defineStatement({
 
 /**
  * Returns a blob store that deletes nothing while an export of the database runs. The row that named the blob must be deleted in a
- * transaction that has ended: an export that begins later does not have it. The nightly sweep deletes what is left.
+ * transaction that has ended: an export that begins later does not have it. The nightly sweep deletes the blobs that stay.
  */
 export function keptByExports(blobs: BlobStore, db: Queryable): BlobStore {
   return {

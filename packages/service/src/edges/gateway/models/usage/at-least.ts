@@ -55,17 +55,17 @@ export interface PassedTokens {
 }
 
 /**
- * Returns `told`, with estimates for the counts that are missing: the tokens of the request, and those of the answer by its bytes. What a
- * provider tells of a complete answer counts. Of an answer that broke off it tells too little.
+ * Returns `reported`, with estimates for the counts that are missing: the tokens of the request, and those of the answer by its bytes. The report
+ * of a complete answer counts. The report of an answer that broke off is too low.
  */
 export function usedAtLeast(
-  told: TokenCounts,
+  reported: TokenCounts,
   isComplete: boolean,
   requestTokens: number,
   { least, estimate }: PassedTokens,
 ): TokenCounts {
-  const isPromptTold = told.input + told.cacheRead + told.cacheWrite > 0;
-  if (isComplete && isPromptTold) return told;
-  const output = told.output === 0 ? estimate : isComplete ? told.output : Math.max(told.output, least);
-  return isPromptTold ? { ...told, output } : { ...told, input: requestTokens, output };
+  const isPromptReported = reported.input + reported.cacheRead + reported.cacheWrite > 0;
+  if (isComplete && isPromptReported) return reported;
+  const output = reported.output === 0 ? estimate : isComplete ? reported.output : Math.max(reported.output, least);
+  return isPromptReported ? { ...reported, output } : { ...reported, input: requestTokens, output };
 }

@@ -143,7 +143,7 @@ describe('the usage of Anthropic', () => {
 });
 
 describe('the usage of OpenAI', () => {
-  it('is counted in an answer that failed or stopped early, too', () => {
+  it('counts the usage of an answer that failed or stopped early', () => {
     const usage = { input_tokens: 5, output_tokens: 6 };
     for (const type of ['response.failed', 'response.incomplete']) {
       expect(openAiResponsesUsage.event(noTokens, { type, response: { usage } })).toMatchObject({

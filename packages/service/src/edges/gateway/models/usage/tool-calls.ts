@@ -15,7 +15,7 @@ const ofAnthropic: Readonly<Record<string, ProviderTool>> = {
   text_editor_code_execution: 'code_execution',
 };
 
-/** Calls that an answer of Anthropic begins, of which `usage` tells the searches again. */
+/** Calls that an answer of Anthropic begins, and the searches, which `usage` reports again. */
 function anthropicCalls(value: unknown): { readonly called: readonly ProviderTool[]; readonly searches: number } {
   const message = member(value, 'message') ?? value;
   const blocks = [member(value, 'content_block'), ...list(member(message, 'content'))];
@@ -23,8 +23,8 @@ function anthropicCalls(value: unknown): { readonly called: readonly ProviderToo
     const name = member(block, 'type') === 'server_tool_use' ? String(member(block, 'name')) : '';
     return Object.hasOwn(ofAnthropic, name) ? [ofAnthropic[name] as ProviderTool] : [];
   });
-  const told = member(member(message, 'usage') ?? member(value, 'usage'), 'server_tool_use');
-  return { called, searches: count(member(told, 'web_search_requests')) ?? 0 };
+  const reported = member(member(message, 'usage') ?? member(value, 'usage'), 'server_tool_use');
+  return { called, searches: count(member(reported, 'web_search_requests')) ?? 0 };
 }
 
 const ofResponses: Readonly<Record<string, ProviderTool>> = {
@@ -67,8 +67,8 @@ function add(counts: Counts, called: readonly ProviderTool[]): void {
 }
 
 /** Takes the larger number of each tool. */
-function raise(counts: Counts, told: Counts): void {
-  for (const [tool, number] of Object.entries(told) as [ProviderTool, number][])
+function raise(counts: Counts, reported: Counts): void {
+  for (const [tool, number] of Object.entries(reported) as [ProviderTool, number][])
     if (number > (counts[tool] ?? 0)) counts[tool] = number;
 }
 
@@ -107,7 +107,7 @@ export function countTools(protocol: Protocol, tools: ReadonlySet<ProviderTool>)
           break;
       }
     },
-    // Chat completions search once for an answer, and do not tell.
+    // Chat completions search once for an answer, and do not report it.
     calls: () => (protocol === 'openai-chat' && hasAnswer && tools.has('web_search') ? { web_search: 1 } : counts),
   };
 }
