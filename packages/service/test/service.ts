@@ -18,7 +18,7 @@ import { makeUndo, wireParts } from '../src/edges/start/open-parts.ts';
 import { type BodyLimits, makeBodyBudget } from '../src/platform/bodies/body-budget.ts';
 import { openDatabase } from '../src/platform/store/database/database.ts';
 import { silentLog } from '../src/platform/store/database/log.ts';
-import { unlimitedSpace } from '../src/platform/store/free-space.ts';
+import { unlimitedSpace } from '../src/platform/store/free-space/free-space.ts';
 import { readSecretFile } from '../src/platform/store/secret-file.ts';
 import { type Assignment, assignNext } from '../src/runs/executions/queue/assign.ts';
 import { claim } from '../src/runs/executions/transitions/transitions.ts';

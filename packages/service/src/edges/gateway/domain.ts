@@ -26,9 +26,9 @@ import { isAnyBranchFollowed, readFollowedBranches } from '../../triggers/defini
 import type { Edge } from '../edge.ts';
 import { registerGitGateway } from './git/git.ts';
 import { registerMcpGateway } from './mcp/mcp.ts';
-import { openModelHealth, probeProvider } from './model-health.ts';
 import type { AdmitModelRequest } from './models/admission.ts';
 import { type GatewayLog, registerGateway } from './models/gateway.ts';
+import { openModelHealth, probeProvider } from './models/model-health.ts';
 import type { ModelRouting } from './models/route-request.ts';
 
 interface GatewayDomainDeps {

@@ -12,7 +12,7 @@ import { openFolderBlobs } from '../../platform/store/blobs/folder-blobs.ts';
 import { whileRoom } from '../../platform/store/blobs/while-room.ts';
 import { type Database, openDatabase } from '../../platform/store/database/database.ts';
 import { startEmbeddedPostgres } from '../../platform/store/embedded/start.ts';
-import { type FreeSpace, watchFreeSpace } from '../../platform/store/free-space.ts';
+import { type FreeSpace, watchFreeSpace } from '../../platform/store/free-space/free-space.ts';
 import { migrateDatabase } from '../../platform/store/migrations/migrate.ts';
 import { makeStoreCheck } from '../../platform/store/migrations/readiness.ts';
 import { keptByExports } from '../../platform/store/transfer/running-exports.ts';

@@ -5,7 +5,7 @@ import type { Signer } from '../../../platform/secrets/signer.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
-import type { FreeSpace } from '../../../platform/store/free-space.ts';
+import type { FreeSpace } from '../../../platform/store/free-space/free-space.ts';
 import type { ExecutionDeps } from '../../../runs/executions/deps.ts';
 import type { lastRuns } from '../../../runs/runs/list/last-runs.ts';
 import type { KeyDirectory } from '../../../team/access/keys/directory.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { StoreUnavailable } from '../database/unavailable.ts';
-import { leastFreeForStreams, watchFreeSpace } from '../free-space.ts';
+import { leastFreeForStreams, watchFreeSpace } from '../free-space/free-space.ts';
 import type { BlobStore } from './blobs.ts';
 import { openFolderBlobs } from './folder-blobs.ts';
 import { whileRoom } from './while-room.ts';

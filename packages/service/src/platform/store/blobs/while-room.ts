@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '../database/unavailable.ts';
-import type { FreeSpace } from '../free-space.ts';
+import type { FreeSpace } from '../free-space/free-space.ts';
 import type { BlobStore } from './blobs.ts';
 
 /** Bytes of a stream between two looks at the free space. */

@@ -3,8 +3,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { eachAlone } from '../../../platform/store/database/sweep.ts';
 import { boolean, defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import { eachAlone } from '../../../platform/store/database/sweep.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import { writeRuns } from '../../../runs/runs/submit/submit.ts';

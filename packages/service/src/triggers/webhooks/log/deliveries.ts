@@ -7,6 +7,7 @@ import type {
   WebhookDelivery,
   WebhookDeliveryLabel,
 } from '@runyard/contract/webhooks/webhooks';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
 import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
 import {
   bytes,
@@ -20,7 +21,6 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
 import type { EventHeaders } from '../ingest/read-request.ts';
 
 const row = {

@@ -5,9 +5,9 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
-import type { Outage } from '../../team/models/choices.ts';
-import type { ProviderName, Upstream } from '../../team/models/providers.ts';
-import { credentialHeaders } from './models/credentials.ts';
+import type { Outage } from '../../../team/models/choices.ts';
+import type { ProviderName, Upstream } from '../../../team/models/providers.ts';
+import { credentialHeaders } from './credentials.ts';
 
 export interface HealthDeps {
   begin(provider: ProviderName, reason: string): Promise<boolean>;

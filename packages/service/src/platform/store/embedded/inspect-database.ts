@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { minServerVersion } from './database/database.ts';
-import { locateBinaries } from './embedded/binaries.ts';
+import { minServerVersion } from '../database/database.ts';
+import { locateBinaries } from './binaries.ts';
 
 /** Whether the service can use its database. `version` is that of PostgreSQL. */
 export type DatabaseInspection =

@@ -5,7 +5,7 @@
  */
 import { randomFillSync } from 'node:crypto';
 import { type FileHandle, open, stat, statfs, truncate } from 'node:fs/promises';
-import type { StoreLog } from './database/log.ts';
+import type { StoreLog } from '../database/log.ts';
 
 const mb = 1024 * 1024;
 

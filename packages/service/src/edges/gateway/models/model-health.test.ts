@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Outage } from '../../team/models/choices.ts';
+import type { Outage } from '../../../team/models/choices.ts';
 import { openModelHealth } from './model-health.ts';
 
 function health({ probe = false, hasOneTeam = false } = {}) {
