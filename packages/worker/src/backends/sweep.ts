@@ -22,10 +22,17 @@ export async function sweepLeftovers(
 ): Promise<void> {
   const onSlow = logSlow(log, { owner });
   const labels = [ownerLabel(owner), supervisorLabel(owner)];
-  await endMarked({ labels, variable: ownerVariable(owner), kept }, onSlow);
-  let sandboxes = 0;
-  for (const backend of new Set(Object.values(backends)))
-    sandboxes += await backend.sweep({ owner, stateRoot: folder, kept, onSlow, log });
+  const sweepBackends = async (): Promise<number> => {
+    let removed = 0;
+    for (const backend of new Set(Object.values(backends)))
+      removed += await backend.sweep({ owner, stateRoot: folder, kept, onSlow, log });
+    return removed;
+  };
+  // Both at once: a frozen process does not die before the removal of its cgroup thaws it.
+  const [sandboxes] = await Promise.all([
+    sweepBackends(),
+    endMarked({ labels, variable: ownerVariable(owner), kept }, onSlow),
+  ]);
   const workspaces = await removeLeftovers(folder, kept).catch((error: Error) => {
     log.warn({ error: error.message }, 'leftover workspaces could not be removed');
     return [];

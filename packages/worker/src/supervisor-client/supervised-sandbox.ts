@@ -198,16 +198,16 @@ async function removeRemains(
   log: SlowLog,
 ): Promise<void> {
   const onSlow = logSlow(log, { sandbox: id });
-  await endMarked({ labels: [label], variable }, onSlow);
   const failed = (error: Error) =>
     log.warn(
       { sandbox: id, error: error.message },
       'a sandbox could not be removed completely; the next start tries again',
     );
+  const removeGroup = async (): Promise<void> => {
+    if (cgroups !== undefined) await (await openCgroup(cgroups, id)).remove(onSlow);
+  };
+  // Both at once: a frozen process does not die before the removal of its cgroup thaws it.
+  await Promise.all([endMarked({ labels: [label], variable }, onSlow), removeGroup().catch(failed)]);
   if (container !== undefined) await removeContainer(openEngine(container.engine), container.name).catch(failed);
-  if (cgroups !== undefined)
-    await openCgroup(cgroups, id)
-      .then((group) => group.remove(onSlow))
-      .catch(failed);
   await removeFolders(stateRoot, id).catch(failed);
 }
