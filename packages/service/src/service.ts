@@ -54,7 +54,7 @@ import { faultOfWebhookSecret } from './triggers/webhooks/ingest/secrets.ts';
 
 /**
  * Lists the domains in the order of their dependencies, the lowest first. The sweep of old runs calls them in this order, and they are
- * closed in the reverse order. A new domain is a folder and one line here. Listing them opens nothing.
+ * closed in the reverse order. Listing them opens nothing. docs/architecture.md has the steps for a new domain.
  */
 export function listDomains(deps: ServiceDeps): readonly Edge[] {
   const domains: readonly Edge[] = [
