@@ -277,8 +277,8 @@ describe('while a run of the schedule is live', () => {
   });
 });
 
-test('a team with 100,000 due schedules does not delay those of another team', async () => {
-  await insert({ teamId: service.teamId, count: 100_000, dueSeconds: 3600 });
+test('a team with 10,000 due schedules does not delay those of another team', async () => {
+  await insert({ teamId: service.teamId, count: 10_000, dueSeconds: 3600 });
   const [mine = ''] = await insert({ teamId: service.otherTeamId, count: 1, dueSeconds: 0 });
   await fireDueSchedules(deps);
   expect(await db.query('SELECT outcome FROM starts WHERE schedule_id = $1', [mine])).toEqual([{ outcome: 'started' }]);
@@ -288,6 +288,6 @@ test('a team with 100,000 due schedules does not delay those of another team', a
     [service.teamId],
   );
   expect(other?.fires).toBeLessThanOrEqual(100);
-  // A DELETE would also end their 100,000 revisions, one by one.
+  // A DELETE would also end their 10,000 revisions, one by one.
   await db.query('TRUNCATE schedules CASCADE');
 });
