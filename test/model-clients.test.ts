@@ -35,7 +35,7 @@ async function linkForSandboxes(packages: string): Promise<string> {
   await chmod(made, 0o755);
   const target = path.join(made, 'packages');
   // Links cost no copy, but need the same file system.
-  const copy = (...options: string[]) => promisify(execFile)('cp', [...options, packages, target]);
+  const copy = (...options: string[]) => promisify(execFile)('cp', [...options, '-T', packages, target]);
   await copy('-al').catch(() => copy('-a', '--force'));
   return target;
 }
