@@ -46,9 +46,9 @@ const lost = defineStatement({
   name: 'find_lost',
   text: `
     SELECT e.run_id, e.id AS execution_id, e.worker_id, e.agent_seen_at IS NULL AS never_called,
-      EXISTS (SELECT FROM worker_connections c WHERE c.id = e.connection_id) AS is_connected
+      e.worker_instance IS NULL AND EXISTS (SELECT FROM worker_connections c WHERE c.id = e.connection_id) AS is_silent
     FROM executions e WHERE e.phase IN ${livePhases} AND ${isLeaseOver('e', '$1')} LIMIT ${sweepLimit}`,
-  row: { run_id: uuid, execution_id: uuid, worker_id: nullable(text()), never_called: boolean, is_connected: boolean },
+  row: { run_id: uuid, execution_id: uuid, worker_id: nullable(text()), never_called: boolean, is_silent: boolean },
 });
 
 const overdue = defineStatement({
@@ -98,9 +98,13 @@ export async function reconcile(deps: ExecutionDeps): Promise<void> {
   await eachAlone(await db.query(abandoned, silence), (row) => endAbandoned(deps, row), onFailure);
 }
 
+/**
+ * Ends an execution whose lease is over. The connection of a public worker renews no lease of a silent agent, whose sandbox may live. The
+ * row of a connection of our own worker proves nothing then: its service process may have died with it.
+ */
 async function endLost(deps: ExecutionDeps, row: RowOf<typeof lost>): Promise<void> {
   const worker = row.worker_id ?? 'unknown';
-  if (!row.is_connected) {
+  if (!row.is_silent) {
     const message = `Worker ${worker} was lost: neither it nor the agent was heard of for the length of the lease. Look at the worker's log.`;
     await endSandbox(deps, row.execution_id, { kind: 'silent', message });
     return;
