@@ -29,12 +29,17 @@ const unrecorded: readonly RouteName[] = [
   'endBrowserSession',
   // A test of its own: it needs a turn in progress.
   'interruptRun',
+  'interruptConversation',
+  // The follow-up that uses the files has an entry.
+  'prepareRunAttachments',
+  'prepareConversationAttachments',
   // Sends deliveries that are enqueued; their log has each attempt.
   'testEventSubscription',
   'redeliverEvent',
   // The apply has an entry, with the person who set the source.
   'syncFactorySource',
   // Changes nothing.
+  'validateFactoryFiles',
   'testFilter',
   'dryRunAutomation',
   'simulateDelivery',
