@@ -60,7 +60,9 @@ describe('automations', () => {
     await service.problem(409, 'POST', base, { body: bodyOf() });
     await service.problem(409, 'PUT', `${base}/${uid}`, { body: bodyOf({ name: 'B' }) });
     await db.query(
-      `INSERT INTO automations SELECT 'n' || n, factory_uid, team_id, 'n' || n, prompt, enabled, triggers, config, overlap, concurrency_key,
+      `INSERT INTO automations (uid, factory_uid, team_id, name, prompt, enabled, triggers, config, overlap, concurrency_key, creator_kind,
+         creator_uid, editor_kind, editor_uid)
+       SELECT 'n' || n, factory_uid, team_id, 'n' || n, prompt, enabled, triggers, config, overlap, concurrency_key,
          creator_kind, creator_uid, editor_kind, editor_uid FROM automations, generate_series(3, $1) n WHERE name = 'A'`,
       [maxFactoryAutomations],
     );
