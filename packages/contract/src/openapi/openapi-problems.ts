@@ -44,8 +44,8 @@ export function problems(route: Route): Record<number, string> {
         }
       : {}),
     ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
-    // Without parameters, a body and callers to look up, the answer comes from memory.
-    ...(isOpen(route.allow) && !route.params && !route.body
+    // Without parameters, a body and callers to look up, the answer comes from memory; so do the schemas of definition files.
+    ...(isOpen(route.allow) && !route.body && (!route.params || route.path.startsWith('/factory-files/schemas/'))
       ? {}
       : {
           500: errorCatalogue.internal_error.explanation,
