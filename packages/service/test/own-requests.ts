@@ -94,6 +94,8 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
       ...own,
       uid,
       deliveryId,
+      artifactUid: route.path.includes('/screenshots/') ? own.screenshotUid : own.artifactUid,
+      attachmentId: name === 'putAttachment' ? own.preparedAttachmentId : own.attachmentId,
       factoryUid: route.path.includes('/source') ? own.sourcedFactoryUid : own.factoryUid,
       name: 'OWN',
       kind: 'artifact',

@@ -12,7 +12,11 @@ export interface OwnThings {
   readonly runToken: string;
   readonly otherRunToken: string;
   readonly artifactUid: string;
+  /** A screenshot of the conversation. */
+  readonly screenshotUid: string;
   readonly attachmentId: string;
+  /** A file that was prepared for a follow-up and not uploaded. */
+  readonly preparedAttachmentId: string;
   readonly environmentUid: string;
   readonly keyUid: string;
   readonly fileId: string;
@@ -201,6 +205,16 @@ export async function makeOwnThings(
   const file = { artifact_type: 'FILE', data: { filename: 'a.txt', mime_type: 'text/plain' } };
   const reported = await post(isNamed('artifactUid', 'id'), report, file, runToken);
   if (reported.upload_url) await service.request('PUT', reported.upload_url, { key: null, raw: 'a' });
+  const picture = { artifact_type: 'SCREENSHOT', data: { mime_type: 'image/png' } };
+  const screenshot = await post(isNamed('artifactUid'), report, picture, runToken);
+  if (screenshot.upload_url) await service.request('PUT', screenshot.upload_url, { key: null, raw: 'a' });
+  const prepared = isNamed('attachmentId')
+    ? await service.request<{ attachments: { attachment_id: string }[] }>(
+        'POST',
+        `/agent/runs/${run.runId}/attachments/prepare`,
+        { body: bodies.prepareRunAttachments },
+      )
+    : undefined;
   const subscription = await post(isNamed('subscriptionId'), '/event-subscriptions', {
     url: 'https://example.com/',
     events: ['run.created'],
@@ -258,6 +272,8 @@ export async function makeOwnThings(
   const own: OwnThings = {
     ...run,
     artifactUid: reported.artifact_uid ?? '',
+    screenshotUid: screenshot.artifact_uid ?? '',
+    preparedAttachmentId: prepared?.body.attachments[0]?.attachment_id ?? '',
     environmentUid: environment.uid ?? '',
     userUid,
     keyUid: key.uid ?? '',

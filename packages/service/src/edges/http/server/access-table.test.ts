@@ -59,10 +59,6 @@ const honestRefusals: Readonly<Record<string, number>> = {
   deleteRun: 409,
   interruptRun: 400,
   interruptConversation: 400,
-  // The artifact of the run is a file.
-  downloadConversationScreenshot: 404,
-  // The attachment came with the request of the run, so it was not prepared.
-  putAttachment: 404,
   getRunConversation: 404,
   getRunTranscript: 404,
   getConversation: 404,

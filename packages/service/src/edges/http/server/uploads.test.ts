@@ -19,7 +19,7 @@ function begin(url: string, key: string | null): ClientRequest {
     method: 'PUT',
     headers: {
       'content-type': 'application/octet-stream',
-      'content-length': 20 * 1024 * 1024,
+      'content-length': 5 * 1024 * 1024,
       ...(key === null ? {} : { authorization: `Bearer ${key}` }),
     },
     agent: false,
@@ -64,10 +64,21 @@ describe.each([
       return made.body.upload_url;
     },
   ],
+  [
+    'file that is prepared for a follow-up',
+    8,
+    async (_token: string, runId: string): Promise<string> => {
+      const body = { files: [{ filename: 'a', mime_type: 'text/plain' }] };
+      const made = await service.request<{ attachments: { upload_url: string }[] }>(
+        ...(['POST', `/agent/runs/${runId}/attachments/prepare`, { body }] as const),
+      );
+      return made.body.attachments[0]?.upload_url ?? '';
+    },
+  ],
 ] as const)('a %s', (_what, most, target) => {
   test('accepts the allowed number of uploads at once, then answers 429, and accepts one more when one has ended', async () => {
-    const { runToken } = await service.startExecution();
-    const url: string = await target(runToken);
+    const { runId, runToken } = await service.startExecution();
+    const url: string = await target(runToken, runId);
     const key = url.startsWith('http') ? null : runToken;
     for (let n = 1; n <= most; n += 1) {
       begin(url, key);
