@@ -14,7 +14,7 @@ const namesIn = (program: string, decorator: string): string[] => {
   return [...source.matchAll(new RegExp(`^@${decorator}\\("(.+)"\\)$`, 'gm'))].map(([, name = '']) => name);
 };
 
-/** What a case of a method found; `not_yet`: why it is known to fail. */
+/** Result of a case of a method; `not_yet`: the reason for a known failure. */
 interface Outcome {
   readonly case: string;
   readonly error: string | null;

@@ -55,7 +55,7 @@ export const sourceHeader = {
   'X-Oz-Api-Source': `\`source\` of the run: ${ofPrograms.join(', ')}; with an agent key also ${claimableSources.service_account.slice(ofPrograms.length).join(', ')}. Other values are ignored. Runs with the source GITHUB_ACTION cannot be cancelled over the API`,
 };
 
-/** What has become of a run and of the runs below it. */
+/** State of a run together with the runs below it. */
 export const RunTaskStatus = z.enum(['running', 'failed', 'blocked', 'cancelled', 'complete']).meta({
   id: 'RunTaskStatus',
   description:

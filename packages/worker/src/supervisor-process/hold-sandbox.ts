@@ -244,7 +244,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
         message: obey,
         closed() {
           worker = undefined;
-          // Nobody could let its commands continue.
+          // No worker is connected that could thaw its commands.
           sandbox?.rest?.(false);
           wait();
         },

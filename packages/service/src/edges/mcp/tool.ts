@@ -8,7 +8,7 @@ import type { Fault } from '../../platform/fault.ts';
 export interface Tool {
   readonly name: string;
   readonly title: string;
-  /** What it does and when to use it, for the model. */
+  /** Tells the model the effect of the tool and when to use it. */
   readonly description: string;
   /** Called with the arguments. It decides who may call the tool, and checks the arguments. */
   readonly operation: RouteName;
@@ -29,7 +29,7 @@ export interface Tool {
   readonly untrusted?: true;
   /** Most characters of one string in the answer. */
   readonly maxText?: number;
-  /** What happens to the answer of the operation. Default: it is the answer of the tool. */
+  /** Changes the answer of the operation. Default: the tool answers the same. */
   readonly handling?: 'wait' | 'read_file' | 'newest_messages';
 }
 
