@@ -12,7 +12,7 @@ const importPattern = /^(?:import|export)\s[^;'"`]*?from '([^']+)';|\bimport\('(
 
 /** Source files of all packages that are part of a program: no tests, no fixtures. */
 export function readSourceFiles(root: string): string[] {
-  return globSync('packages/*/src/**/*.ts', { cwd: root })
+  return globSync('packages/*/src/**/*.{ts,tsx}', { cwd: root })
     .filter((file) => !file.endsWith('.test.ts') && !file.includes('/fixtures/'))
     .sort();
 }

@@ -9,6 +9,7 @@ export const packageRules: Readonly<Record<string, readonly string[]>> = {
   system: [],
   definitions: ['contract'],
   client: ['contract', 'system'],
+  dashboard: ['contract', 'client'],
   service: ['contract', 'definitions', 'system'],
   worker: ['contract', 'system'],
   agent: ['contract', 'system'],

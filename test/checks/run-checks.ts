@@ -167,6 +167,7 @@ if (filter === '') installSystemPackages(say);
 const files = findTestFiles(root, filter);
 if (filter === '') {
   await check('types (tsc)', [tool('tsc'), '--noEmit', '--checkers', String(processors)]);
+  await check('types of the dashboard (tsc)', [tool('tsc'), '--noEmit', '-p', 'packages/dashboard']);
   await check('lint and format (biome)', [tool('biome'), 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.']);
   await check('dead code (knip)', [tool('knip'), '--no-progress']);
   checkHere('import rules', () => findImportFaults(root));

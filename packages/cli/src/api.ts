@@ -1,4 +1,5 @@
 import { type ApiError, type Client, createClient, type ReceivedEvent } from '@runyard/client';
+import type { LiveEvent } from '@runyard/contract/runs/live-events';
 import { inCommandWords } from './command-words.ts';
 import { apiKey, type Context, requireApiKey, requireOrigin } from './context.ts';
 import { Failure } from './failure.ts';
@@ -35,7 +36,7 @@ export async function* followRun(
   context: Context,
   runId: string,
   options: { readonly signal: AbortSignal; readonly follow?: false; readonly lastEventId?: string },
-): AsyncGenerator<ReceivedEvent> {
+): AsyncGenerator<ReceivedEvent<LiveEvent>> {
   const { signal } = options;
   const givenUp = new AbortController();
   let lostAt: number | undefined;

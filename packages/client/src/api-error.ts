@@ -58,13 +58,12 @@ export async function readError(response: Response): Promise<ErrorAnswer> {
 }
 
 /**
- * Returns the error of an answer with status 400 or above. Makes a problem document if the body has none, such as a proxy's page. The
- * schema is loaded here, because most programs never need it.
+ * Returns the error of an answer with status 400 or above. Makes a problem document if the body has none, such as a proxy's page. Checks
+ * the members that callers rely on without the contract's schema, whose library is most of the time of a short program.
  */
-export async function errorOf({ status, url, text }: ErrorAnswer): Promise<ApiError> {
-  const { Problem } = await import('@runyard/contract/wire/errors');
-  const parsed = Problem.safeParse(tryJson(text));
-  if (parsed.success) return new ApiError(parsed.data);
+export function errorOf({ status, url, text }: ErrorAnswer): ApiError {
+  const document = tryJson(text);
+  if (isProblem(document)) return new ApiError(document);
   const code = status === 429 || status === 503 ? 'resource_unavailable' : 'internal_error';
   const { title } = errorCatalogue[code];
   const detail = `HTTP ${status} without a problem document: ${text.slice(0, 200)}`;
@@ -79,6 +78,18 @@ export async function errorOf({ status, url, text }: ErrorAnswer): Promise<ApiEr
     retryable: status === 429 || status >= 500,
     trace_id: '',
   });
+}
+
+function isProblem(document: unknown): document is Problem {
+  if (typeof document !== 'object' || document === null) return false;
+  const { status, error, error_code, retryable } = document as Partial<Problem>;
+  return (
+    Number.isInteger(status) &&
+    typeof error === 'string' &&
+    typeof retryable === 'boolean' &&
+    typeof error_code === 'string' &&
+    Object.hasOwn(errorCatalogue, error_code)
+  );
 }
 
 function tryJson(text: string): unknown {

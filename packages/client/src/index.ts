@@ -1,19 +1,19 @@
 /** Typed client of the API: one method for each endpoint of the contract's route table. */
 
 import type { routes } from '@runyard/contract/routes';
-import type { TeamLiveEvent } from '@runyard/contract/runs/live-events';
+import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-events';
 import { apiPrefix, type Route } from '@runyard/contract/wire/route';
 import { backoffMs, delay } from '@runyard/system/backoff';
 import type { z } from 'zod';
 import { ApiError, ConnectionError, errorOf, readError, unknownId } from './api-error.ts';
-import type { FollowOptions, ReceivedEvent, RunFollowOptions } from './events.ts';
+import type { RunFollowOptions } from './events.ts';
+import type { FollowOptions, ReceivedEvent } from './follow.ts';
 import type { ClientRoute, ClientRouteName } from './routes/client-route.ts';
 import { clientRoutes } from './routes/table.ts';
-import { sendPlain } from './send-plain.ts';
 import { readText, watchSilence } from './silence.ts';
 
 export { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
-export type { FollowOptions, ReceivedEvent } from './events.ts';
+export type { FollowOptions, ReceivedEvent } from './follow.ts';
 
 export interface ClientOptions {
   /** Origin of the service. A trailing `/api/v1` is ignored. */
@@ -68,7 +68,7 @@ export type Client = {
   readonly [N in MethodName]: (...input: Arguments<(typeof routes)[N]>) => Promise<Output<(typeof routes)[N]>>;
 } & {
   /** Follows a run until it has ended, and reconnects when needed. Throws EventsGoneError if `lastEventId` is too old. */
-  streamRunEvents(runId: string, options?: RunFollowOptions): AsyncGenerator<ReceivedEvent>;
+  streamRunEvents(runId: string, options?: RunFollowOptions): AsyncGenerator<ReceivedEvent<LiveEvent>>;
   /** Follows the states and timelines of all runs of the team, from now or from `lastEventId` on, until the signal is aborted. */
   streamTeamEvents(options?: FollowOptions): AsyncGenerator<ReceivedEvent<TeamLiveEvent>>;
 };
@@ -78,6 +78,9 @@ interface AnyInput extends CallOptions {
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
 }
+
+/** Loads node:http on the first request. A caller that gives its own fetch, such as a browser, never loads it. */
+const loadPlain = () => import('./send-plain.ts');
 
 /** Loads the streams on their first use: they check events with the schemas of the contract, which take long to load. */
 const loadEvents = () => import('./events.ts');
@@ -132,12 +135,13 @@ export function createClient(options: ClientOptions): Client {
         ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
       };
       if (route.isJson && options.fetch === undefined) {
+        const { sendPlain } = await loadPlain();
         const { status, text } = await sendPlain(base + path, request, silence.heard);
-        if (status >= 400) throw await errorOf({ status, url: base + path, text });
+        if (status >= 400) throw errorOf({ status, url: base + path, text });
         return JSON.parse(text);
       }
       const response = await send(base + path, { ...request, redirect: 'manual' });
-      if (response.status >= 400) throw await errorOf(await readError(response));
+      if (response.status >= 400) throw errorOf(await readError(response));
       if (route.isJson) return JSON.parse(await readText(response.body ?? [], silence.heard));
       if (response.status !== 302) return response;
       await response.body?.cancel();
@@ -186,7 +190,7 @@ export function createClient(options: ClientOptions): Client {
         headers: { ...headersOf(route, {}), ...headers },
         signal,
       });
-      if (!response.ok) throw await errorOf(await readError(response));
+      if (!response.ok) throw errorOf(await readError(response));
       return response;
     };
 

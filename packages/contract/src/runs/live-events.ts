@@ -37,9 +37,6 @@ export const LiveEvent = z
   .meta({ id: 'LiveEvent', description: "One event of a run's live stream, as the JSON of its `data`" });
 export type LiveEvent = z.infer<typeof LiveEvent>;
 
-/** Comment at the end of a run's stream: every event was sent. A stream that ends without it was cut off. */
-export const endOfStream = 'end';
-
 const ofRun = { run_id: z.string().describe('Id of the run') };
 const TeamStateEvent = z
   .object({ ...state, ...ofRun })

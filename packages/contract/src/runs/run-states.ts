@@ -25,3 +25,6 @@ export function isTerminal(state: RunState): boolean {
 export function isSettled(state: RunState): boolean {
   return isTerminal(state) || state === 'BLOCKED';
 }
+
+/** Comment at the end of a run's live stream: every event was sent. A stream that ends without it was cut off. */
+export const endOfStream = 'end';

@@ -1,5 +1,5 @@
 /** Server-sent events as bytes, https://html.spec.whatwg.org/multipage/server-sent-events.html */
-import { endOfStream } from '@runyard/contract/runs/live-events';
+import { endOfStream } from '@runyard/contract/runs/run-states';
 
 /** An event, serialised once for all streams, and the position of a stream that got it. */
 export interface Frame<P> {

@@ -16,7 +16,7 @@ const libraries: Readonly<Record<string, string>> = {
 };
 
 /** A script that runs as a worker has the policy of its own answer, not that of the page. */
-const workerPolicy = "default-src 'none'; script-src 'self'";
+export const workerPolicy = "default-src 'none'; script-src 'self'";
 
 async function ownFiles(): Promise<[string, string][]> {
   const folder = path.join(import.meta.dirname, 'assets');

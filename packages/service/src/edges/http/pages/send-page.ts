@@ -9,9 +9,9 @@ const policy = [
   "script-src 'self'",
   "style-src 'self'",
   "connect-src 'self'",
-  'img-src data:',
+  "img-src 'self' data:",
   "base-uri 'none'",
-  "form-action 'none'",
+  "form-action 'self'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
   // `markdown-worker` is the address of one script.

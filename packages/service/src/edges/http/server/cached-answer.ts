@@ -46,11 +46,12 @@ const isNamed = (ifNoneMatch: string | undefined, tag: string): boolean =>
 
 /**
  * Returns the function that sends the answer. It calls `make` for the first request, and again only if `of` (the input of
- * `make`) returns another value. Set the content type and other headers before.
+ * `make`) returns another value. Set the content type and other headers before. By default clients ask whether their copy is current.
  */
 export function cachedAnswer(
   of: () => string,
   make: (of: string) => string,
+  cacheControl = 'no-cache',
 ): (reply: FastifyReply) => Promise<FastifyReply> {
   let last: { readonly from: string; readonly answer: Promise<CompressedAnswer> } | undefined;
   return async (reply) => {
@@ -60,7 +61,7 @@ export function cachedAnswer(
     const { tags, bytes } = await last.answer;
     const { headers } = reply.request;
     const coding = codingOf(headers['accept-encoding'] as string | undefined);
-    reply.header('etag', tags[coding]).header('vary', 'accept-encoding').header('cache-control', 'no-cache');
+    reply.header('etag', tags[coding]).header('vary', 'accept-encoding').header('cache-control', cacheControl);
     if (isNamed(headers['if-none-match'], tags[coding])) {
       reply.removeHeader('content-type');
       return reply.code(304).send();

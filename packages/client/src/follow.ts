@@ -1,0 +1,98 @@
+/** Server-sent events over fetch, because EventSource cannot send a key. Loads no schemas: `events.ts` checks events with them. */
+
+import { endOfStream } from '@runyard/contract/runs/run-states';
+import { backoffMs, delay } from '@runyard/system/backoff';
+import { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
+import { readEventStream } from './event-stream.ts';
+import { watchSilence } from './silence.ts';
+
+/** One event of a stream. */
+export interface ReceivedEvent<E> {
+  /** Given as `lastEventId`, it continues the stream after this event. */
+  readonly id: string;
+  readonly event: E;
+}
+
+/** Longest time without a byte before the client reconnects: the service sends a heartbeat every 15 s. */
+const silenceMs = 60_000;
+/** Wait before the first reconnection, until the service sends another time. */
+const firstDelayMs = 200;
+const maxDelayMs = 5_000;
+
+/** Decodes the body and calls `alive` for each chunk. */
+async function* decoded(body: ReadableStream<Uint8Array>, alive: () => void): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const chunk of body) {
+    alive();
+    yield decoder.decode(chunk, { stream: true });
+  }
+}
+
+export interface FollowOptions {
+  readonly lastEventId?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Opens the stream once. Throws ApiError if the service refuses. */
+export type Open = (headers: Record<string, string>, signal: AbortSignal) => Promise<Response>;
+
+/** What `follow` asks of its caller about events. */
+export interface Reading<E> {
+  /** Returns the event; undefined: the stream continues without it, because this client does not know its type. */
+  readonly parse: (data: unknown) => E | undefined;
+  /** Returns whether the stream ends with this event; undefined: it may or may not. */
+  readonly endsWith: (event: E) => boolean | undefined;
+  /** Called when a connection has opened, and when one has broken, with the wait before the next. */
+  readonly onOpen?: () => void;
+  readonly onWait?: (ms: number) => void;
+}
+
+/**
+ * Yields the events of a stream and reconnects after the last event when the connection breaks.
+ * @throws EventsGoneError if the service no longer keeps the events after the last one; ApiError if the service refuses; the signal's
+ * reason
+ */
+export async function* follow<E>(
+  open: Open,
+  options: FollowOptions,
+  { parse, endsWith, onOpen, onWait }: Reading<E>,
+): AsyncGenerator<ReceivedEvent<E>> {
+  let lastId = options.lastEventId ?? '';
+  let hasEnded = false;
+  let failures = 0;
+  let retryMs = firstDelayMs;
+  while (!hasEnded) {
+    const silence = watchSilence(silenceMs);
+    const signal = options.signal ? AbortSignal.any([options.signal, silence.signal]) : silence.signal;
+    try {
+      const response = await open(lastId ? { 'last-event-id': lastId } : {}, signal);
+      if (!response.body) throw new ConnectionError('the event stream has no body');
+      onOpen?.();
+      for await (const part of readEventStream(decoded(response.body, silence.heard))) {
+        if (part.type === 'id') lastId = part.id;
+        if (part.type === 'retry') retryMs = part.ms;
+        if (part.type === 'comment' && part.text === endOfStream) hasEnded = true;
+        if (part.type !== 'event') continue;
+        failures = 0;
+        const event = parse(JSON.parse(part.data));
+        if (event === undefined) continue;
+        hasEnded = endsWith(event) ?? hasEnded;
+        yield { id: lastId, event };
+      }
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      if (error instanceof ApiError && error.status === 410) throw new EventsGoneError(error.problem);
+      if (error instanceof ApiError && !error.retryable) throw error;
+    } finally {
+      silence.stop();
+    }
+    if (!hasEnded) {
+      // The first wait is the service's; later waits are longer. Random, so that clients do not reconnect together.
+      const longest = Math.max(retryMs, maxDelayMs);
+      const waitMs = backoffMs({ firstMs: retryMs, longestMs: longest }, failures + 1);
+      onWait?.(waitMs);
+      await delay(waitMs, options.signal);
+      failures += 1;
+    }
+  }
+}

@@ -1,0 +1,52 @@
+/** What a person reads when a request fails. */
+
+import { ApiError, ConnectionError } from '@runyard/client';
+
+/** The parts of a failure, in the order in which the page shows them. */
+export interface Failure {
+  /** What is wrong and what to do. */
+  readonly detail: string;
+  /** The kind of error in a few words. */
+  readonly title?: string;
+  /** Faults of members of the request, by the path of the member. */
+  readonly members: ReadonlyMap<string, { readonly message: string; readonly suggestion?: string }>;
+  readonly isRetryable: boolean;
+  /** Page that explains the error. */
+  readonly helpPath?: string;
+  readonly traceId?: string;
+  /** Where to give access or to set something up. */
+  readonly actionUrl?: string;
+}
+
+/** Returns the failure of an error that a request threw. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof ApiError) {
+    const { problem } = error;
+    const members = (problem.errors ?? []).map(
+      ({ path, message, suggestion }) =>
+        [path, { message, ...(suggestion === undefined ? {} : { suggestion }) }] as const,
+    );
+    const actionUrl = problem.auth_url ?? problem.setup_url;
+    return {
+      detail: problem.detail ?? problem.title,
+      ...(problem.detail === undefined ? {} : { title: problem.title }),
+      members: new Map(members),
+      isRetryable: error.retryable,
+      helpPath: `/errors/${problem.error_code.replaceAll('_', '-')}`,
+      ...(problem.trace_id === '' ? {} : { traceId: problem.trace_id }),
+      ...(actionUrl === undefined ? {} : { actionUrl }),
+    };
+  }
+  const detail =
+    error instanceof ConnectionError
+      ? 'The service does not answer. The page tries again by itself.'
+      : `The page has a fault: ${error instanceof Error ? error.message : String(error)}`;
+  return { detail, members: new Map(), isRetryable: error instanceof ConnectionError };
+}
+
+/** Returns true for a failure that another try may end: a lost connection, a busy service. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof ConnectionError || (error instanceof ApiError && error.retryable);
+
+/** Returns the status of the answer; undefined: there was none. */
+export const statusOf = (error: unknown): number | undefined => (error instanceof ApiError ? error.status : undefined);

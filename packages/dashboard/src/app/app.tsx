@@ -1,0 +1,32 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { isPassing } from '../api/problem.ts';
+import { Toasts } from '../parts/toast.tsx';
+import { makeRouter } from './router.tsx';
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      // Refusals stay; a busy or unreachable service answers later.
+      retry: (failures, error) => isPassing(error) && failures < 5,
+      retryDelay: (failures) => Math.min(10_000, 500 * 2 ** failures),
+    },
+    mutations: { retry: false },
+  },
+});
+const router = makeRouter(queries);
+
+/** The dashboard. */
+export const App = () => (
+  <QueryClientProvider client={queries}>
+    <RouterProvider router={router} />
+    <Toasts />
+  </QueryClientProvider>
+);
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof makeRouter>;
+  }
+}

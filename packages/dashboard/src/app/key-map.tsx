@@ -1,0 +1,40 @@
+import { useState } from 'react';
+import { Dialog } from '../parts/dialog.tsx';
+import { areSingleKeysOn, keyCommands, setSingleKeys } from '../parts/keys.ts';
+
+/** Lists the keys of the present page, and turns single keys off. */
+export function KeyMap({ close }: { close: () => void }) {
+  const [isOn, setOn] = useState(areSingleKeysOn());
+  const [commands] = useState(keyCommands);
+  return (
+    <Dialog
+      title="Keys"
+      close={close}
+      footer={
+        <label className="row grow">
+          <input
+            type="checkbox"
+            className="check"
+            checked={isOn}
+            onChange={({ target }) => {
+              setSingleKeys(target.checked);
+              setOn(target.checked);
+            }}
+          />
+          Single keys act outside fields
+        </label>
+      }
+    >
+      <dl className="kv">
+        {commands.map(({ key, does }) => (
+          <div key={key} className="kv-row">
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}

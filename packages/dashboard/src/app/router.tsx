@@ -1,0 +1,175 @@
+/** The addresses of the dashboard. Each screen is loaded when it is opened first. */
+
+import type { QueryClient } from '@tanstack/react-query';
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+  retainSearchParams,
+} from '@tanstack/react-router';
+import { NotFound } from '../frame/not-found.tsx';
+import { parseSearch, type Search, writeSearch } from '../frame/search.ts';
+import { Problem } from '../parts/problem.tsx';
+import { SignedIn } from './signed-in.tsx';
+
+/** Leaves the members of the query as they are: each screen reads those that it knows. */
+const anySearch = (search: Search): Search => search;
+
+const root = createRootRouteWithContext<{ queries: QueryClient }>()({
+  component: Outlet,
+  notFoundComponent: () => <NotFound />,
+  validateSearch: anySearch,
+  search: { middlewares: [retainSearchParams(['team'])] },
+});
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  component: lazyRouteComponent(() => import('../screens/sign-in/sign-in-screen.tsx'), 'SignInScreen'),
+});
+
+const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: SignedIn });
+
+const home = createRoute({
+  getParentRoute: () => shell,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/runs' });
+  },
+});
+const runs = createRoute({
+  getParentRoute: () => shell,
+  path: '/runs',
+  component: lazyRouteComponent(() => import('../screens/runs/runs-screen.tsx'), 'RunsScreen'),
+});
+const newRun = createRoute({
+  getParentRoute: () => shell,
+  path: '/runs/new',
+  component: lazyRouteComponent(() => import('../screens/new-run/new-run-screen.tsx'), 'NewRunScreen'),
+});
+const run = createRoute({
+  getParentRoute: () => shell,
+  path: '/runs/$runId',
+  component: lazyRouteComponent(() => import('../screens/run/run-screen.tsx'), 'RunScreen'),
+});
+const needsAnswer = createRoute({
+  getParentRoute: () => shell,
+  path: '/needs-answer',
+  component: lazyRouteComponent(() => import('../screens/needs-answer/needs-answer-screen.tsx'), 'NeedsAnswerScreen'),
+});
+const schedules = createRoute({
+  getParentRoute: () => shell,
+  path: '/schedules',
+  component: lazyRouteComponent(() => import('../screens/schedules/schedules-screen.tsx'), 'SchedulesScreen'),
+});
+const schedule = createRoute({
+  getParentRoute: () => shell,
+  path: '/schedules/$scheduleId',
+  component: lazyRouteComponent(() => import('../screens/schedules/schedule-screen.tsx'), 'ScheduleScreen'),
+});
+const factories = createRoute({
+  getParentRoute: () => shell,
+  path: '/factories',
+  component: lazyRouteComponent(() => import('../screens/factories/factories-screen.tsx'), 'FactoriesScreen'),
+});
+const factory = createRoute({
+  getParentRoute: () => shell,
+  path: '/factories/$factoryUid',
+  component: lazyRouteComponent(() => import('../screens/factories/factory-screen.tsx'), 'FactoryScreen'),
+});
+const automation = createRoute({
+  getParentRoute: () => shell,
+  path: '/factories/$factoryUid/automations/$automationUid',
+  component: lazyRouteComponent(() => import('../screens/automations/automation-screen.tsx'), 'AutomationScreen'),
+});
+const webhook = createRoute({
+  getParentRoute: () => shell,
+  path: '/factories/$factoryUid/webhooks/$webhookUid',
+  component: lazyRouteComponent(() => import('../screens/webhooks/webhook-screen.tsx'), 'WebhookScreen'),
+});
+const delivery = createRoute({
+  getParentRoute: () => shell,
+  path: '/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId',
+  component: lazyRouteComponent(() => import('../screens/webhooks/webhook-screen.tsx'), 'WebhookScreen'),
+});
+const environments = createRoute({
+  getParentRoute: () => shell,
+  path: '/environments',
+  component: lazyRouteComponent(() => import('../screens/environments/environments-screen.tsx'), 'EnvironmentsScreen'),
+});
+const environment = createRoute({
+  getParentRoute: () => shell,
+  path: '/environments/$uid',
+  component: lazyRouteComponent(() => import('../screens/environments/environment-screen.tsx'), 'EnvironmentScreen'),
+});
+const agents = createRoute({
+  getParentRoute: () => shell,
+  path: '/agents',
+  component: lazyRouteComponent(() => import('../screens/agents/agents-screen.tsx'), 'AgentsScreen'),
+});
+const workers = createRoute({
+  getParentRoute: () => shell,
+  path: '/workers',
+  component: lazyRouteComponent(() => import('../screens/workers/workers-screen.tsx'), 'WorkersScreen'),
+});
+const usage = createRoute({
+  getParentRoute: () => shell,
+  path: '/usage',
+  component: lazyRouteComponent(() => import('../screens/usage/usage-screen.tsx'), 'UsageScreen'),
+});
+const settings = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings',
+  beforeLoad: () => {
+    throw redirect({ to: '/settings/$tab', params: { tab: 'members' } });
+  },
+});
+const settingsTab = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/$tab',
+  component: lazyRouteComponent(() => import('../screens/settings/settings-screen.tsx'), 'SettingsScreen'),
+});
+
+const tree = root.addChildren([
+  signIn,
+  shell.addChildren([
+    home,
+    runs,
+    newRun,
+    run,
+    needsAnswer,
+    schedules,
+    schedule,
+    factories,
+    factory,
+    automation,
+    webhook,
+    delivery,
+    environments,
+    environment,
+    agents,
+    workers,
+    usage,
+    settings,
+    settingsTab,
+  ]),
+]);
+
+/** Makes the router of the dashboard. */
+export const makeRouter = (queries: QueryClient) =>
+  createRouter({
+    routeTree: tree,
+    context: { queries },
+    parseSearch,
+    stringifySearch: writeSearch,
+    defaultPreload: 'intent',
+    scrollRestoration: true,
+    defaultErrorComponent: ({ error }) => (
+      <div className="pad">
+        <Problem error={error} />
+      </div>
+    ),
+  });

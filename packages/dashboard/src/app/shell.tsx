@@ -1,0 +1,141 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, type LinkProps, useNavigate } from '@tanstack/react-router';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { useClient, useSession } from '../api/session.ts';
+import { DrawerContext } from '../frame/menu-button.tsx';
+import { switchTheme } from '../frame/theme.ts';
+import { Icon, type IconName } from '../parts/icon.tsx';
+import { useKeys } from '../parts/keys.ts';
+import { PersonMenu, TeamMenu } from './team-menu.tsx';
+
+const Palette = lazy(async () => ({ default: (await import('../screens/palette/palette.tsx')).Palette }));
+const KeyMap = lazy(async () => ({ default: (await import('./key-map.tsx')).KeyMap }));
+
+/** A screen that needs no id. */
+type Target = Exclude<LinkProps['to'], undefined>;
+
+/** The frame of all screens: navigation at the left, the screen at the right. */
+export function Shell({ children }: { children: ReactNode }) {
+  const navigate = useNavigate();
+  const [open, setOpen] = useState<'palette' | 'keys' | 'drawer' | undefined>();
+  const close = () => setOpen(undefined);
+  const goTo = (to: Target) => () => void navigate({ to });
+  useKeys([
+    { key: 'mod+k', does: 'Search or jump to', run: () => setOpen('palette') },
+    { key: '?', does: 'Show all keys', run: () => setOpen('keys') },
+    { key: 'c', does: 'New run', run: goTo('/runs/new') },
+    { key: 'g r', does: 'Go to runs', run: goTo('/runs') },
+    { key: 'g a', does: 'Go to what needs an answer', run: goTo('/needs-answer') },
+    { key: 'g s', does: 'Go to schedules', run: goTo('/schedules') },
+    { key: 'g f', does: 'Go to factories', run: goTo('/factories') },
+    { key: 'g u', does: 'Go to usage', run: goTo('/usage') },
+  ]);
+  return (
+    <>
+      <a className="skip" href="#main">
+        Skip to content
+      </a>
+      <div className={`app ${open === 'drawer' ? 'drawer-open' : ''}`}>
+        <Sidebar openPalette={() => setOpen('palette')} onNavigate={close} />
+        {open === 'drawer' && <button type="button" className="drawer-scrim" aria-label="Close menu" onClick={close} />}
+        <div className="page">
+          <DrawerContext value={() => setOpen(open === 'drawer' ? undefined : 'drawer')}>{children}</DrawerContext>
+        </div>
+      </div>
+      <Suspense>
+        {open === 'palette' && <Palette close={close} />}
+        {open === 'keys' && <KeyMap close={close} />}
+      </Suspense>
+    </>
+  );
+}
+
+function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavigate: () => void }) {
+  const { team } = useSession();
+  const client = useClient();
+  const factories = useQuery({
+    queryKey: ['factories', team.uid],
+    queryFn: async () => (await client.listFactories({})).factories,
+    staleTime: 30_000,
+  });
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: a click on a link of the drawer also closes the drawer
+    <nav className="side" aria-label="Main" onClick={(event) => (event.target as Element).closest('a') && onNavigate()}>
+      <TeamMenu />
+      <button className="jump" type="button" onClick={openPalette}>
+        <Icon name="search" small />
+        <span className="grow">Search or jump to</span>
+        <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+      </button>
+      <div className="nav">
+        <Entry to="/runs" icon="runs" label="Runs" />
+        <Entry to="/needs-answer" icon="ask" label="Needs answer" />
+        <Entry to="/schedules" icon="clock" label="Schedules" />
+      </div>
+      <div className="nav-h">Factories</div>
+      <div className="nav">
+        {(factories.data ?? []).slice(0, 6).map(({ uid, name }) => (
+          <Link key={uid} to="/factories/$factoryUid" params={{ factoryUid: uid }} activeProps={current}>
+            <Icon name="factory" />
+            <span className="cut">{name}</span>
+          </Link>
+        ))}
+        <Entry to="/factories" icon="more" label="All factories" exact />
+      </div>
+      <div className="nav-h">Resources</div>
+      <div className="nav">
+        <Entry to="/environments" icon="env" label="Environments" />
+        <Entry to="/agents" icon="agent" label="Agents and skills" />
+        <Entry to="/workers" icon="worker" label="Workers" />
+        <Entry to="/usage" icon="usage" label="Usage" />
+        <Entry to="/settings" icon="gear" label="Settings" />
+      </div>
+      <div className="side-end nav">
+        <a href="/docs">
+          <Icon name="book" />
+          <span>API reference</span>
+        </a>
+        <div className="me">
+          <PersonMenu />
+          <button
+            type="button"
+            className="btn ghost sm icon"
+            aria-label="Switch between light and dark"
+            title="Light or dark"
+            onClick={switchTheme}
+          >
+            <Icon name="moon" small />
+          </button>
+        </div>
+      </div>
+    </nav>
+  );
+}
+
+const current = { 'aria-current': 'page' } as const;
+const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
+
+function Entry({
+  to,
+  icon,
+  label,
+  count,
+  asks = false,
+  exact = false,
+}: {
+  to: Target;
+  icon: IconName;
+  label: string;
+  count?: number;
+  /** True: the count is of things that need a person. */
+  asks?: boolean;
+  exact?: boolean;
+}) {
+  return (
+    <Link to={to} activeProps={current} activeOptions={{ exact, includeSearch: false }}>
+      <Icon name={icon} />
+      <span className="cut">{label}</span>
+      {count !== undefined && count > 0 && <span className={`n ${asks ? 'ask' : ''}`}>{count}</span>}
+    </Link>
+  );
+}

@@ -1,0 +1,63 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { clientOf, useSession } from '../api/session.ts';
+import { Icon } from '../parts/icon.tsx';
+import { Menu } from '../parts/menu.tsx';
+
+/** Shows the teams of the person. A choice opens the runs of that team. */
+export function TeamMenu() {
+  const { teams, team } = useSession();
+  const navigate = useNavigate();
+  return (
+    <Menu
+      label={`Team ${team.name}`}
+      className="team"
+      entries={teams.map(({ uid, name, role }) => ({
+        label: `${name}, ${role}`,
+        run: () => void navigate({ to: '/runs', search: { team: uid } }),
+      }))}
+    >
+      <span className="mark" aria-hidden="true">
+        {team.name.slice(0, 1).toUpperCase()}
+      </span>
+      <span className="grow cut">{team.name}</span>
+      <Icon name="down" small />
+    </Menu>
+  );
+}
+
+/** Shows what a person can do with the own session. */
+export function PersonMenu() {
+  const { person, csrfToken } = useSession();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const leave = async (everywhere: boolean) => {
+    const client = clientOf(csrfToken);
+    await (everywhere ? client.endBrowserSession() : client.endBrowserSession());
+    queries.clear();
+    await navigate({ to: '/sign-in' });
+  };
+  return (
+    <Menu
+      label={`${person.name}: session`}
+      className="btn ghost sm grow person"
+      entries={[
+        { label: 'My keys', run: () => void navigate({ to: '/settings/$tab', params: { tab: 'keys' } }) },
+        { label: 'Sign out', run: () => void leave(false) },
+        { label: 'Sign out everywhere', run: () => void leave(true) },
+      ]}
+    >
+      <span className="av" aria-hidden="true">
+        {initials(person.name)}
+      </span>
+      <span className="grow cut">{person.name}</span>
+    </Menu>
+  );
+}
+
+/** Returns the first letters of the first and the last word of a name. */
+export function initials(name: string): string {
+  const words = name.trim().split(/\s+/);
+  const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0]];
+  return letters.map((word) => [...(word ?? '')][0]?.toUpperCase() ?? '').join('');
+}

@@ -1,0 +1,15 @@
+import { createContext, use } from 'react';
+import { Icon } from '../parts/icon.tsx';
+
+/** Opens or closes the navigation where it is a drawer, on narrow pages. */
+export const DrawerContext = createContext<() => void>(() => {});
+
+/** Opens the navigation on narrow pages. */
+export function MenuButton() {
+  const toggle = use(DrawerContext);
+  return (
+    <button type="button" className="btn ghost icon burger" aria-label="Menu" onClick={toggle}>
+      <Icon name="menu" />
+    </button>
+  );
+}

@@ -1,0 +1,55 @@
+import { type ReactNode, useEffect } from 'react';
+import { MenuButton } from './menu-button.tsx';
+
+/**
+ * The frame of a screen: a bar with its title, or the way to it, and its actions; below it tabs, and the content.
+ * `crumbs` stand before the title, `status` and `actions` behind it.
+ */
+export function Page({
+  title,
+  crumbs,
+  status,
+  actions,
+  tabs,
+  children,
+}: {
+  title: string;
+  crumbs?: ReactNode;
+  status?: ReactNode;
+  actions?: ReactNode;
+  tabs?: ReactNode;
+  children: ReactNode;
+}) {
+  useTitle(title);
+  return (
+    <>
+      <header>
+        <div className="topbar">
+          <MenuButton />
+          {crumbs === undefined ? (
+            <h1>{title}</h1>
+          ) : (
+            <div className="crumbs">
+              {crumbs}
+              <span aria-hidden="true">/</span>
+              <h1 className="cur cut">{title}</h1>
+            </div>
+          )}
+          <span className="grow">{status}</span>
+          {actions}
+        </div>
+        {tabs}
+      </header>
+      <main className="main" id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </>
+  );
+}
+
+/** Sets the title of the browser's tab. */
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · Runyard`;
+  }, [title]);
+}

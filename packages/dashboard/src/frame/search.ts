@@ -1,0 +1,33 @@
+/** The query of the address: members with the names of the API, a list as a repeated member. */
+
+/** Members of a query, as the screens read and write them. */
+export type Search = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Reads the query of an address. */
+export function parseSearch(text: string): Record<string, string | string[]> {
+  const search: Record<string, string | string[]> = {};
+  for (const [name, value] of new URLSearchParams(text)) {
+    const earlier = search[name];
+    search[name] = earlier === undefined ? value : [...(Array.isArray(earlier) ? earlier : [earlier]), value];
+  }
+  return search;
+}
+
+/** Writes the query of an address, `?` included; empty if there are no members. */
+export function writeSearch(search: Record<string, unknown>): string {
+  const pairs = Object.entries(search).flatMap(([name, value]): [string, string][] =>
+    value === undefined || value === null || value === ''
+      ? []
+      : Array.isArray(value)
+        ? value.map((each) => [name, String(each)])
+        : [[name, String(value)]],
+  );
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`;
+}
+
+/** Returns the values of a member as a list. */
+export const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
+  value === undefined ? [] : typeof value === 'string' ? [value] : value;
+
+/** Returns the first value of a member. */
+export const oneOf = (value: string | readonly string[] | undefined): string | undefined => listOf(value)[0];

@@ -1,0 +1,12 @@
+/** Switches between light and dark, and keeps the choice in this browser (`public/theme.js` reads it). */
+export function switchTheme(): void {
+  const root = document.documentElement;
+  const isDark =
+    root.dataset.theme === 'dark' || (!root.dataset.theme && matchMedia('(prefers-color-scheme: dark)').matches);
+  root.dataset.theme = isDark ? 'light' : 'dark';
+  try {
+    localStorage.setItem('runyard.theme', root.dataset.theme);
+  } catch {
+    // A browser may forbid storage. Then the choice lasts until the page closes.
+  }
+}

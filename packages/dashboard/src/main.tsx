@@ -1,0 +1,21 @@
+import './styles/tokens.css';
+import './styles/base.css';
+import './styles/parts.css';
+import './styles/screens.css';
+import './styles/narrow.css';
+import './styles/print.css';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { App } from './app/app.tsx';
+
+// After an upgrade the service has other files, and a screen that was not loaded yet is missing.
+addEventListener('vite:preloadError', () => location.reload());
+
+const root = document.getElementById('root');
+if (root) {
+  createRoot(root).render(
+    <StrictMode>
+      <App />
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,66 @@
+import { useState } from 'react';
+import { Icon } from './icon.tsx';
+
+/** Copies a text. `what` names it: "Copy command". */
+export function CopyButton({
+  text,
+  what,
+  label,
+  className = '',
+  onCopied,
+}: {
+  text: string | (() => string | Promise<string>);
+  what: string;
+  /** Visible words; absent: only the icon. */
+  label?: string;
+  className?: string;
+  onCopied?: () => void;
+}) {
+  const [outcome, setOutcome] = useState<'copied' | 'refused' | undefined>();
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(typeof text === 'string' ? text : await text());
+      setOutcome('copied');
+      onCopied?.();
+    } catch {
+      // Browsers have no clipboard on pages without TLS, except on localhost.
+      setOutcome('refused');
+    }
+    setTimeout(() => setOutcome(undefined), 2000);
+  };
+  const words =
+    outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'The browser refuses: select the text and copy it' : what;
+  return (
+    <button
+      type="button"
+      className={label === undefined ? `btn ghost sm icon ${className}` : `btn ${className}`}
+      aria-label={label === undefined ? words : undefined}
+      title={words}
+      onClick={() => void copy()}
+    >
+      <Icon name={outcome === 'copied' ? 'check' : outcome === 'refused' ? 'warn' : 'copy'} small />
+      {label}
+      <span className="sr" role="status">
+        {outcome === undefined ? '' : words}
+      </span>
+    </button>
+  );
+}
+
+/** Shows a command or another text of one or a few lines, with a button that copies it. */
+export function CommandBlock({
+  command,
+  what = 'Copy command',
+  onCopied,
+}: {
+  command: string;
+  what?: string;
+  onCopied?: () => void;
+}) {
+  return (
+    <div className="code">
+      <pre>{command}</pre>
+      <CopyButton text={command} what={what} className="copy" {...(onCopied ? { onCopied } : {})} />
+    </div>
+  );
+}

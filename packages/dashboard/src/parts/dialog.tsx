@@ -1,0 +1,138 @@
+/** Dialogs of React Aria: the focus stays inside, Escape closes them, and the focus returns to the opener. Loaded with the first one. */
+
+import { type ReactNode, useState } from 'react';
+import { Dialog as AriaDialog, Button, Heading, Modal, ModalOverlay } from 'react-aria-components';
+import { CommandBlock } from './copy.tsx';
+import { Problem } from './problem.tsx';
+
+/** Shows a dialog. `footer` has its buttons; `close` is called by Escape and by a click beside it, unless `mustDecide`. */
+export function Dialog({
+  title,
+  children,
+  footer,
+  close,
+  mustDecide = false,
+  isAlert = false,
+}: {
+  title: string;
+  children: ReactNode;
+  footer: ReactNode;
+  close: () => void;
+  mustDecide?: boolean;
+  isAlert?: boolean;
+}) {
+  return (
+    <ModalOverlay
+      className="over"
+      isOpen
+      isDismissable={!mustDecide}
+      isKeyboardDismissDisabled={mustDecide}
+      onOpenChange={(open) => open || close()}
+    >
+      <Modal className="dlg">
+        <AriaDialog role={isAlert ? 'alertdialog' : 'dialog'}>
+          <div className="dlg-b">
+            <Heading slot="title" level={2}>
+              {title}
+            </Heading>
+            {children}
+          </div>
+          <div className="dlg-f">{footer}</div>
+        </AriaDialog>
+      </Modal>
+    </ModalOverlay>
+  );
+}
+
+/** Asks before an action that cannot be undone. `children` name its effect and how much it concerns. The safe button has the focus. */
+export function ConfirmDialog({
+  title,
+  children,
+  action,
+  safe = 'Keep',
+  run,
+  close,
+}: {
+  title: string;
+  children: ReactNode;
+  /** Words of the button that acts. */
+  action: string;
+  safe?: string;
+  run: () => Promise<unknown>;
+  close: () => void;
+}) {
+  const [isRunning, setRunning] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const act = async () => {
+    setRunning(true);
+    setError(undefined);
+    try {
+      await run();
+      close();
+    } catch (failure) {
+      setError(failure);
+      setRunning(false);
+    }
+  };
+  return (
+    <Dialog
+      title={title}
+      close={close}
+      isAlert
+      footer={
+        <>
+          <Button className="btn" autoFocus onPress={close}>
+            {safe}
+          </Button>
+          <Button className="btn dan" isDisabled={isRunning} onPress={() => void act()}>
+            {action}
+          </Button>
+        </>
+      }
+    >
+      <div className="mut">{children}</div>
+      <Problem error={error} />
+    </Dialog>
+  );
+}
+
+/** Shows a value that the service shows only once. Closes only after it was copied, or after the person says that it is stored. */
+export function SecretOnceDialog({
+  title,
+  value,
+  hint,
+  children,
+  close,
+}: {
+  title: string;
+  value: string;
+  hint?: string;
+  children?: ReactNode;
+  close: () => void;
+}) {
+  const [isCopied, setCopied] = useState(false);
+  return (
+    <Dialog
+      title={title}
+      close={close}
+      mustDecide
+      footer={
+        <>
+          <span className="hint grow">{hint}</span>
+          {!isCopied && (
+            <Button className="btn ghost" onPress={close}>
+              I stored it
+            </Button>
+          )}
+          <Button className="btn pri" isDisabled={!isCopied} onPress={close}>
+            {isCopied ? 'Done' : 'Copy it first'}
+          </Button>
+        </>
+      }
+    >
+      <p className="mut">It is shown this once. Runyard keeps only a hash, so nobody can show it again.</p>
+      <CommandBlock command={value} what="Copy value" onCopied={() => setCopied(true)} />
+      {children}
+    </Dialog>
+  );
+}

@@ -1,0 +1,40 @@
+import type { ReactNode } from 'react';
+import { CommandBlock } from './copy.tsx';
+
+/** Says in one sentence what is missing here, with a command that makes the first one, and a button. */
+export function Empty({
+  title,
+  children,
+  command,
+  action,
+}: {
+  title: string;
+  children: ReactNode;
+  command?: string;
+  action?: ReactNode;
+}) {
+  return (
+    <div className="pad">
+      <div className="empty">
+        <h2>{title}</h2>
+        <p className="mut">{children}</p>
+        {command !== undefined && <CommandBlock command={command} />}
+        {action}
+      </div>
+    </div>
+  );
+}
+
+/** Holds the place of rows that load. The style sheet shows it only after 150 ms. */
+export function SkeletonRows({ count = 8 }: { count?: number }) {
+  return (
+    <div className="skeleton" aria-hidden="true">
+      {Array.from({ length: count }, (_, index) => (
+        <div key={index} className="skeleton-row">
+          <span className="skel b" />
+          <span className="skel a" />
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,76 @@
+/** Texts of times, durations, amounts and sizes. */
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Returns a duration as `14 m 06 s`, `2 h 05 m` or `840 ms`. */
+export function durationText(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = Math.floor(ms / 1000);
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (seconds < 60) return `${seconds} s`;
+  const two = (value: number): string => String(value).padStart(2, '0');
+  if (ms < hour) return `${Math.floor(seconds / 60)} m ${two(seconds % 60)} s`;
+  if (ms < day) return `${Math.floor(ms / hour)} h ${two(Math.floor((ms % hour) / minute))} m`;
+  return `${Math.floor(ms / day)} d ${two(Math.floor((ms % day) / hour))} h`;
+}
+
+/** Returns how far a time is from `now`, up to 7 days: `now`, `26 min`, `3 h`, `in 5 days`; later a date. */
+export function relativeText(time: number, now: number): string {
+  const distance = Math.abs(now - time);
+  if (distance < 10_000) return 'now';
+  const amount =
+    distance < minute
+      ? `${Math.floor(distance / 1000)} s`
+      : distance < hour
+        ? `${Math.floor(distance / minute)} min`
+        : distance < day
+          ? `${Math.floor(distance / hour)} h`
+          : distance < 7 * day
+            ? `${Math.floor(distance / day)} ${distance < 2 * day ? 'day' : 'days'}`
+            : undefined;
+  if (amount === undefined) return dateText(time);
+  return time > now ? `in ${amount}` : amount;
+}
+
+const dateFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
+const exactFormat = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZoneName: 'short',
+});
+const clockFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const secondsFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+
+/** Returns the day in the zone of the browser: `25 Nov 2026`. */
+export const dateText = (time: number): string => dateFormat.format(time);
+/** Returns day, time and zone: `25 Nov 2026, 14:27:31 CET`. */
+export const exactText = (time: number): string => exactFormat.format(time);
+/** Returns hours and minutes: `14:27`. */
+export const clockText = (time: number): string => clockFormat.format(time);
+/** Returns hours, minutes and seconds: `14:27:31`. */
+export const secondsText = (time: number): string => secondsFormat.format(time);
+
+const dollars = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
+/** Returns an amount in US dollars: `$1.84`, and `<$0.01` for less than a cent. */
+export const dollarText = (usd: number): string => (usd > 0 && usd < 0.01 ? '<$0.01' : dollars.format(usd));
+
+const numbers = new Intl.NumberFormat('en-US');
+export const numberText = (value: number): string => numbers.format(value);
+
+/** Returns a size in bytes: `41.6 KB`. */
+export function sizeText(bytes: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log(bytes) / Math.log(1024)));
+  const value = bytes / 1024 ** power;
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`;
+}
+
+/** Returns `1 run` or `3 runs`. */
+export const countText = (count: number, one: string, many = `${one}s`): string =>
+  `${numberText(count)} ${count === 1 ? one : many}`;

@@ -1,0 +1,89 @@
+/** Single-key commands. A screen registers its keys; the newest registration of a key wins. */
+
+import { useEffect, useRef } from 'react';
+
+/** A key (`j`, `?`, `Escape`), with `shift+` or `mod+` (Ctrl, or Command on a Mac) before it, or two keys such as `g r`. */
+export interface KeyCommand {
+  readonly key: string;
+  /** What the key does, for the list of keys. */
+  readonly does: string;
+  readonly run: (event: KeyboardEvent) => void;
+}
+
+const registered: { current: readonly KeyCommand[] }[] = [];
+const storageKey = 'runyard.single-keys';
+let firstOfTwo: { readonly key: string; readonly at: number } | undefined;
+
+/** Returns whether single keys act in this browser. */
+export const areSingleKeysOn = (): boolean => {
+  try {
+    return localStorage.getItem(storageKey) !== 'off';
+  } catch {
+    return true;
+  }
+};
+
+/** Turns single keys on or off in this browser. */
+export function setSingleKeys(on: boolean): void {
+  try {
+    localStorage.setItem(storageKey, on ? 'on' : 'off');
+  } catch {
+    // A browser may forbid storage. Then the choice lasts until the page closes.
+  }
+}
+
+/** Returns the commands of the present page, the newest first, each key once. */
+export function keyCommands(): KeyCommand[] {
+  const byKey = new Map<string, KeyCommand>();
+  for (const { current } of registered.toReversed())
+    for (const command of current) if (!byKey.has(command.key)) byKey.set(command.key, command);
+  return [...byKey.values()];
+}
+
+const isField = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+/** Check boxes take only the space key, so letters act on them as on the page. */
+const isCheckBox = (target: EventTarget | null): boolean =>
+  target instanceof HTMLInputElement && target.type === 'checkbox';
+
+function nameOf(event: KeyboardEvent): string {
+  if (event.metaKey || event.ctrlKey) return `mod+${event.key.toLowerCase()}`;
+  if (event.shiftKey && /^[a-z]$/i.test(event.key)) return `shift+${event.key.toLowerCase()}`;
+  return event.key === ' ' ? 'space' : event.key;
+}
+
+function onKey(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.isComposing || event.altKey) return;
+  const name = nameOf(event);
+  const isSingle = !name.startsWith('mod+');
+  if (isSingle && name !== 'Escape' && ((isField(event.target) && !isCheckBox(event.target)) || !areSingleKeysOn()))
+    return;
+  // An open dialog has the keys for itself.
+  if (isSingle && document.querySelector('[role="dialog"], [role="alertdialog"], [role="menu"], [role="listbox"]'))
+    return;
+  const commands = keyCommands();
+  const pair = firstOfTwo && Date.now() - firstOfTwo.at < 1500 ? `${firstOfTwo.key} ${name}` : undefined;
+  firstOfTwo = undefined;
+  const command = commands.find(({ key }) => key === pair) ?? commands.find(({ key }) => key === name);
+  if (command) {
+    event.preventDefault();
+    command.run(event);
+  } else if (commands.some(({ key }) => key.startsWith(`${name} `))) firstOfTwo = { key: name, at: Date.now() };
+}
+
+/** Gives the page keys for as long as the component is mounted. */
+export function useKeys(commands: readonly KeyCommand[]): void {
+  const holder = useRef(commands);
+  useEffect(() => {
+    holder.current = commands;
+  });
+  useEffect(() => {
+    if (registered.length === 0) document.addEventListener('keydown', onKey);
+    registered.push(holder);
+    return () => {
+      registered.splice(registered.indexOf(holder), 1);
+      if (registered.length === 0) document.removeEventListener('keydown', onKey);
+    };
+  }, []);
+}

@@ -1,0 +1,23 @@
+import { useEffect, useRef } from 'react';
+import { visibleText } from '../untrusted.ts';
+
+/** Shows Markdown: at once as text, and as soon as it is rendered with its headings, lists and links. */
+export function Markdown({ text }: { text: string }) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const controller = new AbortController();
+    const show = async () => {
+      const { renderMarkdown } = await import('./render.ts');
+      const fragment = await renderMarkdown(visibleText(text), controller.signal);
+      if (controller.signal.aborted || place.current === null) return;
+      if (fragment) place.current.replaceChildren(fragment);
+      else place.current.textContent = visibleText(text);
+      place.current.classList.toggle('is-plain', fragment === undefined);
+    };
+    // Until then the last rendering stays, so that a text that grows does not flicker.
+    if (place.current !== null && !place.current.hasChildNodes()) place.current.textContent = visibleText(text);
+    void show();
+    return () => controller.abort();
+  }, [text]);
+  return <div className="markdown is-plain" ref={place} />;
+}

@@ -1,0 +1,40 @@
+/** Makes HTML from Markdown in a thread of its own: hostile text can take marked minutes, and the page must stay usable meanwhile. */
+import { Marked } from 'marked';
+
+const escapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => escapes[char] ?? char);
+
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  renderer: {
+    // Raw HTML is shown as text.
+    html: ({ text }) => escapeHtml(text),
+    // An image would tell its server who reads the run, so a link replaces it.
+    image: ({ href, text }) => `<a href="${escapeHtml(href)}">${escapeHtml(text || 'image')}</a>`,
+    // The page itself uses headings of the levels 1 and 2.
+    heading({ tokens, depth }) {
+      const level = Math.min(6, depth + 2);
+      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
+    },
+    checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
+  },
+});
+
+/** Returns undefined for a text that marked cannot read, for example because it is nested too deeply. */
+function htmlOf(text: string): string | undefined {
+  try {
+    return marked.parse(text, { async: false });
+  } catch {
+    return undefined;
+  }
+}
+
+addEventListener('message', ({ data }: MessageEvent<string>) => postMessage({ html: htmlOf(data) }));
+postMessage({ isReady: true });

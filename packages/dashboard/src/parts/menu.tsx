@@ -1,0 +1,42 @@
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+
+/** One entry of a menu. */
+export interface MenuEntry {
+  readonly label: ReactNode;
+  readonly run: () => void;
+  /** Why the entry cannot be used now, such as the role that it needs. */
+  readonly disabled?: string | false | undefined;
+  readonly isDangerous?: boolean;
+}
+
+export interface MenuProps {
+  /** Names the menu for those who do not see `children`. */
+  readonly label: string;
+  readonly children: ReactNode;
+  readonly entries: readonly MenuEntry[];
+  readonly className?: string;
+}
+
+const OpenMenu = lazy(async () => ({ default: (await import('./open-menu.tsx')).OpenMenu }));
+
+/** Shows a button that opens a menu. What a menu needs is loaded with the first that opens. */
+export function Menu({ className = 'btn ghost sm icon', ...menu }: MenuProps) {
+  const [isUsed, setUsed] = useState(false);
+  const button = (
+    <button
+      type="button"
+      className={className}
+      aria-label={menu.label}
+      aria-haspopup="menu"
+      onClick={() => setUsed(true)}
+    >
+      {menu.children}
+    </button>
+  );
+  if (!isUsed) return button;
+  return (
+    <Suspense fallback={button}>
+      <OpenMenu className={className} {...menu} />
+    </Suspense>
+  );
+}

@@ -1,0 +1,31 @@
+/** The menus of React Aria. `menu.tsx` loads them with the first menu that opens. */
+
+import { Menu as AriaMenu, Button, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
+import type { MenuProps } from './menu.tsx';
+
+/** Shows the button of a menu, and the open menu. */
+export function OpenMenu({ label, children, entries, className }: MenuProps) {
+  return (
+    <MenuTrigger defaultOpen>
+      <Button className={className ?? ''} aria-label={label}>
+        {children}
+      </Button>
+      <Popover className="pop" placement="bottom end">
+        <AriaMenu className="menu" aria-label={label}>
+          {entries.map(({ label: text, run, disabled, isDangerous = false }, index) => (
+            <MenuItem
+              key={index}
+              className={`menu-i ${isDangerous ? 'dan' : ''}`}
+              isDisabled={typeof disabled === 'string'}
+              textValue={typeof text === 'string' ? text : label}
+              onAction={run}
+            >
+              {text}
+              {typeof disabled === 'string' && <span className="dim small right">{disabled}</span>}
+            </MenuItem>
+          ))}
+        </AriaMenu>
+      </Popover>
+    </MenuTrigger>
+  );
+}

@@ -1,0 +1,41 @@
+import { type Failure, failureOf } from '../api/problem.ts';
+import { CopyButton } from './copy.tsx';
+import { Icon } from './icon.tsx';
+
+/** Shows why a request failed and what to do. `onRetry` adds a button for failures that may pass. */
+export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  if (error === null || error === undefined) return null;
+  const failure: Failure = failureOf(error);
+  return (
+    <div className="note bad" role="alert">
+      <Icon name="warn" />
+      <div className="stack s1 grow">
+        <p>{failure.detail}</p>
+        {[...failure.members].map(([path, { message }]) => (
+          <p key={path} className="small">
+            <code>{path}</code> {message}
+          </p>
+        ))}
+        <p className="row wrap small mut">
+          {failure.title}
+          {failure.actionUrl && (
+            <a className="link" href={failure.actionUrl} rel="noreferrer" target="_blank">
+              {failure.actionUrl}
+            </a>
+          )}
+          {failure.helpPath && (
+            <a className="link" href={failure.helpPath}>
+              About this error
+            </a>
+          )}
+          {failure.traceId && <CopyButton text={failure.traceId} what={`Copy trace id ${failure.traceId}`} />}
+        </p>
+      </div>
+      {onRetry && failure.isRetryable && (
+        <button type="button" className="btn sm" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}

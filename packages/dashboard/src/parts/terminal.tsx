@@ -1,0 +1,92 @@
+/** The output of commands. It is hostile: only colour, weight, underline, inverse and carriage returns have an effect. */
+
+import Anser from 'anser';
+import { type ReactNode, useMemo, useState } from 'react';
+import { CopyButton } from './copy.tsx';
+import { countText } from './format.ts';
+import { visibleText } from './untrusted.ts';
+
+/** Lines of an output that are shown first: its end. */
+const firstLines = 20;
+/** Lines that a click on "Show all" renders at most. */
+const mostLines = 5_000;
+
+const esc = '\u001b';
+/** Sequences other than colours: links and titles (OSC), strings (DCS, PM, APC, SOS), cursor movements (CSI), and the rest. */
+const sequences = new RegExp(
+  `${esc}\\][^\\u0007${esc}]*(?:\\u0007|${esc}\\\\|$)|${esc}[PX^_][^${esc}]*(?:${esc}\\\\|$)|${esc}\\[[0-?]*[ -/]*(?!m)[@-~]|${esc}(?!\\[)[ -/]*[0-~]?`,
+  'g',
+);
+
+/** Returns the text without sequences other than colours, and with what a carriage return leaves of each line. */
+export function cleanOutput(text: string): string {
+  return text
+    .replace(sequences, '')
+    .replaceAll('\r\n', '\n')
+    .split('\n')
+    .map((line) => (line.includes('\r') ? (line.replace(/\r+$/, '').split('\r').at(-1) ?? '') : line))
+    .join('\n');
+}
+
+const colours: Readonly<Record<string, string>> = {
+  'ansi-black': 'a-dim',
+  'ansi-red': 'a-r',
+  'ansi-green': 'a-g',
+  'ansi-yellow': 'a-y',
+  'ansi-blue': 'a-b',
+  'ansi-magenta': 'a-m',
+  'ansi-cyan': 'a-b',
+  'ansi-white': '',
+};
+
+/** Returns the classes of a piece of output. All colours become one of the colours of the page. */
+function classOf({ fg, decorations }: Anser.AnserJsonEntry): string {
+  const names = [colours[(fg ?? '').replace('-bright', '').replace('ansi-bright', 'ansi')] ?? ''];
+  if (fg === 'ansi-bright-black' || decorations.includes('dim')) names.push('a-dim');
+  if (decorations.includes('bold')) names.push('a-bold');
+  if (decorations.includes('underline')) names.push('a-ul');
+  if (decorations.includes('reverse')) names.push('a-inv');
+  return names.filter(Boolean).join(' ');
+}
+
+/** Returns the nodes of an output with its colours. */
+export function coloured(text: string): ReactNode[] {
+  return Anser.ansiToJson(text, { json: true, use_classes: true, remove_empty: true }).map((entry, index) => {
+    const content = visibleText(entry.content);
+    const className = classOf(entry);
+    return className === '' ? (
+      content
+    ) : (
+      <span key={index} className={className}>
+        {content}
+      </span>
+    );
+  });
+}
+
+/** Shows the output of a command: its last lines first, and the whole on demand. */
+export function Terminal({ text }: { text: string }) {
+  const [isWhole, setWhole] = useState(false);
+  const lines = useMemo(() => cleanOutput(text).replace(/\n$/, '').split('\n'), [text]);
+  const count = isWhole ? mostLines : firstLines;
+  const shown = useMemo(() => coloured(lines.slice(-count).join('\n')), [lines, count]);
+  return (
+    <div className="code term">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the output */}
+      <pre tabIndex={0}>{shown}</pre>
+      <div className="foot">
+        {lines.length > count ? `last ${count} of ${countText(lines.length, 'line')}` : countText(lines.length, 'line')}
+        {lines.length > firstLines && (
+          <button type="button" className="btn ghost sm" onClick={() => setWhole(!isWhole)}>
+            {isWhole ? 'Show the end' : 'Show all'}
+          </button>
+        )}
+        <span className="right" />
+        <CopyButton
+          text={() => cleanOutput(text).replace(new RegExp(`${esc}\\[[0-9;:]*m`, 'g'), '')}
+          what="Copy output"
+        />
+      </div>
+    </div>
+  );
+}

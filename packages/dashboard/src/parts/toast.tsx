@@ -1,0 +1,70 @@
+import { useSyncExternalStore } from 'react';
+import { Icon } from './icon.tsx';
+
+interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly undo: (() => void) | undefined;
+}
+
+let toast: Toast | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+const listeners = new Set<() => void>();
+
+function set(next: Toast | undefined): void {
+  toast = next;
+  for (const listener of listeners) listener();
+}
+
+function restart(): void {
+  clearTimeout(timer);
+  timer = setTimeout(() => set(undefined), 6000);
+}
+
+/** Shows a short message for 6 s, with a way to undo. Failures are shown where they belong, never here. */
+export function showToast(text: string, undo?: () => void): void {
+  set({ id: (toast?.id ?? 0) + 1, text, undo });
+  restart();
+}
+
+const subscribe = (listener: () => void): (() => void) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+};
+
+/** Holds the place of the messages of `showToast`. The time stops while the pointer or the focus is on the message. */
+export function Toasts() {
+  const shown = useSyncExternalStore(subscribe, () => toast);
+  return (
+    <div role="status">
+      {shown && (
+        // biome-ignore lint/a11y/noStaticElementInteractions: it only stops the time
+        <div
+          className="toast"
+          key={shown.id}
+          onPointerEnter={() => clearTimeout(timer)}
+          onPointerLeave={restart}
+          onFocus={() => clearTimeout(timer)}
+          onBlur={restart}
+        >
+          <span>{shown.text}</span>
+          {shown.undo && (
+            <button
+              type="button"
+              className="btn sm"
+              onClick={() => {
+                shown.undo?.();
+                set(undefined);
+              }}
+            >
+              Undo
+            </button>
+          )}
+          <button type="button" className="btn ghost sm icon" aria-label="Close message" onClick={() => set(undefined)}>
+            <Icon name="x" small />
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../frame/page.tsx';
+
+export function AgentsScreen() {
+  return <Page title="AgentsScreen">{null}</Page>;
+}

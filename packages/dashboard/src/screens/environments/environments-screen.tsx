@@ -1,0 +1,5 @@
+import { Page } from '../../frame/page.tsx';
+
+export function EnvironmentsScreen() {
+  return <Page title="EnvironmentsScreen">{null}</Page>;
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../frame/page.tsx';
+
+export function FactoryScreen() {
+  return <Page title="FactoryScreen">{null}</Page>;
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../frame/page.tsx';
+
+export function NeedsAnswerScreen() {
+  return <Page title="NeedsAnswerScreen">{null}</Page>;
+}

@@ -1,0 +1,148 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { failureOf } from '../../api/problem.ts';
+import { clientOf } from '../../api/session.ts';
+import { useTitle } from '../../frame/page.tsx';
+import { oneOf } from '../../frame/search.ts';
+import { switchTheme } from '../../frame/theme.ts';
+import { CommandBlock } from '../../parts/copy.tsx';
+import { Icon } from '../../parts/icon.tsx';
+
+/** The text before the code in the fragment of a one-time link. Browsers send no fragment to a server. */
+const fragment = 'sign-in=';
+
+/** Returns the address to open after the sign-in: only one of this origin. */
+function nextOf(text: string | undefined): string {
+  const url = URL.parse(text ?? '/runs', location.origin);
+  return url?.origin === location.origin && !url.pathname.startsWith('//') ? url.pathname + url.search : '/runs';
+}
+
+type SignInBody = { readonly code: string } | { readonly api_key: string } | { readonly invitation_key: string };
+type Way = 'key' | 'invitation';
+
+/** Signs a person in: by the code of a one-time link, by an API key, or by an invitation. */
+export function SignInScreen() {
+  useTitle('Sign in');
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const next = nextOf(oneOf(useSearch({ strict: false, select: (search) => search.next })));
+  const [way, setWay] = useState<Way>('key');
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+
+  const signIn = async (body: SignInBody) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await clientOf('').createBrowserSession({ body: body as { code: string } });
+      await queries.resetQueries();
+      await navigate({ href: next, replace: true });
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a code works once, so the page sends it once
+  useEffect(() => {
+    const text = location.hash.slice(1);
+    if (!text.startsWith(fragment)) return;
+    history.replaceState(null, '', location.pathname + location.search);
+    void signIn({ code: text.slice(fragment.length) });
+  }, []);
+
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const value = field.current?.value.trim() ?? '';
+    if (value !== '') void signIn(way === 'key' ? { api_key: value } : { invitation_key: value });
+  };
+  const isKey = way === 'key';
+  return (
+    <div className="lone">
+      <main className="lone-b" id="main">
+        <div className="row">
+          <span className="mark" aria-hidden="true">
+            R
+          </span>
+          <span className="b">Runyard</span>
+          <span className="dim right mono small">{location.host}</span>
+        </div>
+        <div className="stack s1">
+          <h1>{isKey ? 'Sign in' : 'Accept an invitation'}</h1>
+          {next !== '/runs' && (
+            <p className="mut">
+              You go on to <code>{next}</code> afterwards.
+            </p>
+          )}
+        </div>
+        {isKey && (
+          <>
+            <div className="stack s2">
+              <p className="lab">With a one-time link</p>
+              <p className="mut">Run this where you use the command line. It opens this browser, signed in.</p>
+              <CommandBlock command="bin/runyard open" />
+            </div>
+            <div className="or">or</div>
+          </>
+        )}
+        <form className="stack" onSubmit={submit}>
+          <div className="field">
+            <label htmlFor="credential">{isKey ? 'API key' : 'Key of the invitation'}</label>
+            <input
+              key={way}
+              ref={field}
+              className="in mono"
+              id="credential"
+              type="password"
+              autoComplete="current-password"
+              spellCheck={false}
+              required
+              aria-invalid={error !== undefined}
+              aria-describedby="credential-hint credential-problem"
+            />
+            {error !== undefined && (
+              <p className="small badc row top" id="credential-problem" role="alert">
+                <Icon name="warn" small />
+                {failureOf(error).detail}
+              </p>
+            )}
+            <span className="hint" id="credential-hint">
+              It is exchanged for a session of 8 hours, and not kept in this browser.
+            </span>
+          </div>
+          <button className="btn pri" type="submit" disabled={isBusy}>
+            {isKey ? 'Sign in' : 'Join the team'}
+          </button>
+        </form>
+        <p className="mut">
+          {isKey ? 'Invited? ' : 'Have an API key? '}
+          <button
+            type="button"
+            className="btn ghost sm link"
+            onClick={() => {
+              setWay(isKey ? 'invitation' : 'key');
+              setError(undefined);
+            }}
+          >
+            {isKey ? 'Accept an invitation with its key' : 'Sign in with it'}
+          </button>
+        </p>
+      </main>
+      <footer className="row wrap pad small dim">
+        <a href="/docs">API reference</a>
+        <span className="right row">
+          <button
+            type="button"
+            className="btn ghost sm icon"
+            aria-label="Switch between light and dark"
+            onClick={switchTheme}
+          >
+            <Icon name="moon" small />
+          </button>
+        </span>
+      </footer>
+    </div>
+  );
+}

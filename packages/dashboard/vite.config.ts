@@ -1,0 +1,19 @@
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  root: import.meta.dirname,
+  build: {
+    target: 'es2023',
+    // The service serves these files below /app (packages/service/src/edges/http/pages/dashboard.ts).
+    assetsDir: 'app',
+    // An image or a script inside the style sheet or the page would break the policy of the page.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    rolldownOptions: {
+      // React's libraries mark modules for servers. This page has no server part.
+      onwarn: (warning, warn) => warning.code === 'MODULE_LEVEL_DIRECTIVE' || warn(warning),
+    },
+  },
+  worker: { format: 'es' },
+});

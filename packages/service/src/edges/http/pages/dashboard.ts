@@ -1,0 +1,67 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance } from 'fastify';
+import { cachedAnswer } from '../server/cached-answer.ts';
+import { workerPolicy } from './assets.ts';
+import { html, htmlPage } from './html.ts';
+import { pageHeaders } from './send-page.ts';
+
+/** The files that `npm run build` makes of `packages/dashboard`. */
+const dist = path.join(path.dirname(fileURLToPath(import.meta.resolve('@runyard/dashboard/package.json'))), 'dist');
+
+/** First segments of the addresses that the dashboard's router knows (`packages/dashboard/src/app/router.tsx`). */
+const screens = [
+  'runs',
+  'needs-answer',
+  'schedules',
+  'factories',
+  'environments',
+  'agents',
+  'workers',
+  'usage',
+  'settings',
+  'sign-in',
+];
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+};
+
+/** Names that contain a hash of the content: a client never asks for them again. */
+const hashedName = /-[\w-]{8}\.\w+$/;
+
+const notBuilt = htmlPage({
+  title: 'The dashboard is not built',
+  body: html`<main class="narrow"><p class="eyebrow">Runyard</p><h1>The dashboard is not built</h1>
+<p class="lead">The API and all runs work. The build of the dashboard failed or was never started: run <code>npm run build</code> in the folder of Runyard, read what it prints, then restart the service.</p>
+<p><code>bin/runyard runs</code> and <code>bin/runyard logs</code> show runs in a terminal. <a href="/docs">API reference</a></p></main>`,
+});
+
+/** Registers the frame of the dashboard at the addresses of its screens, and its files. The frame holds no data. */
+export async function registerDashboard(app: FastifyInstance): Promise<void> {
+  const frame = await readFile(path.join(dist, 'index.html'), 'utf8').catch(() => notBuilt);
+  const sendFrame = cachedAnswer(
+    () => '',
+    () => frame,
+  );
+  for (const url of ['/', ...screens.flatMap((screen) => [`/${screen}`, `/${screen}/*`])])
+    app.get(url, async (_request, reply) => await sendFrame(pageHeaders(reply)));
+
+  for (const name of await readdir(path.join(dist, 'app')).catch(() => [])) {
+    const type = types[path.extname(name)];
+    if (type === undefined) continue;
+    const text = await readFile(path.join(dist, 'app', name), 'utf8');
+    const cacheControl = hashedName.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache';
+    const sendFile = cachedAnswer(
+      () => '',
+      () => text,
+      cacheControl,
+    );
+    app.get(
+      `/app/${name}`,
+      async (_request, reply) => await sendFile(reply.type(type).header('content-security-policy', workerPolicy)),
+    );
+  }
+}
