@@ -38,7 +38,13 @@ export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
     }),
     name: some('name', 'agent-', 80),
     model_id: some('model_id', 'model-', 12, 'retired-model'),
-    creator: some('creator', 'user-', 200),
+    creator: (n, random) => ({ creator: [n % 4 === 0 ? 'nothing' : `user-${skewed(random, 200)}`] }),
+    'creator, several': (_, random) => ({ creator: [`user-${skewed(random, 200)}`, 'nobody', 'user-199'] }),
+    'error_code, one': (n) => ({
+      error_code: [oneOf(['environment_setup_failed', 'budget_exceeded', 'resource_unavailable', 'conflict'], n)],
+    }),
+    'error_code, several': () => ({ error_code: ['budget_exceeded', 'resource_unavailable'] }),
+    run_id: (n) => ({ run_id: seeded.ancestors.slice(0, 1 + (n % 100)) }),
     executor: some('executor', 'user-', 200, 'account-3'),
     source: (n) => ({ source: [oneOf(['API', 'CLI', 'JIRA', 'LINEAR', 'SCHEDULED_AGENT'], n)] }),
     'source, several': (n) => ({
@@ -104,7 +110,11 @@ export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
     }),
     'environment and creator': (n, random) => ({
       environment_id: oneOf(['env-0', 'env-retired', 'empty-environment', `env-${skewed(random, 40)}`], n),
-      creator: `user-${skewed(random, 200)}`,
+      creator: [`user-${skewed(random, 200)}`],
+    }),
+    'error_code and creator': (n, random) => ({
+      error_code: [oneOf(['environment_setup_failed', 'budget_exceeded'], n)],
+      creator: [`user-${skewed(random, 200)}`],
     }),
     'name and metadata': (_, random) => ({
       name: `agent-${skewed(random, 80)}`,
@@ -154,6 +164,10 @@ export const singleFilters: readonly string[] = [
   'name',
   'model_id',
   'creator',
+  'creator, several',
+  'error_code, one',
+  'error_code, several',
+  'run_id',
   'executor',
   'source',
   'source, several',

@@ -64,12 +64,14 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
     await client.query('ANALYZE texts');
     await client.query(
       `
-      INSERT INTO runs (id, team_id, state, title, prompt, name, model_id, harness, environment_id, skill_spec, source,
+      INSERT INTO runs (id, team_id, state, error_code, title, prompt, name, model_id, harness, environment_id, skill_spec, source,
         execution_location, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id,
         metadata, contents, conversation_id, current_execution_id, created_at, updated_at, started_at)
       SELECT id, $1::uuid,
         CASE WHEN i > $2 - 300 THEN (ARRAY['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'])[1 + i % 4]
           WHEN p < 0.0005 THEN 'BLOCKED' WHEN p < 0.78 THEN 'SUCCEEDED' WHEN p < 0.9 THEN 'FAILED' WHEN p < 0.94 THEN 'ERROR' ELSE 'CANCELLED' END,
+        CASE WHEN i <= $2 - 300 AND p >= 0.78 AND p < 0.94
+          THEN (ARRAY['environment_setup_failed', 'internal_error', 'budget_exceeded', 'resource_unavailable'])[1 + ${rank(4)}] END,
         t1.title || CASE WHEN i % 3 = 0 THEN ' #' || i ELSE '' END,
         s1.sentence || '. ' || s2.sentence || '. ' || s3.sentence || '.' || CASE WHEN i % 2 = 0 THEN ' ' || s4.sentence || '. TICKET-' || i ELSE '' END,
         CASE WHEN q < 0.5 THEN 'agent-' || ${rank(80)} END,

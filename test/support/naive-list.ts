@@ -20,7 +20,9 @@ const conditions: Partial<Record<keyof ListRunsQuery, Condition>> = {
   state: (value, bind) => `r.state = ANY(${bind(value)}::text[])`,
   name: equals('name'),
   model_id: equals('model_id'),
-  creator: equals('creator_uid'),
+  run_id: (value, bind) => `r.id::text = ANY(${bind(value)}::text[])`,
+  error_code: (value, bind) => `r.error_code = ANY(${bind(value)}::text[])`,
+  creator: (value, bind) => `r.creator_uid = ANY(${bind(value)}::text[])`,
   executor: equals('executor_uid'),
   source: (value, bind) => `r.source = ANY(${bind(value)}::text[])`,
   task_status: (value, bind) =>

@@ -22,6 +22,10 @@ export const maxMetadataKeys = 20;
 export const maxMetadataFilters = 5;
 /** Factories by which a list may filter at once. */
 export const maxFactoryFilters = 50;
+/** Runs that `run_id` of a list names. */
+export const maxRunIdFilters = 100;
+/** Creators that `creator` of a list names. */
+export const maxCreatorFilters = 20;
 
 /** Ancestors of a run. */
 export const maxRunDepth = 5;

@@ -61,7 +61,8 @@ export const runRoutes = {
     path: '/agent/runs',
     tag: 'runs',
     summary: 'List runs',
-    description: 'Pages by cursor: a run that does not change while the list is read comes once.',
+    description:
+      'Pages by cursor: a run that does not change while the list is read comes once. `view=summary` is for lists with many rows.',
     allow: runPageReads,
     query: ListRunsQuery,
     answer: { status: 200, description: 'One page', schema: ListRunsResponse },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { maxFactoryFilters, maxMetadataFilters } from '../limits.ts';
+import { maxCreatorFilters, maxFactoryFilters, maxMetadataFilters, maxRunIdFilters } from '../limits.ts';
+import { ErrorCode } from '../wire/errors.ts';
 import { Text } from '../wire/primitives.ts';
 import { QueryTime } from '../wire/query-time.ts';
 import { ArtifactType, RunExecutionLocation, RunSourceType, RunState, RunTaskStatus } from './states.ts';
@@ -14,20 +15,34 @@ export const SortOrder = z
   .enum(['asc', 'desc'])
   .meta({ id: 'SortOrder', description: '`asc`: smallest or oldest first. `desc`: greatest or newest first' });
 
-/** Query of `GET /agent/runs`. */
-export const ListRunsQuery = z.object({
-  limit: z.int().min(1).max(500).default(20).meta({
-    description: 'A page has fewer runs if their prompts and configurations exceed 16 MB',
-  }),
-  cursor: Text.max(8192)
+/** The forms of the items of a list of runs. */
+const RunView = z.enum(['full', 'summary']).meta({
+  id: 'RunView',
+  description: '`full`: whole items. `summary`: what a row of a list shows, without prompt and configuration',
+});
+
+/** The filters of lists and counts of runs. All of them must match. */
+export const RunFilters = z.object({
+  run_id: z
+    .array(Text)
+    .max(maxRunIdFilters)
     .optional()
-    .meta({ description: 'next_cursor of the previous page, with the same sort and filters' }),
-  sort_by: RunSortField.default('updated_at').meta({ description: 'agent: by skill, runs without a skill last' }),
-  sort_order: SortOrder.default('desc').describe('Direction of the list'),
+    .meta({
+      description: `Repeat the parameter to match any of several runs, at most ${maxRunIdFilters}. Ids of no run of the team match nothing`,
+    }),
   state: z.array(RunState).optional().meta({ description: 'Repeat the parameter to match any of several states' }),
   name: Text.optional().meta({ description: '`config.name`' }),
   model_id: Text.optional().describe('Only runs whose configuration names this model'),
-  creator: Text.optional().meta({ description: 'UID of a user or service account' }),
+  error_code: z.array(ErrorCode).optional().meta({
+    description: 'Code of `status_message`. Repeat the parameter to match any of several codes',
+  }),
+  creator: z
+    .array(Text)
+    .max(maxCreatorFilters)
+    .optional()
+    .meta({
+      description: `UID of a user or service account. Repeat the parameter to match any of several creators, at most ${maxCreatorFilters}`,
+    }),
   executor: Text.optional().meta({ description: 'UID of a user or service account' }),
   source: z.array(RunSourceType).optional().meta({
     description: 'Repeat the parameter to match any of several sources. CUSTOM_WEBHOOK is another name of WEBHOOK',
@@ -76,5 +91,20 @@ export const ListRunsQuery = z.object({
     description:
       'The id of a run, or the URL of its page; or up to 10 words, in any case and order. A run matches where each of them begins a word of its title, skill or prompt (of the first 4,000 characters), or stands anywhere in title or skill; where no run does, those are listed whose title or skill has words that differ from these by one letter, where they have four or more',
   }),
+});
+export type RunFilters = z.infer<typeof RunFilters>;
+
+/** Query of `GET /agent/runs`. */
+export const ListRunsQuery = z.object({
+  limit: z.int().min(1).max(500).default(20).meta({
+    description: 'A full page has fewer runs if their prompts and configurations exceed 16 MB',
+  }),
+  cursor: Text.max(8192)
+    .optional()
+    .meta({ description: 'next_cursor of the previous page, with the same sort and filters' }),
+  view: RunView.default('full'),
+  sort_by: RunSortField.default('updated_at').meta({ description: 'agent: by skill, runs without a skill last' }),
+  sort_order: SortOrder.default('desc').describe('Direction of the list'),
+  ...RunFilters.shape,
 });
 export type ListRunsQuery = z.infer<typeof ListRunsQuery>;

@@ -8,6 +8,11 @@ import { ArtifactItem } from './artifacts.ts';
 import { AmbientAgentConfig } from './config.ts';
 import { RunExecutionLocation, RunSourceType, RunState } from './states.ts';
 
+/** Characters of the texts in a summary. */
+export const summaryLength = 300;
+/** Artifacts in a summary. */
+export const summaryArtifacts = 3;
+
 /** Explains the state of a run. */
 export const RunStatusMessage = z
   .object({
@@ -98,6 +103,30 @@ export const DroppedOutput = z
   })
   .meta({ id: 'DroppedOutput', description: 'How much output was not stored' });
 
+/** The environment of a run, by name. */
+export const RunEnvironment = z
+  .object({
+    environment_id: z.string().describe('UID of the environment'),
+    name: z.string().optional().describe('Name of the environment; absent: it was deleted, or belongs to another team'),
+  })
+  .meta({ id: 'RunEnvironment', description: 'The environment of a run' });
+
+/** The automation that started a run. */
+export const RunAutomation = z
+  .object({
+    automation_id: z.string().describe('UID of the automation'),
+    name: z.string().optional().describe('Name that it had then; absent: not known any more'),
+  })
+  .meta({ id: 'RunAutomation', description: 'The automation that started a run' });
+
+/** Numbers of the runs that a run started. */
+export const ChildRunCounts = z
+  .object({
+    total: z.int().describe('Runs that the run started itself; at most 1,000 are counted'),
+    live: z.int().describe('Those of them that have not ended'),
+  })
+  .meta({ id: 'ChildRunCounts', description: 'How many runs a run started' });
+
 /** One run, in full. */
 export const RunItem = z
   .object({
@@ -105,7 +134,7 @@ export const RunItem = z
     task_id: z.string().meta({ deprecated: true, description: 'The same as run_id' }),
     title: z.string().describe('Title of the run'),
     state: RunState,
-    prompt: z.string().meta({ description: 'The whole prompt' }),
+    prompt: z.string().optional().meta({ description: 'The whole prompt. Always there, but not with `view=summary`' }),
     submitted_prompt: z
       .string()
       .optional()
@@ -165,8 +194,15 @@ export const RunItem = z
       description: 'Rights of its executor that the run does not have because of what it executes; absent: none',
     }),
     run_time: z.string().optional().meta({ description: 'ISO 8601 duration of all executions', example: 'PT1M3.52S' }),
+    harness: z.string().optional().describe('Harness of the run. Only with `view=summary`'),
+    environment: RunEnvironment.optional().describe('Environment of the run. Only with `view=summary`'),
+    automation: RunAutomation.optional().describe('Automation that started the run. Only with `view=summary`'),
+    child_runs: ChildRunCounts.optional().describe('Runs that the run started. Only with `view=summary`; absent: none'),
   })
-  .meta({ id: 'RunItem', description: 'One run, in full' });
+  .meta({
+    id: 'RunItem',
+    description: `One run. With \`view=summary\` it has what a row of a list shows: no prompt, configuration, metadata, contents and rights; the first ${summaryLength} characters of \`status_message.message\` and \`blocked_on.title\`, without options and action; the first ${summaryArtifacts} artifacts; of \`request_usage\` tokens and cost`,
+  });
 export type RunItem = z.infer<typeof RunItem>;
 
 export const ListRunsResponse = z

@@ -1,4 +1,5 @@
 /** The tools of `/mcp`. */
+import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { Tool } from './tool.ts';
 
 /** Members of a configuration that a model needs most. All of them are many thousand characters. */
@@ -12,6 +13,11 @@ const configMembers = [
   'max_cost_usd',
   'max_duration_minutes',
 ];
+
+/** What `list_runs` takes. The codes of all errors, and ids that a model would have to copy, take more of a request than they are worth. */
+const filtersOfList = Object.keys(ListRunsQuery.shape).filter(
+  (name) => !['view', 'error_code', 'run_id'].includes(name),
+);
 
 /** Most seconds of a wait: clients give up a call after 60 seconds. */
 export const maxWaitSeconds = 50;
@@ -104,6 +110,7 @@ export const serviceTools: readonly Tool[] = [
     title: 'List runs',
     description: 'Lists the runs of the team, the last changed first. Long prompts are cut; get_run has more of them.',
     operation: 'listRuns',
+    members: filtersOfList,
     effect: 'reads',
     untrusted: true,
     maxText: 400,

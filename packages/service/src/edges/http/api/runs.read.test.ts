@@ -119,7 +119,7 @@ describe('GET /agent/runs', () => {
   });
 
   test('makes the same number of queries for 100 runs as for one', async () => {
-    const count = async (limit: number) => {
+    const count = async (limit: number, view: 'full' | 'summary') => {
       const { query } = service.deps.db;
       let queries = 0;
       const counted = {
@@ -133,6 +133,7 @@ describe('GET /agent/runs', () => {
       const context = { teamId: service.teamId, teamUid: 'x', baseUrl: '' };
       const outcome = await listRuns(counted as never, service.deps.signing, context, {
         limit,
+        view,
         sort_by: 'updated_at',
         sort_order: 'desc',
       });
@@ -141,7 +142,7 @@ describe('GET /agent/runs', () => {
       return queries;
     };
     for (let i = 0; i < 100; i += 1) await service.newRun();
-    expect(await count(100)).toBe(await count(1));
+    for (const view of ['full', 'summary'] as const) expect(await count(100, view)).toBe(await count(1, view));
   });
 
   test.each([
@@ -151,6 +152,10 @@ describe('GET /agent/runs', () => {
     ['limit=1.5', 'limit'],
     ['limit=', 'limit'],
     ['limit=1&limit=2', 'limit'],
+    ['view=small', 'view'],
+    ['error_code=oops', 'error_code.0'],
+    ['run_id=x&'.repeat(101), 'run_id'],
+    ['creator=x&'.repeat(21), 'creator'],
     ['sort_by=color', 'sort_by'],
     ['sort_order=up', 'sort_order'],
     ['state=RUNNING', 'state.0'],
@@ -249,11 +254,17 @@ describe('GET /agent/runs', () => {
       [{ created_before: runB.created_at }, [a]],
       [{ creator: runB.creator?.uid, executor: runB.executor?.uid, sort_by: 'title' }, [b, a]],
       [{ creator: 'nobody' }, []],
+      [{ creator: ['nobody', runB.creator?.uid ?? ''], sort_by: 'title' }, [b, a]],
+      [{ run_id: [a, randomUUIDv7(), 'no id', b.toUpperCase()], sort_by: 'title' }, [b, a]],
+      [{ run_id: [a, b], name: 'n' }, [a]],
+      [{ run_id: a, q: 'beta' }, []],
+      [{ run_id: 'no id' }, []],
+      [{ error_code: 'budget_exceeded' }, []],
       [{ execution_location: 'LOCAL' }, []],
       [{ schedule_id: 'x' }, []],
     ];
     for (const [query, found] of expected) expect(ids(await list(query)), JSON.stringify(query)).toEqual(found);
-    expect(ids(await list({ q: a }, service.otherKey))).toEqual([]);
+    for (const query of [{ q: a }, { run_id: a }]) expect(ids(await list(query, service.otherKey))).toEqual([]);
   });
 
   test('lists as running a run that has ended while a run below it is at work', async () => {

@@ -71,6 +71,17 @@ const readOfRuns = defineStatement({
   row,
 });
 
+/** Leaves out what an agent added to references, which has no limit of its own. */
+const readFirstOfRuns = defineStatement({
+  name: 'read_first_artifacts_of_runs',
+  text: `
+    SELECT a.* FROM unnest($1::uuid[]) AS asked (id) CROSS JOIN LATERAL (
+      SELECT ${columns}, data - 'content' - 'metadata' AS data FROM artifacts
+      WHERE run_id = asked.id AND is_ready ORDER BY artifacts.created_at, artifacts.id LIMIT $2
+    ) a`,
+  row,
+});
+
 /** Leaves out plans. `n`: place among the artifacts of the group, the newest first. */
 const readOutputs = defineStatement({
   name: 'read_newest_outputs_of_groups',
@@ -94,8 +105,21 @@ export async function readArtifactItems(
   db: Queryable,
   runIds: readonly string[],
 ): Promise<Map<string, ArtifactItem[]>> {
+  return itemsByRun(await db.query(readOfRuns, [runIds]));
+}
+
+/** Reads the first `limit` artifacts of each run, oldest first, by run, in one query. */
+export async function readFirstArtifactItems(
+  db: Queryable,
+  runIds: readonly string[],
+  limit: number,
+): Promise<Map<string, ArtifactItem[]>> {
+  return itemsByRun(await db.query(readFirstOfRuns, [runIds, limit]));
+}
+
+function itemsByRun(artifacts: readonly (StoredArtifact & { readonly runId: string })[]): Map<string, ArtifactItem[]> {
   const items = new Map<string, ArtifactItem[]>();
-  for (const artifact of await db.query(readOfRuns, [runIds])) {
+  for (const artifact of artifacts) {
     const ofRun = items.get(artifact.runId) ?? [];
     ofRun.push(toItem(artifact));
     items.set(artifact.runId, ofRun);

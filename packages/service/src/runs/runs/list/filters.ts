@@ -29,9 +29,11 @@ export function facetsOf(query: ListRunsQuery): Facet[] {
 const noFilters: readonly string[] = [
   'limit',
   'cursor',
+  'view',
   'sort_by',
   'sort_order',
   'q',
+  'run_id',
   'updated_after',
   'created_after',
 ];
@@ -90,7 +92,6 @@ export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQue
   };
   equal('name', query.name);
   equal('model_id', query.model_id);
-  equal('creator_uid', query.creator);
   equal('executor_uid', query.executor);
   equal('execution_location', query.execution_location);
   const skill = query.skill_spec ?? query.skill;
@@ -103,6 +104,7 @@ export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQue
   if (query.schedule_id !== undefined) {
     texts.push(isUuid(query.schedule_id) ? `r.schedule_id = ${bind(query.schedule_id)}::uuid` : 'false');
   }
+  if (query.run_id !== undefined) texts.push(`r.id = ANY(${bind(query.run_id.filter(isUuid))}::uuid[])`);
   if (query.created_before !== undefined) texts.push(`r.created_at < ${bind(query.created_before)}::timestamptz`);
   if (query.created_after !== undefined) texts.push(`r.created_at > ${bind(query.created_after)}::timestamptz`);
   texts.push(...changedAfter({ bind }, query).map((time) => `r.updated_at > ${time}`));

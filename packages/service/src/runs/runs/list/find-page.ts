@@ -1,6 +1,7 @@
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
 import { fromRuns, type RunRow, runColumns } from '../read/run-row.ts';
+import { type SummaryRow, summaryColumns } from '../read/run-summaries.ts';
 import { addColumnFilters, facetsOf, firstFacet, hasFacet, joinFacets } from './filters.ts';
 import { intersectQuery } from './intersect-lists.ts';
 import { orderBy, orderOf } from './order.ts';
@@ -33,17 +34,26 @@ interface PageKey {
   id: string;
   readonly sort_value: string | null;
 }
-/** A run of a page. */
-interface PageRow extends RunRow, PageKey {
-  /** Runs that the query found, with those that the size of the page leaves out. */
-  readonly found: number;
-}
+/** A run of a page, with the columns of a view. */
+export type PageRow<Row> = Row &
+  PageKey & {
+    /** Runs that the query found, with those that the size of the page leaves out. */
+    readonly found: number;
+  };
 
-/** Reads the rows of the runs that the query finds, up to the size of a page. */
-async function readPage(db: Queryable, request: PageRequest, { text, values }: PageQuery): Promise<PageRow[]> {
-  const { collation, direction } = orderOf(request.query);
-  const order = `page.sort_value${collation} ${direction} NULLS LAST, page.id ${direction}`;
-  return await db.query<PageRow>(
+/** Reads what the caller needs about the runs that a query finds. Returns no rows if it finds none. */
+export type ReadPage<T> = (db: Queryable, request: PageRequest, page: PageQuery) => Promise<T[]>;
+
+/** Returns SQL of the order of a page. */
+const pageOrder = ({ query }: PageRequest): string => {
+  const { collation, direction } = orderOf(query);
+  return `page.sort_value${collation} ${direction} NULLS LAST, page.id ${direction}`;
+};
+
+/** Reads whole items, up to the size of a page. */
+export const readItems: ReadPage<PageRow<RunRow>> = async (db, request, { text, values }) => {
+  const order = pageOrder(request);
+  return await db.query(
     `WITH page AS MATERIALIZED (${text}), sized AS MATERIALIZED (
        SELECT page.id, page.sort_value, count(*) OVER () AS found,
          sum(${runBytes}) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) AS bytes
@@ -52,27 +62,36 @@ async function readPage(db: Queryable, request: PageRequest, { text, values }: P
      JOIN sized page ON page.id = r.id AND page.bytes <= ${maxPageBytes} ORDER BY ${order}`,
     values,
   );
-}
+};
+
+/** Reads summaries. */
+export const readSummaries: ReadPage<PageRow<SummaryRow>> = async (db, request, { text, values }) =>
+  await db.query(
+    `WITH page AS MATERIALIZED (${text})
+     SELECT ${summaryColumns}, page.sort_value, (SELECT count(*) FROM page)::integer AS found ${fromRuns}
+     JOIN page ON page.id = r.id ORDER BY ${pageOrder(request)}`,
+    values,
+  );
 
 /** The rows of a page, and how the words of `q` were compared. */
-export interface FoundPage {
-  readonly rows: PageRow[];
+export interface FoundPage<T> {
+  readonly rows: T[];
   readonly tier: SearchTier;
 }
 
 /** Finds a page. Looks for the run whose id `q` is, and where there is none, for words. Compares words exactly, and where that finds nothing, by similarity. A cursor keeps the comparison of its first page. */
-export async function findPage(db: Database, request: PageRequest): Promise<FoundPage> {
+export async function findPage<T>(db: Database, request: PageRequest, read: ReadPage<T>): Promise<FoundPage<T>> {
   const runId = runIdIn(request.query.q);
   if (runId !== undefined && !request.position) {
-    const rows = await byIndexes(db, (tx) => readPage(tx, request, sortMatchesQuery(request, runId)));
+    const rows = await byIndexes(db, (tx) => read(tx, request, sortMatchesQuery(request, runId)));
     if (rows.length > 0) return { rows, tier: 'exact' };
   }
   const words = wordsOf(request.query.q);
-  if (words === null) return { rows: await tryStrategies(db, request, null), tier: 'exact' };
+  if (words === null) return { rows: await tryStrategies(db, request, null, read), tier: 'exact' };
   if (words.length === 0) return { rows: [], tier: 'exact' };
   await indexBeforeSearch(db);
   const search = async (tier: SearchTier) => ({
-    rows: await tryStrategies(db, request, templateOf(words, tier)),
+    rows: await tryStrategies(db, request, templateOf(words, tier), read),
     tier,
   });
   if (request.position?.isSimilar) return await search('similar');
@@ -81,40 +100,46 @@ export async function findPage(db: Database, request: PageRequest): Promise<Foun
 }
 
 /** `search`: null where the query has no words. */
-async function tryStrategies(db: Database, request: PageRequest, search: SearchTemplate | null): Promise<PageRow[]> {
+async function tryStrategies<T>(
+  db: Database,
+  request: PageRequest,
+  search: SearchTemplate | null,
+  read: ReadPage<T>,
+): Promise<T[]> {
   for (const strategy of strategiesFor(request.query, search !== null)) {
-    const rows = await tryStrategy(db, request, search, strategy);
+    const rows = await tryStrategy(db, request, search, strategy, read);
     if (rows) return rows;
   }
   throw new Error('no strategy found the page of a list');
 }
 
 /** Null: the strategy cannot find the page. */
-async function tryStrategy(
+async function tryStrategy<T>(
   db: Database,
   request: PageRequest,
   search: SearchTemplate | null,
   strategy: Strategy,
-): Promise<PageRow[] | null> {
+  read: ReadPage<T>,
+): Promise<T[] | null> {
   switch (strategy.kind) {
     case 'read_in_order':
-      return await plannedByValues(db, (tx) => readPage(tx, request, inOrderQuery(request)));
+      return await plannedByValues(db, (tx) => read(tx, request, inOrderQuery(request)));
     case 'probe_list':
       return await plannedByValues(db, async (tx) => {
         const page = await probeList(tx, request, strategy, search);
-        return page && (await readPage(tx, request, page));
+        return page && (await read(tx, request, page));
       });
     case 'intersect_lists': {
       const { text, values } = intersectQuery(request);
       const keys = await byIndexes(db, (tx) => tx.query<PageKey>(text, values), mergeJoins);
       const [ids, sortValues] = [keys.map(({ id }) => id), keys.map(({ sort_value }) => sort_value)];
-      return await plannedByValues(db, (tx) => readPage(tx, request, foundPage(request.query, ids, sortValues)));
+      return await plannedByValues(db, (tx) => read(tx, request, foundPage(request.query, ids, sortValues)));
     }
     case 'sort_matches':
-      return await byIndexes(db, (tx) => readPage(tx, request, sortMatchesQuery(request)));
+      return await byIndexes(db, (tx) => read(tx, request, sortMatchesQuery(request)));
     case 'search_by_week':
       if (search === null) return null;
-      return await byIndexes(db, (tx) => readPage(tx, request, searchByWeekQuery(request, search)));
+      return await byIndexes(db, (tx) => read(tx, request, searchByWeekQuery(request, search)));
   }
 }
 

@@ -52,7 +52,7 @@ const filters: [Record<string, unknown>, (run: SomeRun) => boolean][] = [
     { state: ['FAILED', 'QUEUED'], metadata: { stage: 'prod' } },
     (run) => run.state !== 'SUCCEEDED' && run.stage === 'prod',
   ],
-  [{ state: ['FAILED'], source: ['API'], creator: 'u' }, (run) => run.state === 'FAILED'],
+  [{ state: ['FAILED'], source: ['API'], creator: ['u'] }, (run) => run.state === 'FAILED'],
   [
     { metadata: { stage: 'prod' }, source: ['API'], created_after: '2026-03-01T01:30:00Z' },
     (run) => run.stage === 'prod' && run.createdAt > '2026-03-01T01:30:00Z',

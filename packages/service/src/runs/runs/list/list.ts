@@ -1,5 +1,5 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
-import type { ListRunsResponse } from '@runyard/contract/runs/runs';
+import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
 import type { Fault } from '../../../platform/fault.ts';
 import {
   type CursorPosition,
@@ -12,7 +12,8 @@ import type { Database } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement } from '../../../platform/store/database/statement.ts';
 import { findRun } from '../read/read.ts';
 import { type ReadContext, toRunItems } from '../read/run-items.ts';
-import { findPage } from './find-page.ts';
+import { toRunSummaries } from '../read/run-summaries.ts';
+import { type FoundPage, findPage, type PageRow, readItems, readSummaries } from './find-page.ts';
 
 /** Outcome of a list. `invalid` 400, `not_available` 403 `feature_not_available`. */
 export type ListOutcome =
@@ -46,7 +47,7 @@ export async function listRuns(
   query: ListRunsQuery,
 ): Promise<ListOutcome> {
   const { teamId } = context;
-  const { cursor, limit, ...list } = query;
+  const { cursor, limit, view, ...list } = query;
   if (query.metadata !== undefined) {
     const [team] = await db.query(readMetadataFilters, [teamId]);
     if (!team?.enabled) {
@@ -59,20 +60,24 @@ export async function listRuns(
   const identity = listIdentity([teamId, Object.entries(list).sort(([a], [b]) => (a < b ? -1 : 1))]);
   const position = positionOf(signer, identity, cursor);
   if (position && 'path' in position) return { kind: 'invalid', faults: [position] };
-  const { rows, tier } = await findPage(db, { teamId, query, position, count: limit + 1 });
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const matches = rows[0]?.found ?? 0;
-  const hasNext = matches > page.length && last !== undefined;
-  const next = last && { value: last.sort_value, id: last.id, isSimilar: tier === 'similar' };
-  return {
-    kind: 'ok',
-    page: {
-      runs: await toRunItems(db, context, page),
-      page_info: {
-        has_next_page: hasNext,
-        ...(hasNext && next ? { next_cursor: writeCursor(signer, identity, next) } : {}),
-      },
-    },
-  };
+  const request = { teamId, query, position, count: limit + 1 };
+  return view === 'summary'
+    ? toPage(await findPage(db, request, readSummaries), (rows) => toRunSummaries(db, context, rows))
+    : toPage(await findPage(db, request, readItems), (rows) => toRunItems(db, context, rows));
+
+  async function toPage<Row>(
+    { rows, tier }: FoundPage<PageRow<Row>>,
+    toItems: (rows: readonly Row[]) => Promise<RunItem[]>,
+  ): Promise<ListOutcome> {
+    const page = rows.slice(0, limit);
+    const last = page.at(-1);
+    const matches = rows[0]?.found ?? 0;
+    const hasNext = matches > page.length && last !== undefined;
+    const next = last && { value: last.sort_value, id: last.id, isSimilar: tier === 'similar' };
+    const cursorOfNext = hasNext && next ? { next_cursor: writeCursor(signer, identity, next) } : {};
+    return {
+      kind: 'ok',
+      page: { runs: await toItems(page), page_info: { has_next_page: hasNext, ...cursorOfNext } },
+    };
+  }
 }

@@ -57,6 +57,6 @@ export function foundPage(
 
 /** Returns the query with this filter only; null: with no filter. */
 export function onlyFilter(query: ListRunsQuery, filter: keyof ListRunsQuery | null): ListRunsQuery {
-  const { limit, cursor, sort_by, sort_order } = query;
-  return { limit, cursor, sort_by, sort_order, ...(filter === null ? {} : { [filter]: query[filter] }) };
+  const { limit, cursor, view, sort_by, sort_order } = query;
+  return { limit, cursor, view, sort_by, sort_order, ...(filter === null ? {} : { [filter]: query[filter] }) };
 }

@@ -31,13 +31,19 @@ function statusesOf({ bind }: Pick<Conditions, 'bind'>, statuses: readonly RunTa
 /** Returns, of each filter that may have several values, a condition for each value. At most one of them holds for a run. */
 export function alternativesOf(
   { bind }: Pick<Conditions, 'bind'>,
-  query: Pick<ListRunsQuery, 'state' | 'source' | 'task_status'>,
+  query: Pick<ListRunsQuery, 'state' | 'source' | 'task_status' | 'error_code' | 'creator'>,
 ): string[][] {
-  const { state, source, task_status: statuses } = query;
-  const sources = source?.map((each) => (each === 'CUSTOM_WEBHOOK' ? 'WEBHOOK' : each));
+  const { state, source, task_status: statuses, error_code: codes, creator } = query;
+  const oneOf = (column: string, values: readonly string[] | undefined) =>
+    values ? [[...new Set(values)].map((value) => `${column} = ${bind(value)}`)] : [];
   return [
-    ...(state ? [[...new Set(state)].map((each) => `r.state = ${bind(each)}`)] : []),
-    ...(sources ? [[...new Set(sources)].map((each) => `r.source COLLATE "C" = ${bind(each)}`)] : []),
+    ...oneOf('r.state', state),
+    ...oneOf(
+      'r.source COLLATE "C"',
+      source?.map((each) => (each === 'CUSTOM_WEBHOOK' ? 'WEBHOOK' : each)),
+    ),
+    ...oneOf('r.error_code COLLATE "C"', codes),
+    ...oneOf('r.creator_uid COLLATE "C"', creator),
     ...(statuses ? [statusesOf({ bind }, statuses)] : []),
   ];
 }

@@ -47,6 +47,7 @@ const table: [string, Record<string, unknown>, string[]][] = [
     { source: ['API', 'CLI'], name: 'n' },
     ['probe name 300', 'probe source 300', 'probe name 2000', 'probe source 2000', 'sort_matches'],
   ],
+  ['ids of runs, with any filter and sort', { run_id: ['x'], name: 'n', sort_by: 'title' }, ['sort_matches']],
   ['words', { q: 'flaky' }, ['search_by_week']],
   ['words and a filter', { q: 'flaky', name: 'n' }, ['probe name 1500', 'search_by_week']],
   ['words, another sort', { q: 'flaky', sort_by: 'title' }, ['probe all 1500', 'search_by_week']],

@@ -38,6 +38,7 @@ const searchProbe = 1500;
 
 /** Returns the strategies to try, in this order. Only probes may not find the page; the last one always finds it. */
 export function strategiesFor(query: ListRunsQuery, isSearch: boolean): readonly Strategy[] {
+  if (query.run_id !== undefined && !isSearch) return [{ kind: 'sort_matches' }];
   const probes = probesFor(query, isSearch);
   if (isSearch) return [...probes, { kind: 'search_by_week' }];
   if (probes.length === 0) return [{ kind: 'read_in_order' }];

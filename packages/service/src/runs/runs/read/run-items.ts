@@ -82,8 +82,14 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
   });
 }
 
+/** The columns that explain the state of a run. */
+export type StatusColumns = Pick<
+  RunRow,
+  'status_message' | 'error_code' | 'retryable' | 'error_detail' | 'debug_until' | 'phase'
+>;
+
 /** Returns the reason for the run's state, and what the run waits for; a run that is retried has both. */
-function statusOf(row: RunRow, waits: string | undefined): Pick<RunItem, 'status_message'> {
+export function statusOf(row: StatusColumns, waits: string | undefined): Pick<RunItem, 'status_message'> {
   const message = [row.status_message, waits].filter((part) => part !== null && part !== undefined).join('\n');
   if (row.status_message === null && waits === undefined) return {};
   return {
@@ -99,13 +105,17 @@ function statusOf(row: RunRow, waits: string | undefined): Pick<RunItem, 'status
   };
 }
 
-function scheduleOf({ schedule_id, schedule_name, schedule_cron }: RunRow): Pick<RunItem, 'schedule'> {
+export function scheduleOf({
+  schedule_id,
+  schedule_name,
+  schedule_cron,
+}: Pick<RunRow, 'schedule_id' | 'schedule_name' | 'schedule_cron'>): Pick<RunItem, 'schedule'> {
   if (schedule_id === null || schedule_name === null || schedule_cron === null) return {};
   return { schedule: { schedule_id, schedule_name, cron_schedule: schedule_cron } };
 }
 
 /** Returns the factory whose definition the run executes. Metadata does not show it: everyone who creates a run may set that. */
-function factoryOf({ contents }: RunRow): Pick<RunItem, 'factory_uid'> {
+export function factoryOf({ contents }: Pick<RunRow, 'contents'>): Pick<RunItem, 'factory_uid'> {
   const uid = contents.find(({ kind }) => kind === 'definition')?.uid;
   return uid === undefined ? {} : { factory_uid: uid };
 }
@@ -133,7 +143,7 @@ function rightsOf(
 }
 
 /** Returns the skill of a run whose first agent has not begun, as far as the spec tells. */
-function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {
+export function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {
   const place = spec.slice(spec.indexOf(':') + 1);
   const name = place
     .split('/')
@@ -143,7 +153,7 @@ function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {
 }
 
 /** Returns the seconds as an ISO 8601 duration, to the millisecond: 63.52 is `PT1M3.52S`. */
-function isoDuration(seconds: number): string {
+export function isoDuration(seconds: number): string {
   const milliseconds = Math.max(0, Math.round(seconds * 1000));
   const hours = Math.floor(milliseconds / 3_600_000);
   const minutes = Math.floor(milliseconds / 60_000) % 60;

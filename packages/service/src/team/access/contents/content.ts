@@ -90,6 +90,27 @@ export async function readContents(
   });
 }
 
+const readNames = defineStatement({
+  name: 'read_names_of_contents',
+  text: `
+    SELECT c.kind, c.uid, c.revision, c.content->>'name' AS name
+    FROM jsonb_to_recordset($2::jsonb) AS i(kind text, uid text, revision integer)
+    JOIN content_revisions c ON c.kind = i.kind AND c.uid = i.uid AND c.revision = i.revision
+    WHERE c.team_id = $1`,
+  row: { kind: text<ContentKind>(), uid: text(), revision: integer, name: nullable(text()) },
+});
+
+/** Returns a function that returns the name that a revision of the team gives its content; undefined: it has none, or is not stored any more. */
+export async function readNamesOfContents(
+  db: Queryable,
+  teamId: string,
+  revisions: readonly ContentRevision[],
+): Promise<(revision: ContentRevision) => string | undefined> {
+  const rows = revisions.length === 0 ? [] : await db.query(readNames, [teamId, JSON.stringify(revisions)]);
+  const names = new Map(rows.map(({ kind, uid, revision, name }) => [`${kind} ${uid} ${revision}`, name]));
+  return ({ kind, uid, revision }) => names.get(`${kind} ${uid} ${revision}`) ?? undefined;
+}
+
 const write = defineStatement({
   name: 'write_acceptance',
   text: `
