@@ -102,6 +102,7 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
       id: own.artifactUid,
       schemaVersion: 'v1alpha1',
       document: 'factory.schema.json',
+      messageSeq: '1',
     };
     const path =
       route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') +

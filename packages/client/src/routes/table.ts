@@ -19,6 +19,8 @@ export const clientRoutes: ClientRoutes = {
   getRunTranscript: { method: 'GET', path: '/agent/runs/{runId}/transcript', isJson: false, isOnce: false },
   streamRunEvents: { method: 'GET', path: '/agent/runs/{runId}/events', isJson: false, isOnce: false },
   streamTeamEvents: { method: 'GET', path: '/agent/runs/events', isJson: false, isOnce: false },
+  listRunMessages: { method: 'GET', path: '/agent/runs/{runId}/conversation/messages', isJson: true, isOnce: false },
+  getRunMessage: { method: 'GET', path: '/agent/runs/{runId}/conversation/messages/{messageSeq}', isJson: true, isOnce: false },
   getConversation: { method: 'GET', path: '/agent/conversations/{conversationId}', isJson: true, isOnce: false },
   getConversationTranscript: { method: 'GET', path: '/agent/conversations/{conversationId}/transcript', isJson: false, isOnce: false },
   sendConversationFollowup: { method: 'POST', path: '/agent/conversations/{conversationId}/followups', isJson: true, isOnce: true },

@@ -25,8 +25,8 @@ function quoted(text: string): string {
   return withVariables(`'${text.replaceAll("'", "'\\''")}'`, (name) => `'"$${name}"'`);
 }
 
-/** Values in paths that are no ids: definition files contain the version of their schema too. */
-const fixedValues: readonly string[] = ['SCHEMA_VERSION', 'DOCUMENT'];
+/** Values in paths that are too short to be ids: other texts contain them too. */
+const fixedValues: readonly string[] = ['SCHEMA_VERSION', 'DOCUMENT', 'MESSAGE_SEQ'];
 const ids = Object.entries(exampleIds).filter(([name]) => !fixedValues.includes(name));
 
 /** Replaces the ids of the examples by shell variables. */

@@ -1,18 +1,50 @@
 import { z } from 'zod';
 import { maxRequestBodyBytes } from '../limits.ts';
-import { teamReads, teamWrites } from '../wire/access.ts';
+import { runPageReads, teamReads, teamWrites } from '../wire/access.ts';
 import type { Route } from '../wire/route.ts';
+import { ListRunMessagesQuery, RunMessagePage } from './conversation-pages.ts';
 import { ConversationResponse, InterruptedRun } from './conversations.ts';
 import { runRoutes } from './routes.ts';
 import { RunFollowupRequest, RunFollowupResponse } from './run-request.ts';
 
 const conversation = z.object({ conversationId: z.string().meta({ description: 'Id of the conversation' }) });
+const run = z.object({ runId: z.string().meta({ description: 'Id of the run' }) });
+const noRun = 'No such run, or it belongs to another team';
 const noConversation = 'No such conversation, or it belongs to another team';
 const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes' };
 const tooManyReads = 'Too many long conversations are being read; `Retry-After` tells when to ask again';
 const ofLatestRun = 'Of the latest run of the conversation, as if the request named that run.';
 
 export const conversationRoutes = {
+  listRunMessages: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/conversation/messages',
+    tag: 'conversations',
+    summary: 'Read the conversation of a run by pages, from its end',
+    description:
+      'The first page has the newest messages, also of a run that has none yet. `streamRunEvents` with its `reached` as `Last-Event-ID` sends all that comes after it. Inputs over 16 KB, outputs over 8 KB and texts over 32 KB are shortened.',
+    allow: runPageReads,
+    params: run,
+    query: ListRunMessagesQuery,
+    answer: { status: 200, description: 'One page', schema: RunMessagePage },
+    errors: {
+      400: 'A wrong value, or a `before` of another run',
+      404: noRun,
+      422: 'The harness gives only raw output',
+      429: tooManyReads,
+    },
+  },
+  getRunMessage: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/conversation/messages/{messageSeq}',
+    tag: 'conversations',
+    summary: 'Read a message of a conversation that a page has shortened',
+    description: 'Of an action: its call and its result, of which the conversation holds 64 KB each.',
+    allow: runPageReads,
+    params: run.extend({ messageSeq: z.string().meta({ description: '`seq` of the message on its page' }) }),
+    answer: { status: 200, description: 'The message: one step with it', schema: ConversationResponse },
+    errors: { 404: `${noRun}, or no message with this number`, 429: tooManyReads },
+  },
   getConversation: {
     method: 'GET',
     path: '/agent/conversations/{conversationId}',

@@ -62,6 +62,13 @@ const eventLine = (id: string, type: string, data: unknown): string =>
   `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
 
 const command = { action_id: 'a1', category: 'command', name: 'sh' };
+const commandBlock = { type: 'action', id: 'a1', category: 'command', name: 'sh', input: { command: 'echo hello' } };
+const resultBlock = {
+  type: 'action_result',
+  ...command,
+  state: 'completed',
+  output: { text: 'hello\n', exit_code: 0 },
+};
 
 /** The conversation of a run with the prompt of the examples. */
 export const conversation = {
@@ -76,13 +83,11 @@ export const conversation = {
         { role: 'user', content: [{ type: 'text', text: runbookPrompt }], timestamp: started },
         {
           role: 'assistant',
-          content: [{ type: 'action', id: 'a1', category: 'command', name: 'sh', input: { command: 'echo hello' } }],
+          content: [commandBlock],
         },
         {
           role: 'tool',
-          content: [
-            { type: 'action_result', ...command, state: 'completed', output: { text: 'hello\n', exit_code: 0 } },
-          ],
+          content: [resultBlock],
         },
       ],
       steps: [],
@@ -120,6 +125,41 @@ export const runExamples = {
     answer: { events: [timelineEvent, { ...timelineEvent, event_type: 'agent_started', occurred_at: started }] },
   },
   getRunConversation: { answer: conversation },
+  listRunMessages: {
+    query: { limit: 50 },
+    answer: {
+      conversation_id: conversationId,
+      steps: [
+        {
+          id: 's1',
+          completed_at: ended,
+          messages: [
+            { role: 'assistant', content: [commandBlock], seq: 6 },
+            { role: 'tool', content: [resultBlock], seq: 6 },
+          ],
+        },
+      ],
+      continued: [],
+      reached: '11',
+      older: 'WyI…',
+    },
+  },
+  getRunMessage: {
+    answer: {
+      conversation_id: conversationId,
+      steps: [
+        {
+          id: 's1',
+          started_at: started,
+          messages: [
+            { role: 'assistant', content: [commandBlock] },
+            { role: 'tool', content: [resultBlock] },
+          ],
+          steps: [],
+        },
+      ],
+    },
+  },
   getRunTranscript: {},
   streamRunEvents: {
     query: { follow: false },

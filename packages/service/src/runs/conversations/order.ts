@@ -1,7 +1,7 @@
 /** Reads the events of a run in the order of its conversation. PostgreSQL sorts them, on its disk if there are many. */
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
-import type { Database } from '../../platform/store/database/database.ts';
-import { defineStatement, json, nullable, uuid } from '../../platform/store/database/statement.ts';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, integer, json, nullable, uuid } from '../../platform/store/database/statement.ts';
 
 /**
  * Orders the events message by message: the pieces of a text, the output and result of an action and the decision on a request follow
@@ -88,6 +88,40 @@ export async function readOrder(
       );
     }
   });
+}
+
+/** An event that was merged has all numbers from `from_seq` to `seq`. */
+const readMessage = defineStatement({
+  name: 'read_order_of_message',
+  text: `
+    WITH begun AS (
+      SELECT seq, execution_id, event->>'type' AS type, event->>'action_id' AS action, event->>'message_id' AS message
+      FROM (SELECT * FROM conversation_events WHERE run_id = $1 AND seq >= $2 ORDER BY seq LIMIT 1) v
+      WHERE (seq = $2 OR from_seq <= $2) AND event->>'type' IN ('turn_started', 'text', 'action', 'notice', 'blocked', 'decided')
+    ), bounds AS (
+      SELECT b.*, CASE type WHEN 'text' THEN 0 ELSE seq END AS first_seq, CASE type
+        WHEN 'text' THEN ${Number.MAX_SAFE_INTEGER}
+        WHEN 'action' THEN coalesce((
+          SELECT r.seq FROM conversation_events r
+          WHERE r.run_id = $1 AND r.seq > b.seq AND r.execution_id = b.execution_id AND r.event->>'type' = 'action_result'
+            AND r.event->>'action_id' = b.action AND r.event->>'state' <> 'running' ORDER BY r.seq LIMIT 1
+        ), ${Number.MAX_SAFE_INTEGER})
+        ELSE seq END AS last_seq
+      FROM begun b
+    )
+    SELECT v.seq FROM bounds b JOIN conversation_events v
+      ON v.run_id = $1 AND v.seq BETWEEN b.first_seq AND b.last_seq AND v.execution_id = b.execution_id
+    WHERE v.seq = b.seq
+      OR b.type = 'text' AND v.event->>'type' = 'text' AND v.event->>'message_id' = b.message
+      OR b.type = 'action' AND v.event->>'action_id' = b.action AND v.event->>'type' IN ('action', 'action_output', 'action_result')
+    ORDER BY v.seq`,
+  row: { seq: integer },
+});
+
+/** Reads the order of the events of the message to which this event belongs; empty if there is none. */
+export async function readOrderOfMessage(db: Queryable, runId: string, seq: number): Promise<ConversationOrder> {
+  const seqs = Float64Array.from(await db.query(readMessage, [runId, seq]), (row) => row.seq);
+  return { seqs: [seqs], marks: [Uint8Array.from(seqs, (_, index) => (index === 0 ? beginsItem | beginsStep : 0))] };
 }
 
 /** Reads the events with the numbers `$2`, in that order, up to a megabyte together; at least one. */

@@ -85,24 +85,25 @@ export function growingOutput(): GrowingOutput {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 
 // A UTF-16 code unit takes at most 3 bytes.
-const isLong = (text: string): boolean => text.length * 3 > maxOutputBytes && bytesOf(text) > maxOutputBytes;
+const isLong = (text: string, maxBytes: number): boolean => text.length * 3 > maxBytes && bytesOf(text) > maxBytes;
 
-/** Returns the text of an output, or its JSON if it is none; of more than `maxOutputBytes`, head, tail and size. */
-export function summarisedText(output: unknown): string {
+/** Returns the text of an output, or its JSON if it is none; of more than `maxBytes`, head, tail and size. */
+export function summarisedText(output: unknown, maxBytes: number = maxOutputBytes): string {
   const text = textOf(output);
-  if (!isLong(text)) return text;
+  if (!isLong(text, maxBytes)) return text;
   const whole = { bytes: bytesOf(text), lines: countLines(text) };
-  return around(headOf(text, half), wholeLinesOfTail(tailOf(text, tailBytes)), whole);
+  const tail = tailOf(text, maxBytes / 2 - maxMarkBytes + 1);
+  return around(headOf(text, maxBytes / 2), wholeLinesOfTail(tail), whole);
 }
 
 /**
  * Returns the input of an action, or the data of an event, as the object that the conversation shows. A value that is no object becomes
- * its `text`. Of more than `maxOutputBytes`, `head`, `tail` and `size_bytes` of its JSON.
+ * its `text`. Of more than `maxBytes`, `head`, `tail` and `size_bytes` of its JSON.
  */
-export function asObject(value: unknown): Record<string, unknown> {
+export function asObject(value: unknown, maxBytes: number = maxOutputBytes): Record<string, unknown> {
   if (value === undefined || value === null) return {};
-  if (typeof value !== 'object' || Array.isArray(value)) return { text: summarisedText(value) };
+  if (typeof value !== 'object' || Array.isArray(value)) return { text: summarisedText(value, maxBytes) };
   const text = textOf(value);
-  if (!isLong(text)) return value as Record<string, unknown>;
-  return { head: headOf(text, half), tail: tailOf(text, half), size_bytes: bytesOf(text) };
+  if (!isLong(text, maxBytes)) return value as Record<string, unknown>;
+  return { head: headOf(text, maxBytes / 2), tail: tailOf(text, maxBytes / 2), size_bytes: bytesOf(text) };
 }

@@ -3,7 +3,7 @@ import type { RunState } from '@runyard/contract/runs/states';
 import type { BodyLimits, Place } from '../../platform/bodies/body-budget.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, numeric, text, uuid } from '../../platform/store/database/statement.ts';
-import { type ConversationRange, readOrder } from './order.ts';
+import { type ConversationRange, readOrder, readOrderOfMessage } from './order.ts';
 import { type ConversationPart, partsOfRun } from './parts.ts';
 
 /** Waits for room to read a conversation that takes `bytes` of memory. */
@@ -30,6 +30,9 @@ export const readLimits: BodyLimits = {
 /** Returns the largest memory that reading a conversation of `bytes` takes. */
 export const readCost = (bytes: number): number => (bytes <= mb ? bytes : longBytes);
 
+/** Returns the memory that reading a page or a message of a conversation of `bytes` takes. */
+export const readPartCost = (bytes: number): number => Math.min(bytes, mb);
+
 /** A run whose events belong to a conversation. */
 export interface ConversationRun extends ConversationRange {
   readonly id: string;
@@ -45,14 +48,24 @@ export async function* readParts(db: Database, runs: readonly ConversationRun[])
   }
 }
 
+/** Reads the message whose first event, or first event on a page, has this number. Yields nothing if there is none. */
+export async function* readMessageParts(
+  db: Database,
+  { id, state }: ConversationRun,
+  seq: number,
+): AsyncGenerator<ConversationPart> {
+  const order = await readOrderOfMessage(db, id, seq);
+  yield* partsOfRun(db, { runId: id, order, lastExecutionId: await lastSpeaker(db, id), isOver: isTerminal(state) });
+}
+
 const readLastSpeaker = defineStatement({
   name: 'read_last_execution_of_conversation',
   text: 'SELECT execution_id FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC LIMIT 1',
   row: { execution_id: uuid },
 });
 
-/** Returns the number of the execution that sent the run's last event. */
-async function lastSpeaker(db: Queryable, runId: string): Promise<string | undefined> {
+/** Returns the execution that sent the run's last event. */
+export async function lastSpeaker(db: Queryable, runId: string): Promise<string | undefined> {
   const [row] = await db.query(readLastSpeaker, [runId]);
   return row?.execution_id;
 }

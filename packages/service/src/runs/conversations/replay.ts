@@ -13,8 +13,10 @@ import { asObject, type GrowingOutput, growingOutput, summarisedText } from './o
 /** Builds a conversation from the events of agents, one after the other. */
 export interface Replay {
   apply(event: AgentEvent): void;
-  /** Ends the run or execution whose events were applied: its open actions were interrupted. */
-  endRun(): void;
+  /** Ends the run or execution whose events were applied: its open actions were interrupted, besides those with the ids of `others`. */
+  endRun(others?: ReadonlySet<string>): void;
+  /** Returns whether an action with the id has begun and not ended. */
+  isOpen(actionId: string): boolean;
   /** Returns the conversation so far. */
   read(): ConversationResponse;
 }
@@ -28,8 +30,11 @@ interface OpenAction {
 /** The output of an action that the end of its run interrupted. */
 const interrupted = 'interrupted: the run ended before this action did';
 
+/** Called with each message that begins, and the event that began it. */
+type OnBegin = (message: Message, event: AgentEvent) => void;
+
 /** Starts a replay of the conversation with the given id. */
-export function startReplay(conversationId: string): Replay {
+export function startReplay(conversationId: string, onBegin: OnBegin = () => undefined): Replay {
   const steps: Step[] = [];
   const stepsById = new Map<string, Step>();
   const messagesById = new Map<string, { message: Message; text: Extract<ContentBlock, { type: 'text' }> }>();
@@ -44,6 +49,11 @@ export function startReplay(conversationId: string): Replay {
     stepsById.set(id, step);
     steps.push(step);
     return step;
+  };
+
+  const say = (event: AgentEvent & { readonly step_id: string }, ...messages: Message[]) => {
+    stepOf(event.step_id, event.occurred_at).messages.push(...messages);
+    for (const message of messages) onBegin(message, event);
   };
 
   const settle = (action: OpenAction, state: ActionState, output: ActionOutput) => {
@@ -61,7 +71,6 @@ export function startReplay(conversationId: string): Replay {
       Object.assign(openAction.result, members);
       return;
     }
-    const step = stepOf(event.step_id, event.occurred_at);
     const action: OpenAction['action'] = { type: 'action', id: event.action_id, ...members, input };
     const result: OpenAction['result'] = {
       type: 'action_result',
@@ -71,12 +80,9 @@ export function startReplay(conversationId: string): Replay {
       output: { text: '' },
     };
     open.set(event.action_id, { action, result, output: growingOutput() });
-    step.messages.push(
-      {
-        role: 'assistant',
-        content: [action],
-        timestamp: event.occurred_at,
-      },
+    say(
+      event,
+      { role: 'assistant', content: [action], timestamp: event.occurred_at },
       { role: 'tool', content: [result], timestamp: event.occurred_at },
     );
   };
@@ -108,15 +114,11 @@ export function startReplay(conversationId: string): Replay {
       message_ids: [event.message_id],
     };
     messagesById.set(event.message_id, { message, text });
-    stepOf(event.step_id, event.occurred_at).messages.push(message);
+    say(event, message);
   };
 
-  const addEvent = (event: { step_id: string; occurred_at: string }, name: string, data: Record<string, unknown>) => {
-    stepOf(event.step_id, event.occurred_at).messages.push({
-      role: 'assistant',
-      content: [{ type: 'event', name, data }],
-      timestamp: event.occurred_at,
-    });
+  const addEvent = (event: AgentEvent & { readonly step_id: string }, name: string, data: Record<string, unknown>) => {
+    say(event, { role: 'assistant', content: [{ type: 'event', name, data }], timestamp: event.occurred_at });
   };
 
   const decide = (event: Extract<AgentEvent, { type: 'decided' }>) => {
@@ -138,11 +140,7 @@ export function startReplay(conversationId: string): Replay {
       switch (event.type) {
         case 'turn_started': {
           const content: ContentBlock[] = [{ type: 'text', text: event.prompt }];
-          stepOf(event.step_id, event.occurred_at).messages.push({
-            role: 'user',
-            content,
-            timestamp: event.occurred_at,
-          });
+          say(event, { role: 'user', content, timestamp: event.occurred_at });
           break;
         }
         case 'turn_finished': {
@@ -191,14 +189,16 @@ export function startReplay(conversationId: string): Replay {
           break;
       }
     },
-    endRun: () => {
-      for (const action of open.values()) {
+    endRun: (others) => {
+      for (const [id, action] of open) {
+        if (others?.has(id)) continue;
         const output = action.output.read();
         settle(action, 'failed', { text: output === '' ? interrupted : `${output}\n${interrupted}` });
+        open.delete(id);
       }
-      open.clear();
       messagesById.clear();
     },
+    isOpen: (actionId) => open.has(actionId),
     read: () => {
       for (const action of open.values()) action.result.output = { text: action.output.read() };
       return { conversation_id: conversationId, steps };

@@ -8,17 +8,22 @@ import { atPace } from '../../platform/bodies/answered-client.ts';
 import type { BodyBudget } from '../../platform/bodies/body-budget.ts';
 import { signUrl } from '../../platform/secrets/signed-urls.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';
-import { notFound, type Refusal, refuse, tooBusy } from '../../platform/serving/refusal.ts';
+import { invalid, notFound, type Refusal, refuse, tooBusy } from '../../platform/serving/refusal.ts';
 import type { Call, ServedRoute } from '../../platform/serving/served-route.ts';
+import { listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { serve } from '../../team/access/serve.ts';
 import { conversationJson } from '../conversations/as-json.ts';
+import { type PageEnd, readMessagePage } from '../conversations/page.ts';
+import type { ConversationPart } from '../conversations/parts.ts';
 import {
   type ConversationRun,
   readConversationRuns,
   readCost,
+  readMessageParts,
+  readPartCost,
   readParts,
   sizeOfConversation,
 } from '../conversations/read.ts';
@@ -26,6 +31,8 @@ import { hasTranscript } from '../conversations/transcript.ts';
 import { whyNothingWasSaid } from '../executions/waiting/read-waits.ts';
 import { blobTarget } from '../files/signed-targets.ts';
 import { findRun } from './read/read.ts';
+
+const tooManyReads = (): Refusal => tooBusy('Too many long conversations are being read.');
 
 const rawOutputOnly = (): Refusal =>
   refuse('operation_not_supported', { detail: 'The harness gave only raw output; download the transcript.' });
@@ -68,18 +75,67 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
     { principal: { teamId }, closed, cut }: Reader,
     conversationId: string,
     runs: readonly ConversationRun[],
+    message?: () => AsyncGenerator<ConversationPart>,
   ): Promise<Readable | Refusal | null> => {
     const over = closed();
-    const place = await reads.enter({ teamId }, readCost(await sizeOfConversation(db, runs)), over);
+    const bytes = await sizeOfConversation(db, runs);
+    const place = await reads.enter({ teamId }, message ? readPartCost(bytes) : readCost(bytes), over);
     // A client that closed its connection gets the same answer, but never reads it.
-    if (typeof place === 'string') return tooBusy('Too many long conversations are being read.');
+    if (typeof place === 'string') return tooManyReads();
     if (over.aborted) place.release();
     else over.addEventListener('abort', place.release);
-    const json = await conversationJson(conversationId, readParts(db, runs));
+    const json = await conversationJson(conversationId, message ? message() : readParts(db, runs));
     return json && Readable.from(atPace(json, cut), { objectMode: false, highWaterMark: 64 * 1024 });
   };
 
+  const cursorOf = (runId: string) => listIdentity(['messages', runId]);
+  /** Returns the end of the page that a cursor names; undefined: the cursor is not of this run. */
+  const readEnd = (runId: string, cursor: string): PageEnd | undefined => {
+    const read = readCursor(deps.signing, cursorOf(runId), cursor);
+    if (!read.ok) return undefined;
+    return { before: Number(read.position.id), open: JSON.parse(read.position.value ?? '[]') as string[] };
+  };
+
   return [
+    serve(routes.listRunMessages, async ({ params, query, principal, closed }) => {
+      const run = await findRun(db, principal.teamId, params.runId);
+      if (!run) return notFound('run');
+      if (findHarness(run.harness)?.hasOnlyRawOutput) return rawOutputOnly();
+      const end = query.before === undefined ? undefined : readEnd(run.id, query.before);
+      if (query.before !== undefined && !end)
+        return invalid([{ path: 'before', message: 'must be `older` of a page of this run' }]);
+      const place = await reads.enter(
+        { teamId: principal.teamId },
+        readPartCost(await sizeOfConversation(db, [run])),
+        closed(),
+      );
+      if (typeof place === 'string') return tooManyReads();
+      try {
+        const page = await readMessagePage(db, run.id, { end, limit: query.limit });
+        if (!page) return notFound('run');
+        const { steps, continued, reached, older } = page;
+        const position = older && { id: String(older.before), value: JSON.stringify(older.open) };
+        return {
+          conversation_id: run.conversationId,
+          steps,
+          continued,
+          reached: String(reached),
+          ...(position ? { older: writeCursor(deps.signing, cursorOf(run.id), position) } : {}),
+        };
+      } finally {
+        place.release();
+      }
+    }),
+
+    serve(routes.getRunMessage, async (call) => {
+      const { params, principal } = call;
+      const run = await findRun(db, principal.teamId, params.runId);
+      if (!run) return notFound('run');
+      const seq = /^\d{1,15}$/.test(params.messageSeq) ? Number(params.messageSeq) : 0;
+      const message = await answer(call, run.conversationId, [run], () => readMessageParts(db, run, seq));
+      return message ?? notFound('message');
+    }),
+
     serve(routes.getRunConversation, async (call) => {
       const { params, principal } = call;
       const run = await findRun(db, principal.teamId, params.runId);

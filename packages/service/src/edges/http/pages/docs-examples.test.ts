@@ -6,6 +6,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { openApiDocument } from '@runyard/contract/openapi/openapi';
 import { type RouteName, routes } from '@runyard/contract/routes';
+import type { RunMessagePage } from '@runyard/contract/runs/conversation-pages';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
 import { makeFakePullRequestApi } from '../../../../../../test/fakes/pull-request-api.ts';
@@ -127,6 +128,10 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
     const body = { files: [{ filename: 'a.txt', mime_type: 'text/plain' }] };
     const answer = await service.request<{ attachments: { upload_url: string }[] }>('POST', path, { body });
     return { SIGNED_URL: answer.body.attachments[0]?.upload_url ?? '' };
+  },
+  getRunMessage: async ({ runId }) => {
+    const { body } = await service.request<RunMessagePage>('GET', `/agent/runs/${runId}/conversation/messages`);
+    return { MESSAGE_SEQ: String(body.steps[0]?.messages[0]?.seq) };
   },
   getFactoryFileSchemas: async () => ({ SCHEMA_VERSION: 'v1alpha1' }),
   getFactoryFileSchema: async () => ({ SCHEMA_VERSION: 'v1alpha1', DOCUMENT: 'factory.schema.json' }),

@@ -60,6 +60,7 @@ const honestRefusals: Readonly<Record<string, number>> = {
   interruptRun: 400,
   interruptConversation: 400,
   getRunConversation: 404,
+  getRunMessage: 404,
   getRunTranscript: 404,
   getConversation: 404,
   getConversationTranscript: 400,
