@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
-import { lastCommitBeforeBaseline, migrateDatabase, migrationsFolder, readMigrations } from './migrate.ts';
+import { baselineOf, lastCommitBeforeBaseline, migrateDatabase, migrationsFolder, readMigrations } from './migrate.ts';
 
 let folder: string;
 let empty: Awaited<ReturnType<typeof createEmptyDatabase>>;
@@ -170,11 +170,17 @@ describe('a database from before the baseline', () => {
       ({ name }) => name,
     );
 
+  /** Copies the migrations of the baseline to the folder, and returns their names. */
+  async function copyBaseline(): Promise<string[]> {
+    const names = baselineOf(await readMigrations()).map(({ name }) => name);
+    for (const name of names)
+      await copyFile(path.join(migrationsFolder, `${name}.sql`), path.join(folder, `${name}.sql`));
+    return names;
+  }
+
   test('gets the records of the baseline and then later migrations if it has all replaced migrations', async () => {
     await makeOlder(66);
-    const baseline = (await readMigrations()).filter(({ version }) => version <= 23).map(({ name }) => name);
-    for (const name of baseline)
-      await copyFile(path.join(migrationsFolder, `${name}.sql`), path.join(folder, `${name}.sql`));
+    const baseline = await copyBaseline();
     expect(await migrateDatabase(older.db, { folder })).toEqual([]);
     expect(await readNames()).toEqual(baseline);
     await write('0024_more.sql', 'CREATE TABLE more (a int);');
@@ -183,8 +189,7 @@ describe('a database from before the baseline', () => {
 
   test('keeps its records if the migration after its adoption fails', async () => {
     await makeOlder(66);
-    for (const { name } of await readMigrations())
-      await copyFile(path.join(migrationsFolder, `${name}.sql`), path.join(folder, `${name}.sql`));
+    await copyBaseline();
     await write('9999_bad.sql', 'SELECT 1/0;');
     await expect(migrateDatabase(older.db, { folder })).rejects.toThrow(/9999_bad failed/);
     expect(await readNames()).toHaveLength(66);
