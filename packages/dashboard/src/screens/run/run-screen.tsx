@@ -1,5 +1,305 @@
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { lazy, Suspense, useCallback, useEffect, useState } from 'react';
+import { statusOf } from '../../api/problem.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
+import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
+import { oneOf } from '../../frame/search.ts';
+import { SkeletonRows } from '../../parts/empty.tsx';
+import { dollarText, durationText } from '../../parts/format.ts';
+import { Icon, StateBadge } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
+import { Live } from '../../parts/live.tsx';
+import { Menu } from '../../parts/menu.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import type { RunAction } from './actions.tsx';
+import { Approval } from './approval.tsx';
+import { ChildRuns, useChildRuns } from './child-runs.tsx';
+import { Composer } from './composer.tsx';
+import { Conversation } from './conversation.tsx';
+import { Facts } from './facts.tsx';
+import { TimelineBar } from './timeline-bar.tsx';
+import { type FollowedRun, useRun } from './use-run.ts';
+import { Setup, setupSteps, Why } from './why.tsx';
 
+const ActionDialog = lazy(async () => ({ default: (await import('./actions.tsx')).ActionDialog }));
+const Changes = lazy(async () => ({ default: (await import('./changes.tsx')).Changes }));
+
+const route = getRouteApi('/shell/runs/$runId');
+
+/** Shows one run: what it does, what it wants, what it cost and made. */
 export function RunScreen() {
-  return <Page title="RunScreen">{null}</Page>;
+  const { runId } = route.useParams();
+  // Another run is another screen: nothing of this one stays.
+  return <OneRun key={runId} runId={runId} />;
+}
+
+function OneRun({ runId }: { runId: string }) {
+  const followed = useRun(runId);
+  const { run, error } = followed;
+  if (statusOf(error) === 404 || statusOf(error) === 400)
+    return (
+      <Page title="Run" crumbs={<Runs />}>
+        <NotFound what="run" />
+      </Page>
+    );
+  if (run === undefined)
+    return (
+      <Page title="Run" crumbs={<Runs />}>
+        {error ? (
+          <div className="pad">
+            <Problem error={error} onRetry={() => void followed.refresh()} />
+          </div>
+        ) : (
+          <SkeletonRows />
+        )}
+      </Page>
+    );
+  return <Loaded followed={followed} run={run} />;
+}
+
+const Runs = () => (
+  <Link to="/runs" className="hide-m">
+    Runs
+  </Link>
+);
+
+/** Returns what a state means for this run, in a few words. */
+function stateNote(run: RunItem): string {
+  if (run.state === 'BLOCKED') return 'Waits for your answer';
+  if (run.state === 'FAILED' || run.state === 'ERROR')
+    return run.started_at === null ? 'before its agent began' : (run.status_message?.error_code ?? '');
+  return run.status_message?.message ?? '';
+}
+
+function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
+  const { timeline, status, refresh } = followed;
+  const client = useClient();
+  const { team } = useSession();
+  const may = useMay('member');
+  const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'conversation';
+  const [action, setAction] = useState<RunAction | undefined>();
+  const [actionError, setActionError] = useState<unknown>();
+  const [draft, setDraft] = useState<string | undefined>();
+  const children = useChildRuns(run);
+  const hasEnded = isTerminal(run.state);
+  const canCancel = may && !hasEnded && run.is_run_type_cancellable !== false;
+  const steps = setupSteps(timeline);
+  const write = useCallback(() => document.getElementById('message')?.focus(), []);
+
+  const interrupt = async () => {
+    setActionError(undefined);
+    try {
+      await client.interruptRun({ params: { runId: run.run_id } });
+    } catch (failure) {
+      setActionError(failure);
+    }
+    await refresh();
+  };
+  useKeys([
+    { key: 'r', does: 'Rerun', run: () => may && setAction('rerun') },
+    { key: 'shift+x', does: 'Cancel the run', run: () => canCancel && setAction('cancel') },
+    { key: 'y', does: 'Copy the run id', run: () => void navigator.clipboard?.writeText(run.run_id) },
+  ]);
+  useAnnouncedState(run);
+
+  return (
+    <Page
+      title={run.run_id.slice(0, 8)}
+      crumbs={<Runs />}
+      actions={
+        <>
+          {run.state === 'INPROGRESS' && (
+            <button type="button" className="btn" disabled={!may} onClick={() => void interrupt()}>
+              <Icon name="pause" small />
+              Interrupt turn
+            </button>
+          )}
+          <button
+            type="button"
+            className="btn"
+            disabled={!may}
+            title={may ? '' : 'Needs the role member'}
+            onClick={() => setAction('rerun')}
+          >
+            <Icon name="again" small />
+            Rerun…
+          </button>
+          {!hasEnded && (
+            <button type="button" className="btn dan" disabled={!canCancel} onClick={() => setAction('cancel')}>
+              <Icon name="stop" small />
+              Cancel run…
+            </button>
+          )}
+          <Menu
+            label="More actions"
+            className="btn icon keep"
+            entries={[
+              {
+                label: 'Copy as curl',
+                run: () =>
+                  void navigator.clipboard?.writeText(
+                    `curl -H "Authorization: Bearer $RUNYARD_API_KEY" ${location.origin}/api/v1/agent/runs/${run.run_id}`,
+                  ),
+              },
+              {
+                label: 'Raw transcript',
+                run: () =>
+                  window.open(`/api/v1/agent/runs/${run.run_id}/transcript?team=${team.uid}`, '_blank', 'noopener'),
+              },
+              ...(hasEnded
+                ? []
+                : [
+                    {
+                      label: 'Rerun…',
+                      run: () => setAction('rerun'),
+                      disabled: may ? undefined : 'needs the role member',
+                    },
+                  ]),
+              {
+                label: 'Delete…',
+                run: () => setAction('delete'),
+                isDangerous: true,
+                disabled: !may ? 'needs the role member' : hasEnded ? undefined : 'after its end',
+              },
+            ]}
+          >
+            <Icon name="more" />
+          </Menu>
+        </>
+      }
+    >
+      <div className="run">
+        <div className="talk">
+          <div>
+            <div className="run-head">
+              <div className="row wrap">
+                <StateBadge state={run.state} large />
+                <span className="mut">{visibleText(stateNote(run))}</span>
+                {hasEnded ? (
+                  <span className="right dim small">
+                    ended <Ago time={run.finished_at} />
+                  </span>
+                ) : (
+                  <span className="right">
+                    <Live status={status} />
+                  </span>
+                )}
+              </div>
+              <h1>{visibleText(run.title)}</h1>
+              <TimelineBar run={run} events={timeline} />
+              <Problem error={actionError} />
+            </div>
+            <Strip run={run} />
+            <nav className="tabs" aria-label="Views of the run">
+              <Tab name="conversation" current={tab} label="Conversation" />
+              <Tab name="files" current={tab} label="Files changed" />
+            </nav>
+          </div>
+          {tab === 'files' ? (
+            <Suspense fallback={<SkeletonRows />}>
+              <Changes
+                run={run}
+                comment={(text) => {
+                  setDraft(text);
+                  write();
+                }}
+              />
+            </Suspense>
+          ) : (
+            <Conversation followed={followed} run={run}>
+              {(run.state === 'FAILED' || run.state === 'ERROR') && (
+                <Why run={run} events={timeline} rerun={() => setAction('rerun')} write={write} />
+              )}
+              {!hasEnded && run.started_at === null && steps.length > 0 && <Setup steps={steps} />}
+              <ChildRuns runs={children} />
+            </Conversation>
+          )}
+          <div className="dock">
+            <div>
+              {run.blocked_on && (
+                <Approval key={run.blocked_on.request_id} run={run} asked={run.blocked_on} refresh={refresh} />
+              )}
+              <Composer run={run} draft={draft} refresh={refresh} />
+            </div>
+          </div>
+        </div>
+        <aside className="panel" aria-label="About this run">
+          <Facts run={run} events={timeline} />
+        </aside>
+      </div>
+      <Suspense>
+        {action && (
+          <ActionDialog
+            action={action}
+            run={run}
+            liveBelow={children.filter(({ state }) => !isTerminal(state)).length}
+            close={() => setAction(undefined)}
+            refresh={refresh}
+          />
+        )}
+      </Suspense>
+      <span className="sr" role="status" id="run-state" />
+    </Page>
+  );
+}
+
+/** A view of the run; its name is in the address. */
+function Tab({ name, current, label }: { name: string; current: string; label: string }) {
+  return (
+    <Link
+      to="."
+      search={(search) => ({ ...search, tab: name === 'conversation' ? undefined : name })}
+      {...(name === current ? { 'aria-current': 'page' as const } : {})}
+    >
+      {label}
+    </Link>
+  );
+}
+
+/** Announces the states and questions of the run to those who do not see them. */
+function useAnnouncedState(run: RunItem): void {
+  const words =
+    run.state === 'BLOCKED'
+      ? `The agent asks: ${run.blocked_on?.title ?? ''}`
+      : `The run is ${run.state}. ${run.status_message?.message ?? ''}`;
+  useEffect(() => {
+    const place = document.getElementById('run-state');
+    if (place) place.textContent = visibleText(words);
+  }, [words]);
+}
+
+/** The most important facts where there is no room for the panel. */
+function Strip({ run }: { run: RunItem }) {
+  const usd = run.request_usage?.inference_cost_usd;
+  const time =
+    run.finished_at && run.started_at
+      ? durationText(Date.parse(run.finished_at) - Date.parse(run.started_at))
+      : undefined;
+  return (
+    <div className="details-strip">
+      <div className="fx">
+        <div>
+          <span className="dim small">Cost</span>
+          <span className="b">{usd === undefined ? '$0.00' : dollarText(usd)}</span>
+        </div>
+        <div>
+          <span className="dim small">Model</span>
+          <span className="cut">{(run.model_id ?? '').split('/').at(-1)}</span>
+        </div>
+        <div>
+          <span className="dim small">Artifacts</span>
+          <span className="b">{run.artifacts?.length ?? 0}</span>
+        </div>
+        <div>
+          <span className="dim small">Time</span>
+          <span>{time ?? <Ago time={run.created_at} />}</span>
+        </div>
+      </div>
+    </div>
+  );
 }

@@ -1,0 +1,102 @@
+/** Changes of files as lines. A patch of git is already lines with signs, so showing it takes no library. */
+
+import { useState } from 'react';
+import { visibleText } from './untrusted.ts';
+
+/** A line of a diff: its number on the side that it belongs to, and how it changed. */
+export interface DiffLine {
+  readonly kind: 'add' | 'del' | 'same' | 'hunk';
+  readonly number: number | undefined;
+  readonly text: string;
+}
+
+/** Lines that are shown before the rest is folded. */
+const firstLines = 400;
+
+/** Reads the hunks of one file of a patch (git-diff, "Generating patch text with -p"). What stands before the first hunk is left out. */
+export function readPatch(patch: string): DiffLine[] {
+  const lines: DiffLine[] = [];
+  let before = 0;
+  let after = 0;
+  for (const line of patch.replace(/\n$/, '').split('\n')) {
+    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$/.exec(line);
+    if (hunk) {
+      before = Number(hunk[1]);
+      after = Number(hunk[2]);
+      lines.push({ kind: 'hunk', number: undefined, text: hunk[3]?.trim() ?? '' });
+    } else if (before === 0 && after === 0) continue;
+    else if (line.startsWith('+')) lines.push({ kind: 'add', number: after++, text: line.slice(1) });
+    else if (line.startsWith('-')) lines.push({ kind: 'del', number: before++, text: line.slice(1) });
+    else if (line.startsWith('\\')) lines.push({ kind: 'hunk', number: undefined, text: line.slice(2) });
+    else {
+      lines.push({ kind: 'same', number: after++, text: line.slice(1) });
+      before += 1;
+    }
+  }
+  return lines;
+}
+
+/** Returns the change from one text to another: what they share at their beginning and end stays out, but for two lines. */
+export function compareTexts(before: string, after: string): DiffLine[] {
+  const old = before === '' ? [] : before.split('\n');
+  const fresh = after === '' ? [] : after.split('\n');
+  let head = 0;
+  while (head < old.length && head < fresh.length && old[head] === fresh[head]) head += 1;
+  let tail = 0;
+  while (tail < old.length - head && tail < fresh.length - head && old.at(-1 - tail) === fresh.at(-1 - tail)) tail += 1;
+  const from = Math.max(0, head - 2);
+  const same = (first: number, end: number): DiffLine[] =>
+    fresh.slice(first, end).map((text, index) => ({ kind: 'same', number: first + index + 1, text }));
+  return [
+    ...same(from, head),
+    ...old
+      .slice(head, old.length - tail)
+      .map((text, index): DiffLine => ({ kind: 'del', number: head + index + 1, text })),
+    ...fresh
+      .slice(head, fresh.length - tail)
+      .map((text, index): DiffLine => ({ kind: 'add', number: head + index + 1, text })),
+    ...same(fresh.length - tail, Math.min(fresh.length, fresh.length - tail + 2)),
+  ];
+}
+
+const signs = { add: '+', del: '-', same: ' ', hunk: ' ' } as const;
+const classes = { add: 'ln add', del: 'ln del', same: 'ln', hunk: 'ln hunk' } as const;
+
+/** Shows lines of a diff. `onLine` makes the numbers buttons, for a comment on a line. */
+export function Diff({ lines, onLine }: { lines: readonly DiffLine[]; onLine?: (line: DiffLine) => void }) {
+  const [isWhole, setWhole] = useState(false);
+  const shown = isWhole ? lines : lines.slice(0, firstLines);
+  return (
+    <div className="code diff">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the lines */}
+      <pre tabIndex={0}>
+        {shown.map((line, index) => (
+          <span key={index} className={classes[line.kind]}>
+            {onLine && line.number !== undefined ? (
+              <button
+                type="button"
+                className="g fold"
+                aria-label={`Comment on line ${line.number}`}
+                onClick={() => onLine(line)}
+              >
+                {line.number}
+              </button>
+            ) : (
+              <span className="g">{line.number}</span>
+            )}
+            <span className="pm">{signs[line.kind]}</span>
+            {visibleText(line.text)}
+          </span>
+        ))}
+      </pre>
+      {lines.length > shown.length && (
+        <div className="foot">
+          {`${lines.length - shown.length} more lines`}
+          <button type="button" className="btn ghost sm" onClick={() => setWhole(true)}>
+            Show all
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}

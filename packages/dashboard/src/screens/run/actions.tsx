@@ -1,0 +1,125 @@
+/** The actions of a run: rerun, cancel, delete. Loaded with the first dialog. */
+
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Button } from 'react-aria-components';
+import { statusOf } from '../../api/problem.ts';
+import { useClient } from '../../api/session.ts';
+import { ConfirmDialog, Dialog } from '../../parts/dialog.tsx';
+import { countText } from '../../parts/format.ts';
+import { Problem } from '../../parts/problem.tsx';
+
+export type RunAction = 'rerun' | 'cancel' | 'delete';
+
+/** A PENDING run cannot be cancelled until a worker has claimed it. */
+const cancelPatienceMs = 30_000;
+
+/** Shows the dialog of an action. `liveBelow` counts the live runs that this run started. */
+export function ActionDialog({
+  action,
+  run,
+  liveBelow,
+  close,
+  refresh,
+}: {
+  action: RunAction;
+  run: RunItem;
+  liveBelow: number;
+  close: () => void;
+  refresh: () => Promise<void>;
+}) {
+  const client = useClient();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const params = { runId: run.run_id };
+  if (action === 'rerun') return <RerunDialog run={run} close={close} />;
+  if (action === 'cancel') {
+    const cancel = async () => {
+      const until = performance.now() + cancelPatienceMs;
+      for (;;) {
+        try {
+          await client.cancelRun({ params });
+          return await refresh();
+        } catch (error) {
+          if (statusOf(error) !== 409 || performance.now() > until) throw error;
+          await new Promise((resolve) => setTimeout(resolve, 1000));
+        }
+      }
+    };
+    return (
+      <ConfirmDialog title="Cancel this run?" action="Cancel the run" safe="Keep it running" run={cancel} close={close}>
+        {liveBelow > 0
+          ? `This run and ${countText(liveBelow, 'live run')} below it end. Their sandboxes are closed.`
+          : 'Its agent is stopped and its sandbox is closed.'}
+      </ConfirmDialog>
+    );
+  }
+  const remove = async () => {
+    await client.deleteRun({ params });
+    queries.removeQueries({ queryKey: ['run'] });
+    await navigate({ to: '/runs' });
+  };
+  return (
+    <ConfirmDialog title="Delete this run?" action="Delete the run" run={remove} close={close}>
+      Its conversation, transcript, attachments and artifacts are deleted, and their addresses stop working. Runs that
+      it started stay.
+    </ConfirmDialog>
+  );
+}
+
+function RerunDialog({ run, close }: { run: RunItem; close: () => void }) {
+  const client = useClient();
+  const navigate = useNavigate();
+  const [prompt, setPrompt] = useState(run.submitted_prompt ?? run.prompt);
+  const [key] = useState(() => crypto.randomUUID());
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const isChanged = prompt !== (run.submitted_prompt ?? run.prompt);
+  const start = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const created = await client.rerunRun({
+        params: { runId: run.run_id },
+        body: isChanged ? { prompt } : {},
+        headers: { 'idempotency-key': isChanged ? crypto.randomUUID() : key },
+      });
+      close();
+      await navigate({ to: '/runs/$runId', params: { runId: created.run_id } });
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      title="Run again"
+      close={close}
+      footer={
+        <>
+          <Button className="btn" onPress={close}>
+            Back
+          </Button>
+          <Button className="btn pri" isDisabled={isBusy || prompt.trim() === ''} onPress={() => void start()}>
+            {isChanged ? 'Run with this prompt' : 'Run again'}
+          </Button>
+        </>
+      }
+    >
+      <p className="mut">A new run of its own conversation, with the same configuration, attachments and metadata.</p>
+      <div className="field">
+        <label htmlFor="rerun-prompt">Prompt</label>
+        <textarea
+          id="rerun-prompt"
+          className="in"
+          rows={8}
+          value={prompt}
+          onChange={({ target }) => setPrompt(target.value)}
+        />
+      </div>
+      <Problem error={error} />
+    </Dialog>
+  );
+}

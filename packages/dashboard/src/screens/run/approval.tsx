@@ -1,0 +1,181 @@
+import type { BlockedOn } from '@runyard/contract/runs/approvals';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { useEffect, useId, useState } from 'react';
+import { useClient, useMay } from '../../api/session.ts';
+import { CopyButton } from '../../parts/copy.tsx';
+import { StateBadge } from '../../parts/icon.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { useKeys } from '../../parts/keys.ts';
+import { Markdown } from '../../parts/markdown/markdown.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Lasting } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+
+/** Buttons of a new question work after this time: the second click of a double click was meant for the question before. */
+const readMs = 600;
+
+/** Returns the parts of the action that its title does not show: a command that is not the title, and all other members. */
+function unshownInput({ title, action }: BlockedOn): {
+  readonly command: string | undefined;
+  readonly others: unknown;
+} {
+  const input = action?.input;
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return { command: undefined, others: input };
+  const { command, ...others } = input as Readonly<Record<string, unknown>>;
+  const isString = typeof command === 'string';
+  const rest = isString ? others : input;
+  return {
+    command: isString ? command : title,
+    others: Object.keys(rest).length > 0 ? rest : undefined,
+  };
+}
+
+/** Asks the person what the agent asks, with the whole input of the action. The answer names the request, so it never answers another. */
+export function Approval({ run, asked, refresh }: { run: RunItem; asked: BlockedOn; refresh: () => Promise<void> }) {
+  const client = useClient();
+  const may = useMay('member');
+  const [isReadable, setReadable] = useState(false);
+  const [isSending, setSending] = useState(false);
+  const [isDenying, setDenying] = useState(false);
+  const [words, setWords] = useState('');
+  const [error, setError] = useState<unknown>();
+  const [key] = useState(() => crypto.randomUUID());
+  const heading = useId();
+
+  useEffect(() => {
+    const timer = setTimeout(() => setReadable(true), readMs);
+    return () => clearTimeout(timer);
+  }, []);
+
+  const respond = async (answer: { decision?: 'approve' | 'deny'; message?: string }) => {
+    if (!isReadable || isSending || !may) return;
+    setSending(true);
+    setError(undefined);
+    try {
+      await client.sendFollowup({
+        params: { runId: run.run_id },
+        body: { ...answer, request_id: asked.request_id },
+        // The same answer again happens once.
+        headers: { 'idempotency-key': `${key}-${answer.decision ?? 'answer'}` },
+      });
+    } catch (failure) {
+      setError(failure);
+    }
+    await refresh();
+    setSending(false);
+  };
+  const deny = () => {
+    if (isDenying) void respond({ decision: 'deny', ...(words.trim() === '' ? {} : { message: words.trim() }) });
+    else setDenying(true);
+  };
+  const isPermission = asked.kind === 'permission';
+  useKeys(
+    isPermission
+      ? [
+          { key: 'mod+Enter', does: 'Approve', run: () => void respond({ decision: 'approve' }) },
+          { key: 'd', does: 'Deny', run: () => setDenying(true) },
+        ]
+      : [],
+  );
+  const disabled = !isReadable || isSending || !may;
+  const { command, others } = unshownInput(asked);
+  return (
+    <section className="approve" aria-labelledby={heading}>
+      <div className="approve-h">
+        <StateBadge state="BLOCKED" />
+        <h2 id={heading} className="grow">
+          {isPermission
+            ? asked.action?.category === 'command'
+              ? 'The agent asks to run a command'
+              : 'The agent asks for your permission'
+            : 'The agent asks you'}
+        </h2>
+        <span className="small waitc">
+          waits <Lasting from={asked.asked_at} to={undefined} />
+        </span>
+      </div>
+      <div className="approve-b">
+        {isPermission ? (
+          <>
+            {asked.action && <p className="small dim">{`Tool: ${visibleText(asked.action.name)}`}</p>}
+            {command !== asked.title && <p>{visibleText(asked.title)}</p>}
+            {command !== undefined && (
+              <div className="code">
+                <pre>{visibleText(command)}</pre>
+                <CopyButton text={command} what="Copy command" className="copy" />
+              </div>
+            )}
+            {others !== undefined && <JsonView value={others} />}
+          </>
+        ) : (
+          <Markdown text={asked.title} />
+        )}
+        {!isPermission && (asked.options ?? []).length > 0 && (
+          <div className="row wrap">
+            {asked.options?.map((option) => (
+              <button
+                key={option}
+                type="button"
+                className="btn"
+                disabled={disabled}
+                onClick={() => void respond({ message: option })}
+              >
+                {visibleText(option)}
+              </button>
+            ))}
+          </div>
+        )}
+        {(isDenying || !isPermission) && (
+          <textarea
+            className="in"
+            rows={2}
+            aria-label={isPermission ? 'Reason, or what to do instead' : 'Your answer'}
+            placeholder={isPermission ? 'Reason, or what to do instead (optional)' : 'Your answer'}
+            value={words}
+            onChange={({ target }) => setWords(target.value)}
+          />
+        )}
+        <p className="row wrap">
+          {isPermission ? (
+            <>
+              {!isDenying && (
+                <button
+                  type="button"
+                  className="btn pri"
+                  disabled={disabled}
+                  onClick={() => void respond({ decision: 'approve' })}
+                >
+                  Approve <kbd>⌘↵</kbd>
+                </button>
+              )}
+              <button type="button" className={`btn ${isDenying ? 'dan' : ''}`} disabled={disabled} onClick={deny}>
+                {isDenying ? 'Deny' : 'Deny…'}
+                {!isDenying && <kbd>D</kbd>}
+              </button>
+              {isDenying && (
+                <button type="button" className="btn ghost" onClick={() => setDenying(false)}>
+                  Back
+                </button>
+              )}
+            </>
+          ) : (
+            <button
+              type="button"
+              className="btn pri"
+              disabled={disabled || words.trim() === ''}
+              onClick={() => void respond({ message: words.trim() })}
+            >
+              Answer
+            </button>
+          )}
+          <span className="hint grow hide-m">
+            {may
+              ? 'Counts for this request only. A later answer starts a new sandbox with the same files.'
+              : 'Your role in this team is viewer: a member can answer.'}
+          </span>
+        </p>
+        <Problem error={error} />
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,122 @@
+import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { lazy, Suspense, useState } from 'react';
+import { useClient } from '../../api/session.ts';
+import { sizeText } from '../../parts/format.ts';
+import { Icon, type IconName } from '../../parts/icon.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+
+const Preview = lazy(async () => ({ default: (await import('./preview.tsx')).Preview }));
+
+/** What the list shows of an artifact. */
+interface Row {
+  readonly icon: IconName;
+  readonly name: string;
+  readonly note: string;
+  /** Absent: the artifact has no bytes to read. */
+  readonly uid?: string | undefined;
+  readonly url?: string | undefined;
+}
+
+function rowOf(artifact: ArtifactItem): Row {
+  switch (artifact.artifact_type) {
+    case 'PLAN':
+      return { icon: 'plan', name: artifact.data.title ?? 'Plan', note: 'plan', uid: artifact.data.artifact_uid };
+    case 'PULL_REQUEST': {
+      const { url, branch } = artifact.data;
+      const [, repository, number] =
+        /([^/]+\/[^/]+)\/(?:pull|pulls|merge_requests|-\/merge_requests)\/(\d+)/.exec(url) ?? [];
+      return { icon: 'pr', name: repository ? `${repository} #${number}` : branch, note: 'pull request', url };
+    }
+    case 'SCREENSHOT':
+      return {
+        icon: 'env',
+        name: artifact.data.description ?? 'Screenshot',
+        note: 'screenshot',
+        uid: artifact.data.artifact_uid,
+      };
+    case 'FILE': {
+      const { title, filename, size_bytes: size } = artifact.data;
+      return {
+        icon: 'file',
+        name: title ?? filename,
+        note: size === undefined ? 'file' : sizeText(size),
+        uid: artifact.data.artifact_uid,
+      };
+    }
+    case 'EXTERNAL_REFERENCE': {
+      const { title, url, reference_type: type } = artifact.data;
+      return { icon: 'link', name: title ?? url, note: type, url };
+    }
+  }
+}
+
+/** Lists what a run produced. Files open in a preview; links lead away and show where to. */
+export function Artifacts({ run }: { run: RunItem }) {
+  const artifacts = run.artifacts ?? [];
+  const [opened, setOpened] = useState<string | undefined>();
+  return (
+    <div className="sec">
+      <h2>
+        Artifacts <span className="n">{artifacts.length > 0 ? artifacts.length : ''}</span>
+      </h2>
+      {artifacts.length === 0 ? (
+        <p className="dim">None{run.started_at === null ? '. The agent did not begin.' : ' yet.'}</p>
+      ) : (
+        <ul className="files">
+          {artifacts.map((artifact, index) => (
+            <Item key={index} row={rowOf(artifact)} open={setOpened} />
+          ))}
+        </ul>
+      )}
+      <Suspense>{opened !== undefined && <Preview uid={opened} close={() => setOpened(undefined)} />}</Suspense>
+    </div>
+  );
+}
+
+function Item({ row, open }: { row: Row; open: (uid: string) => void }) {
+  const name = visibleText(row.name);
+  const { uid, url } = row;
+  const isWeb = url !== undefined && /^https?:\/\//i.test(url);
+  return (
+    <li>
+      <Icon name={row.icon} small />
+      {uid !== undefined ? (
+        <button type="button" className="fold cut" onClick={() => open(uid)}>
+          {name}
+        </button>
+      ) : isWeb ? (
+        <a className="cut" href={url} target="_blank" rel="noreferrer noopener" title={url}>
+          {name}
+        </a>
+      ) : (
+        <span className="cut">{name}</span>
+      )}
+      <span className="right dim small">{visibleText(row.note)}</span>
+    </li>
+  );
+}
+
+/** Starts the download of an artifact by its signed address, so that no key is in any address. */
+export function DownloadButton({ uid }: { uid: string }) {
+  const client = useClient();
+  const [error, setError] = useState<unknown>();
+  const download = async () => {
+    setError(undefined);
+    try {
+      const { data } = await client.getArtifact({ params: { artifactUid: uid } });
+      if ('download_url' in data && typeof data.download_url === 'string') location.assign(data.download_url);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <>
+      <button type="button" className="btn" onClick={() => void download()}>
+        Download
+      </button>
+      <Problem error={error} />
+    </>
+  );
+}

@@ -1,0 +1,98 @@
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { useLayoutEffect, useRef, useState } from 'react';
+import { Icon } from '../../parts/icon.tsx';
+import { Markdown } from '../../parts/markdown/markdown.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Block } from './entries.tsx';
+import styles from './run.module.css';
+import type { FollowedRun } from './use-run.ts';
+
+/** A reader within so many pixels of the end reads the end. */
+const nearPx = 48;
+
+/** Shows the conversation. It follows its end only while the reader is there. */
+export function Conversation({
+  followed,
+  run,
+  children,
+}: {
+  followed: FollowedRun;
+  run: RunItem;
+  children?: React.ReactNode;
+}) {
+  const { story, storyError, isReading, readOlder } = followed;
+  const place = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const heightBefore = useRef<number | undefined>(undefined);
+  const [seen, setSeen] = useState(0);
+  const [error, setError] = useState<unknown>();
+  const fresh = Math.max(0, story.count - seen);
+
+  useLayoutEffect(() => {
+    const scroller = place.current;
+    if (scroller === null) return;
+    if (heightBefore.current !== undefined) {
+      // An older page came above what the reader reads.
+      scroller.scrollTop += scroller.scrollHeight - heightBefore.current;
+      heightBefore.current = undefined;
+    } else if (isAtEnd.current) scroller.scrollTop = scroller.scrollHeight;
+    if (isAtEnd.current) setSeen(story.count);
+  }, [story]);
+
+  const onScroll = () => {
+    const scroller = place.current;
+    if (scroller === null) return;
+    isAtEnd.current = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearPx;
+    if (isAtEnd.current) setSeen(story.count);
+  };
+  const toEnd = () => {
+    isAtEnd.current = true;
+    place.current?.scrollTo({ top: place.current.scrollHeight });
+    setSeen(story.count);
+  };
+  const older = async () => {
+    setError(undefined);
+    heightBefore.current = place.current?.scrollHeight;
+    try {
+      await readOlder();
+    } catch (failure) {
+      heightBefore.current = undefined;
+      setError(failure);
+    }
+  };
+  const author = run.creator?.display_name ?? run.creator?.uid ?? 'Prompt';
+  return (
+    <div className={styles.talk}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the conversation */}
+      <div className="scroll" tabIndex={0} ref={place} onScroll={onScroll}>
+        <div className="flow" role="log" aria-label="Conversation" aria-live="off">
+          {children}
+          <Problem error={storyError} />
+          {story.older !== undefined && (
+            <button type="button" className={`btn sm ${styles.older}`} onClick={() => void older()}>
+              Earlier messages
+            </button>
+          )}
+          <Problem error={error} />
+          {story.blocks.map((entries, index) => (
+            <Block key={index} entries={entries} runId={run.run_id} author={author} />
+          ))}
+          {!isReading && story.count === 0 && (
+            <section className="stack s2">
+              <h2>Prompt, which no agent has begun</h2>
+              <div className="ask-box mut">
+                <Markdown text={run.prompt} />
+              </div>
+            </section>
+          )}
+        </div>
+      </div>
+      {fresh > 0 && !isAtEnd.current && (
+        <button type="button" className={`btn sm ${styles.jump}`} onClick={toEnd}>
+          <Icon name="down" small />
+          {`${fresh} new`}
+        </button>
+      )}
+    </div>
+  );
+}

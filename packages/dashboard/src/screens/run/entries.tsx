@@ -1,0 +1,315 @@
+/** One entry of a conversation each: what was said, what was done, what was asked. */
+
+import { memo, type ReactNode, useState } from 'react';
+import { useClient } from '../../api/session.ts';
+import { CopyButton } from '../../parts/copy.tsx';
+import { compareTexts, Diff } from '../../parts/diff.tsx';
+import { clockText, durationText, exactText } from '../../parts/format.ts';
+import { Icon, type IconName } from '../../parts/icon.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { Markdown } from '../../parts/markdown/markdown.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Terminal } from '../../parts/terminal.tsx';
+import { Lasting } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import styles from './run.module.css';
+import { type ActionEntry, type Entry, type NoticeEntry, type RequestEntry, type TextEntry, textOf } from './story.ts';
+
+/** Shows a block of entries. Rendered again only if one of them has changed. */
+export const Block = memo(function Block({
+  entries,
+  runId,
+  author,
+}: {
+  entries: readonly Entry[];
+  runId: string;
+  author: string;
+}) {
+  return (
+    <div className={styles.block}>
+      {entries.map((entry) => (
+        <Shown key={entry.id} entry={entry} runId={runId} author={author} />
+      ))}
+    </div>
+  );
+});
+
+const Shown = memo(function Shown({ entry, runId, author }: { entry: Entry; runId: string; author: string }) {
+  switch (entry.kind) {
+    case 'text':
+      return <Said entry={entry} runId={runId} author={author} />;
+    case 'action':
+      return (
+        <Turn at={entry.at}>
+          <Action entry={entry} runId={runId} />
+        </Turn>
+      );
+    case 'request':
+      return (
+        <Turn at={entry.at}>
+          <Asked entry={entry} />
+        </Turn>
+      );
+    case 'notice':
+      return <Notice entry={entry} />;
+  }
+});
+
+function Turn({ at, children }: { at: string | undefined; children: ReactNode }) {
+  const time = at === undefined ? undefined : Date.parse(at);
+  return (
+    <div className="turn">
+      {time === undefined ? (
+        <span />
+      ) : (
+        <time dateTime={at} title={exactText(time)}>
+          {clockText(time)}
+        </time>
+      )}
+      <div className="say">{children}</div>
+    </div>
+  );
+}
+
+function Said({ entry, runId, author }: { entry: TextEntry; runId: string; author: string }) {
+  if (entry.text.trim() === '') return null;
+  const isPrompt = entry.role === 'user';
+  return (
+    <Turn at={entry.at}>
+      {isPrompt ? (
+        <div className="ask-box">
+          <div className="who">{author}</div>
+          <Markdown text={entry.text} />
+        </div>
+      ) : (
+        <Markdown text={entry.text} />
+      )}
+      <Whole entry={entry} runId={runId} />
+    </Turn>
+  );
+}
+
+/** Reads and shows a message of which the page has only a part. */
+function Whole({ entry, runId }: { entry: TextEntry | ActionEntry; runId: string }) {
+  const client = useClient();
+  const [whole, setWhole] = useState<string>();
+  const [error, setError] = useState<unknown>();
+  if (entry.shortened === undefined) return null;
+  const seq = String(entry.shortened);
+  const read = async () => {
+    setError(undefined);
+    try {
+      const { steps } = await client.getRunMessage({ params: { runId, seq } });
+      const blocks = steps.flatMap(({ messages }) => messages.flatMap(({ content }) => content));
+      setWhole(
+        blocks
+          .map((block) =>
+            block.type === 'text'
+              ? block.text
+              : block.type === 'action_result'
+                ? block.output.text
+                : textOf('input' in block ? block.input : block.data),
+          )
+          .join('\n'),
+      );
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  if (whole !== undefined) return <Terminal text={whole} />;
+  return (
+    <div>
+      <button type="button" className="btn sm" onClick={() => void read()}>
+        This is a part. Show all
+      </button>
+      <Problem error={error} />
+    </div>
+  );
+}
+
+const icons: Readonly<Record<string, IconName>> = {
+  command: 'term',
+  files: 'diff',
+  search: 'search',
+  integration: 'link',
+  documents: 'file',
+  computer: 'env',
+  review: 'check',
+  skill: 'book',
+};
+
+/** Returns the command of an action, or one line that says what it does. */
+export function lineOf({ name, input }: { readonly name: string; readonly input: unknown }): string {
+  if (typeof input !== 'object' || input === null) return textOf(input) || name;
+  const members = input as Readonly<Record<string, unknown>>;
+  for (const key of ['command', 'cmd', 'file_path', 'path', 'filePath', 'pattern', 'query', 'url']) {
+    const value = members[key];
+    if (typeof value === 'string') return value;
+    if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.join(' ');
+  }
+  return name;
+}
+
+/** Returns the change of a file that an action makes, if its input shows one. */
+function changeOf(entry: ActionEntry): { readonly before: string; readonly after: string } | undefined {
+  if (entry.category !== 'files' || typeof entry.input !== 'object' || entry.input === null) return undefined;
+  const input = entry.input as Readonly<Record<string, unknown>>;
+  const path = input.file_path ?? input.path ?? input.filePath;
+  const before = input.old_string ?? input.oldText ?? input.old_str ?? '';
+  const after = input.new_string ?? input.newText ?? input.new_str ?? input.content;
+  return typeof path === 'string' && typeof before === 'string' && typeof after === 'string'
+    ? { before, after }
+    : undefined;
+}
+
+function Action({ entry, runId }: { entry: ActionEntry; runId: string }) {
+  const isOver = entry.state === 'completed' || entry.state === 'denied';
+  const [isOpen, setOpen] = useState<boolean | undefined>();
+  // Closed unless it failed or runs. What the reader opened or closed stays so.
+  const open = isOpen ?? !isOver;
+  const change = changeOf(entry);
+  return (
+    <details className="act" open={open} data-state={entry.state}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button */}
+      <summary
+        onClick={(event) => {
+          event.preventDefault();
+          setOpen(!open);
+        }}
+      >
+        <Icon name={icons[entry.category] ?? 'bolt'} small />
+        <span className="mono cut grow">{visibleText(lineOf(entry).split('\n', 1)[0] ?? '')}</span>
+        <ActionEnd entry={entry} />
+      </summary>
+      {open && (
+        <>
+          {change ? <Diff lines={compareTexts(change.before, change.after)} /> : <Input entry={entry} />}
+          {entry.output !== '' && <Terminal text={entry.output} />}
+          <Whole entry={entry} runId={runId} />
+        </>
+      )}
+    </details>
+  );
+}
+
+function ActionEnd({ entry }: { entry: ActionEntry }) {
+  if (entry.state === 'running')
+    return (
+      <span className="row small accc">
+        <span className="dot pulse" aria-hidden="true" />
+        <span>
+          running <Lasting from={entry.at} to={undefined} />
+        </span>
+      </span>
+    );
+  const duration =
+    entry.durationMs === undefined ? null : <span className="dim small">{durationText(entry.durationMs)}</span>;
+  const isBad = entry.state === 'failed' || (entry.exitCode ?? 0) !== 0;
+  return (
+    <>
+      {entry.state === 'waiting' && <span className="waitc small">waits for an answer</span>}
+      {entry.state === 'denied' && <span className="badc small">denied</span>}
+      {isBad && (
+        <span className="badc small">{entry.exitCode === undefined ? 'failed' : `exit ${entry.exitCode}`}</span>
+      )}
+      {duration}
+    </>
+  );
+}
+
+/** Shows what the one line of an action does not: more lines of a command, and other arguments. */
+function Input({ entry }: { entry: ActionEntry }) {
+  const line = lineOf(entry);
+  const { input } = entry;
+  const others =
+    typeof input === 'object' && input !== null
+      ? Object.fromEntries(Object.entries(input).filter(([, value]) => value !== line))
+      : {};
+  return (
+    <>
+      {line.includes('\n') && (
+        <div className="code">
+          <pre>{visibleText(line)}</pre>
+          <CopyButton text={line} what="Copy command" className="copy" />
+        </div>
+      )}
+      {Object.keys(others).length > 0 && <JsonView value={others} />}
+    </>
+  );
+}
+
+const words: Readonly<Record<string, string>> = { approve: 'Approved', deny: 'Denied', answer: 'Answered' };
+
+function Asked({ entry }: { entry: RequestEntry }) {
+  const { outcome } = entry;
+  return (
+    <div className={styles.asked}>
+      <p className="row top">
+        <Icon name="ask" small />
+        <span className="grow">
+          {entry.isQuestion ? <Markdown text={entry.title} /> : <code>{visibleText(entry.title)}</code>}
+        </span>
+      </p>
+      {outcome && (
+        <p className="small mut">
+          {`${words[outcome.decision] ?? outcome.decision} by ${visibleText(outcome.by)}`}
+          {outcome.message && `: ${visibleText(outcome.message)}`}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface PlanItem {
+  readonly content: string;
+  readonly status: string | undefined;
+}
+
+/** Returns the steps of a plan that a harness reports (ACP: `plan` with `entries`). */
+function planOf({ name, data }: NoticeEntry): readonly PlanItem[] | undefined {
+  const entries = (data as { entries?: unknown } | null)?.entries;
+  if (!/plan/i.test(name) || !Array.isArray(entries)) return undefined;
+  return entries.flatMap((item: { content?: unknown; status?: string } | null) =>
+    typeof item?.content === 'string' ? [{ content: item.content, status: item.status }] : [],
+  );
+}
+
+function Notice({ entry }: { entry: NoticeEntry }) {
+  const [isOpen, setOpen] = useState(false);
+  const plan = planOf(entry);
+  if (plan) {
+    const done = plan.filter(({ status }) => status === 'completed').length;
+    return (
+      <Turn at={entry.at}>
+        <div className="act">
+          <div className="sum row">
+            <Icon name="plan" small />
+            <span className="md">Plan</span>
+            <span className="dim">{`${done} of ${plan.length} done`}</span>
+          </div>
+          <div className="card-b">
+            <ul className="plan">
+              {plan.map(({ content, status }, index) => (
+                <li key={index}>
+                  <Icon name={status === 'completed' ? 'check' : status === 'in_progress' ? 'right' : 'more'} small />
+                  <span className={status === 'completed' ? 'mut' : status === 'in_progress' ? 'md' : ''}>
+                    {visibleText(content)}
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </div>
+        </div>
+      </Turn>
+    );
+  }
+  const text = (entry.data as { text?: unknown } | null)?.text;
+  return (
+    <Turn at={entry.at}>
+      <details className={styles.notice} open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+        <summary className="small dim">{visibleText(entry.name.replaceAll('_', ' '))}</summary>
+        {isOpen && (typeof text === 'string' ? <Markdown text={text} /> : <JsonView value={entry.data} />)}
+      </details>
+    </Turn>
+  );
+}

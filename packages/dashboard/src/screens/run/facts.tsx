@@ -1,0 +1,336 @@
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useClient } from '../../api/session.ts';
+import { initials } from '../../app/team-menu.tsx';
+import { CopyButton } from '../../parts/copy.tsx';
+import { countText, dollarText, durationText, numberText } from '../../parts/format.ts';
+import { Icon, StateBadge } from '../../parts/icon.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import { Artifacts } from './artifacts.tsx';
+
+/** Shows what is known of a run beside its conversation. Absent facts are left out. */
+export function Facts({ run, events }: { run: RunItem; events: readonly TimelineEvent[] }) {
+  const config = run.agent_config;
+  const started = lastOf(events, 'agent_started');
+  const ready = lastOf(events, 'worker_container_ready');
+  const requested = config?.model_id;
+  return (
+    <>
+      <div className="sec">
+        <dl className="kv">
+          <Fact name="State">
+            <StateBadge state={run.state} />
+          </Fact>
+          <Fact name="Why">{run.status_message && visibleText(run.status_message.message)}</Fact>
+          <Fact name="Retryable">
+            {run.status_message?.retryable === undefined ? undefined : run.status_message.retryable ? 'yes' : 'no'}
+          </Fact>
+          <Fact name="Created by">{run.creator && <Person {...run.creator} />}</Fact>
+          <Fact name="Acts as">
+            {run.executor && run.executor.uid !== run.creator?.uid && <Person {...run.executor} />}
+          </Fact>
+          <Fact name="Started by">
+            {run.schedule ? (
+              <Link className="link" to="/schedules/$scheduleId" params={{ scheduleId: run.schedule.schedule_id }}>
+                {visibleText(run.schedule.schedule_name)}
+              </Link>
+            ) : (
+              run.source?.toLowerCase().replaceAll('_', ' ')
+            )}
+          </Fact>
+          <Fact name="Model">
+            {(run.model_id ?? requested) && (
+              <>
+                <code>{run.model_id ?? requested}</code>
+                {requested && run.model_id && requested !== run.model_id && (
+                  <>
+                    <br />
+                    <span className="waitc small">{`instead of ${requested}`}</span>
+                  </>
+                )}
+              </>
+            )}
+          </Fact>
+          <Fact name="Harness">{textMember(started, 'harness') ?? config?.harness?.type}</Fact>
+          <Fact name="Sandbox">{ready && <Sandbox event={ready} />}</Fact>
+          <Fact name="Environment">
+            {config?.environment_id && (
+              <Link className="link" to="/environments/$uid" params={{ uid: config.environment_id }}>
+                <EnvironmentName uid={config.environment_id} />
+              </Link>
+            )}
+          </Fact>
+          <Fact name="Parent run">
+            {run.parent_run_id && (
+              <Link className="link" to="/runs/$runId" params={{ runId: run.parent_run_id }}>
+                {run.parent_run_id.slice(0, 8)}
+              </Link>
+            )}
+          </Fact>
+          <Fact name="Page">
+            {run.trigger_url && /^https?:\/\//i.test(run.trigger_url) && (
+              <a className="link" href={run.trigger_url} target="_blank" rel="noreferrer noopener">
+                {URL.parse(run.trigger_url)?.host}
+              </a>
+            )}
+          </Fact>
+        </dl>
+      </div>
+      <Cost run={run} />
+      <Artifacts run={run} />
+      <Withheld run={run} />
+      <Denied events={events} run={run} />
+      <Pushes events={events} />
+      {run.dropped_output && (
+        <div className="sec">
+          <h2>Not stored</h2>
+          <p className="hint">
+            {`${countText(run.dropped_output.events, 'event')} and ${countText(run.dropped_output.transcript_lines, 'line')} of the transcript, because the run reached its limits.`}
+          </p>
+        </div>
+      )}
+      <div className="sec">
+        <dl className="kv">
+          <Fact name="Run">
+            <span className="row">
+              <span className="mono cut grow">{run.run_id}</span>
+              <CopyButton text={run.run_id} what="Copy run id" />
+            </span>
+          </Fact>
+          <Fact name="Created">
+            <Ago time={run.created_at} />
+          </Fact>
+          <Fact name="Metadata">
+            {Object.keys(run.metadata ?? {}).length > 0 && (
+              <span className="mono">
+                {Object.entries(run.metadata ?? {}).map(([name, value]) => (
+                  <span key={name} className="row">{`${visibleText(name)} ${visibleText(value)}`}</span>
+                ))}
+              </span>
+            )}
+          </Fact>
+        </dl>
+        <details>
+          <summary className="dim small">Configuration</summary>
+          <JsonView value={config ?? {}} />
+        </details>
+      </div>
+    </>
+  );
+}
+
+/** One fact; nothing where there is no value. */
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  if (children === undefined || children === null || children === false || children === '') return null;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+function Person({ uid, display_name: name, type }: { uid: string; display_name?: string | undefined; type: string }) {
+  const shown = name ?? uid;
+  return (
+    <span className="row">
+      <span className={`av ${type === 'user' ? '' : 'bot'}`} aria-hidden="true">
+        {initials(shown)}
+      </span>
+      <span className="cut">{visibleText(shown)}</span>
+    </span>
+  );
+}
+
+function EnvironmentName({ uid }: { uid: string }) {
+  const client = useClient();
+  const { data } = useQuery({
+    queryKey: ['environment', uid],
+    queryFn: async () => await client.getEnvironment({ params: { uid } }),
+    staleTime: 60_000,
+    retry: false,
+  });
+  return <>{data === undefined ? uid : visibleText((data as { name?: string }).name ?? uid)}</>;
+}
+
+function lastOf(events: readonly TimelineEvent[], type: TimelineEvent['event_type']): TimelineEvent | undefined {
+  return events.findLast((event) => event.event_type === type);
+}
+
+function textMember(event: TimelineEvent | undefined, name: string): string | undefined {
+  const value = event?.payload?.[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+function Sandbox({ event }: { event: TimelineEvent }) {
+  const backend = textMember(event, 'backend');
+  const ms = event.payload?.spawn_ms;
+  return (
+    <>
+      {backend === 'none' ? <span className="badc">none: no isolation</span> : (backend ?? 'ready')}
+      {typeof ms === 'number' && `, ready in ${durationText(ms)}`}
+    </>
+  );
+}
+
+function Cost({ run }: { run: RunItem }) {
+  const usage = run.request_usage;
+  const usd = usage?.inference_cost_usd;
+  const limit = (run.agent_config as { budget?: { max_usd?: number } } | undefined)?.budget?.max_usd;
+  const parts = usage?.inference_cost_breakdown_usd;
+  const rows: readonly (readonly [string, number | undefined])[] = parts
+    ? [
+        ['Read', parts.input_cost_usd],
+        ['From cache', parts.input_cache_read_cost_usd],
+        ['To cache', parts.input_cache_write_cost_usd],
+        ['Written', parts.output_cost_usd],
+        ["Provider's tools", parts.provider_tools_cost_usd],
+      ]
+    : [];
+  return (
+    <div className="sec">
+      <h2>Cost {limit !== undefined && <span className="n right">{`of the limit of ${dollarText(limit)}`}</span>}</h2>
+      {usage === undefined ? (
+        <p className="mut">No model was asked.</p>
+      ) : (
+        <>
+          <div className="row">
+            <span className="b">{usd === undefined ? 'not known' : dollarText(usd)}</span>
+            {limit !== undefined && usd !== undefined && limit > 0 && (
+              <>
+                <svg
+                  className="meter grow"
+                  viewBox="0 0 100 6"
+                  preserveAspectRatio="none"
+                  role="img"
+                  aria-label={`${Math.round((usd / limit) * 100)} percent of the limit`}
+                >
+                  <rect width={Math.min(100, (usd / limit) * 100)} height="6" className="f-ink2" />
+                </svg>
+                <span className="dim">{`${Math.round((usd / limit) * 100)}%`}</span>
+              </>
+            )}
+            {usage.total_tokens !== undefined && (
+              <span className="dim right">{`${numberText(usage.total_tokens)} tokens`}</span>
+            )}
+          </div>
+          {rows.length > 0 && (
+            <table className="tok">
+              <tbody>
+                {rows.map(
+                  ([name, value]) =>
+                    value !== undefined && (
+                      <tr key={name}>
+                        <td>{name}</td>
+                        <td>{dollarText(value)}</td>
+                      </tr>
+                    ),
+                )}
+              </tbody>
+            </table>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+function Withheld({ run }: { run: RunItem }) {
+  const withheld = run.withheld ?? [];
+  if (withheld.length === 0) return null;
+  return (
+    <div className="sec">
+      <h2>
+        Withheld rights <span className="n">{withheld.length}</span>
+      </h2>
+      <ul className="files small">
+        {withheld.map(({ reason }, index) => (
+          <li key={index}>
+            <Icon name="lock" small />
+            <span>{visibleText(reason)}</span>
+          </li>
+        ))}
+      </ul>
+      <p className="hint">
+        The run executes texts of others whom its executor has not accepted.{' '}
+        <Link className="link" to="/needs-answer" search={{ tab: 'acceptances' }}>
+          Read and accept them
+        </Link>
+      </p>
+    </div>
+  );
+}
+
+function Denied({ events, run }: { events: readonly TimelineEvent[]; run: RunItem }) {
+  const counts = new Map<string, number>();
+  let total: number | undefined;
+  let message: string | undefined;
+  for (const { event_type: type, payload } of events) {
+    if (type !== 'connection_denied' || payload === undefined) continue;
+    if (typeof payload.total === 'number') total = payload.total;
+    if (typeof payload.message === 'string') message = payload.message;
+    if (typeof payload.host !== 'string') continue;
+    const host = payload.port === undefined ? payload.host : `${payload.host}:${String(payload.port)}`;
+    counts.set(host, (counts.get(host) ?? 0) + 1);
+  }
+  if (counts.size === 0) return null;
+  const tries = total ?? [...counts.values()].reduce((sum, count) => sum + count, 0);
+  return (
+    <div className="sec">
+      <h2>
+        Denied egress{' '}
+        <span className="n">{`${countText(counts.size, 'host')}, ${countText(tries, 'try', 'tries')}`}</span>
+      </h2>
+      <ul className="files small">
+        {[...counts].map(([host, count]) => (
+          <li key={host}>
+            <Icon name="ban" small />
+            <span className="mono cut">{visibleText(host)}</span>
+            <span className="right dim">{`×${count}`}</span>
+          </li>
+        ))}
+      </ul>
+      <p className="hint">
+        {message && visibleText(message)}{' '}
+        {run.agent_config?.environment_id && (
+          <Link className="link" to="/environments/$uid" params={{ uid: run.agent_config.environment_id }}>
+            Edit allowed hosts
+          </Link>
+        )}
+      </p>
+    </div>
+  );
+}
+
+function Pushes({ events }: { events: readonly TimelineEvent[] }) {
+  const pushes = events.flatMap(({ event_type: type, payload }) => {
+    if (type !== 'git_push' || payload === undefined) return [];
+    const branches = Array.isArray(payload.branches) ? payload.branches : [];
+    return branches.map((each: { branch?: unknown; result?: unknown; reason?: unknown }) => ({
+      repository: String(payload.repository ?? ''),
+      branch: String(each.branch ?? ''),
+      result: String(each.result ?? ''),
+      reason: typeof each.reason === 'string' ? each.reason : undefined,
+    }));
+  });
+  if (pushes.length === 0) return null;
+  return (
+    <div className="sec">
+      <h2>Pushes</h2>
+      <ul className="files small">
+        {pushes.map(({ repository, branch, result, reason }, index) => (
+          <li key={index} title={reason}>
+            <Icon name="git" small />
+            <span className="mono cut">{visibleText(`${repository} ${branch}`)}</span>
+            <span className={`right ${result === 'refused' || result === 'rejected' ? 'badc' : 'okc'}`}>{result}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,140 @@
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import { durationText, secondsText } from '../../parts/format.ts';
+import { useNow } from '../../parts/time.tsx';
+
+/** A part of the life of a run. */
+export interface Span {
+  readonly kind: 'queued' | 'setup' | 'agent' | 'waiting' | 'idle' | 'failed';
+  readonly from: number;
+  /** Absent: it lasts until now. */
+  readonly to: number | undefined;
+  readonly words: string;
+}
+
+const begins: Partial<Record<TimelineEvent['event_type'], Span['kind']>> = {
+  oz_run_created: 'queued',
+  execution_retried: 'queued',
+  execution_resumed: 'queued',
+  oz_run_claimed: 'setup',
+  agent_started: 'agent',
+  oz_run_blocked: 'waiting',
+};
+const ends: readonly TimelineEvent['event_type'][] = [
+  'oz_run_done',
+  'oz_run_failed',
+  'oz_run_errored',
+  'oz_run_cancelled',
+  'vm_shutdown',
+];
+const names: Readonly<Record<Span['kind'], string>> = {
+  queued: 'queued',
+  setup: 'setup',
+  agent: 'agent',
+  waiting: 'waited for an answer',
+  idle: 'waited for a message',
+  failed: 'failed',
+};
+
+/** Returns the parts of a run's life, from its timeline. Times in milliseconds. */
+export function spansOf(events: readonly TimelineEvent[]): Span[] {
+  const spans: Span[] = [];
+  let open: { kind: Span['kind']; from: number } | undefined;
+  const close = (to: number) => {
+    if (open && to > open.from)
+      spans.push({ ...open, to, words: `${names[open.kind]} ${durationText(to - open.from)}` });
+    open = undefined;
+  };
+  for (const { event_type: type, occurred_at, payload } of events) {
+    const at = Date.parse(occurred_at);
+    const kind = begins[type];
+    if (kind !== undefined) {
+      close(at);
+      open = { kind, from: at };
+    } else if (type === 'followup_received' && open?.kind === 'waiting') {
+      close(at);
+      open = { kind: 'agent', from: at };
+    } else if (type === 'followup_received' && open === undefined) open = { kind: 'queued', from: at };
+    else if (type === 'setup_step_finished' && typeof payload?.error === 'string') {
+      const ms = typeof payload.duration_ms === 'number' ? payload.duration_ms : 0;
+      close(at - ms);
+      spans.push({ kind: 'failed', from: at - ms, to: at, words: `failed in ${String(payload.name ?? 'setup')}` });
+    } else if (ends.includes(type)) close(at);
+  }
+  if (open) spans.push({ ...open, to: undefined, words: names[open.kind] });
+  return spans;
+}
+
+const fills: Readonly<Record<Span['kind'], string>> = {
+  queued: 'f-line',
+  setup: 'f-ink3',
+  agent: 'f-c3',
+  waiting: '',
+  idle: 'f-off',
+  failed: 'f-bad',
+};
+
+/** Adds up the time of all spans of a kind, milliseconds. */
+const totalOf = (spans: readonly Span[], kind: Span['kind'], now: number): number =>
+  spans.filter((span) => span.kind === kind).reduce((sum, { from, to }) => sum + (to ?? now) - from, 0);
+
+/** Shows how the time of a run was spent: grey setup, pale blue work, solid blue now, hatched amber waits, red marks denied connections. */
+export function TimelineBar({ run, events }: { run: RunItem; events: readonly TimelineEvent[] }) {
+  const tick = useNow();
+  const spans = spansOf(events);
+  const denied = events
+    .filter(({ event_type: type }) => type === 'connection_denied')
+    .map((event) => Date.parse(event.occurred_at));
+  const first = spans[0]?.from ?? Date.parse(run.created_at);
+  const now = isTerminal(run.state)
+    ? Math.max(...spans.map(({ to, from }) => to ?? from), first + 1)
+    : Math.max(tick, first + 1);
+  const x = (time: number): number => Math.max(0, Math.min(1000, ((time - first) / (now - first)) * 1000));
+  const kinds = (['queued', 'setup', 'agent', 'waiting'] as const).flatMap((kind) => {
+    const total = totalOf(spans, kind, now);
+    return total > 0 ? [{ kind, words: `${kind === 'waiting' ? 'waited' : kind} ${durationText(total)}` }] : [];
+  });
+  const failed = spans.find(({ kind }) => kind === 'failed');
+  const label = `Timeline: ${spans.map(({ words, to, from }) => (to === undefined ? `now ${words} for ${durationText(now - from)}` : words)).join(', ')}.`;
+  return (
+    <div className="bar">
+      <svg viewBox="0 0 1000 12" preserveAspectRatio="none" role="img" aria-label={label}>
+        <defs>
+          <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+            <rect width="6" height="6" className="f-off" />
+            <rect width="2.4" height="6" className="f-wait" />
+          </pattern>
+        </defs>
+        {spans.map(({ kind, from, to, words }, index) => (
+          <rect
+            key={index}
+            x={x(from)}
+            y="3"
+            width={Math.max(2, x(to ?? now) - x(from) - 2)}
+            height="6"
+            rx="1.5"
+            className={kind === 'agent' && to === undefined ? 'f-acc' : fills[kind]}
+            {...(kind === 'waiting' ? { fill: 'url(#hatch)' } : {})}
+          >
+            <title>{words}</title>
+          </rect>
+        ))}
+        {denied.map((time, index) => (
+          <path key={index} d={`M${x(time)} 0v12`} className="k-bad" strokeWidth="2" />
+        ))}
+      </svg>
+      <div className="row small dim">
+        <span className="hide-m">{secondsText(first)}</span>
+        {kinds.map(({ kind, words }) => (
+          <span key={kind} className={kind === 'queued' || kind === 'setup' ? 'hide-m' : ''}>
+            {words}
+          </span>
+        ))}
+        {failed && <span className="badc">{failed.words}</span>}
+        {denied.length > 0 && <span className="badc">{`${denied.length} denied`}</span>}
+        <span className="right">{durationText(now - first)}</span>
+      </div>
+    </div>
+  );
+}

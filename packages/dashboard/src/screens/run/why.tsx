@@ -1,0 +1,198 @@
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useId } from 'react';
+import { durationText } from '../../parts/format.ts';
+import { Icon, StateBadge } from '../../parts/icon.tsx';
+import { Terminal } from '../../parts/terminal.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+
+/** Says why a run failed, whose fault it is, and what to do now. */
+export function Why({
+  run,
+  events,
+  rerun,
+  write,
+}: {
+  run: RunItem;
+  events: readonly TimelineEvent[];
+  rerun: () => void;
+  /** Puts the focus into the field for messages. */
+  write: () => void;
+}) {
+  const heading = useId();
+  const reason = run.status_message;
+  const code = reason?.error_code;
+  const isPlatform = run.state === 'ERROR';
+  const until = reason?.session_debug_until;
+  const environment = run.agent_config?.environment_id;
+  const steps = setupSteps(events);
+  const hasFailedSetup = steps.some(({ error }) => error !== undefined);
+  return (
+    <section className="why" aria-labelledby={heading}>
+      <div className="why-h">
+        <StateBadge state={run.state} />
+        <div className="grow">
+          <h2 id={heading}>{visibleText(reason?.message ?? 'The run ended without a reason')}</h2>
+          <p className="mut">
+            {isPlatform
+              ? 'The platform failed, not the agent. '
+              : run.started_at === null
+                ? 'The agent did not begin. '
+                : ''}
+            {reason?.retryable === true && 'The same run may succeed when it is started again.'}
+            {reason?.retryable === false && 'The same run fails again until its cause changes.'}
+          </p>
+        </div>
+        {code && (
+          <a className="small mono mut" href={`/errors/${code.replaceAll('_', '-')}`} title="Explains this code">
+            {code}
+          </a>
+        )}
+      </div>
+      <div className="why-b">
+        <div>
+          <h2>What you can do</h2>
+          <ol className="do">
+            {until && (
+              <WayOut
+                title="Look around in the failed sandbox"
+                action={
+                  <button type="button" className="btn pri" onClick={write}>
+                    Ask the agent <kbd>M</kbd>
+                  </button>
+                }
+              >
+                It stays until <Ago time={until} />. A message goes to an agent in it; the run stays failed.
+              </WayOut>
+            )}
+            {hasFailedSetup && environment && (
+              <WayOut
+                title="Change the environment"
+                action={
+                  <Link className="btn" to="/environments/$uid" params={{ uid: environment }}>
+                    Edit setup
+                  </Link>
+                }
+              >
+                A step of its setup failed, so every run of it does until the step changes.
+              </WayOut>
+            )}
+            {(code === 'budget_exceeded' || code === 'insufficient_credits') && (
+              <WayOut
+                title="Raise the limit"
+                action={
+                  <Link className="btn" to="/settings/$tab" params={{ tab: 'budget' }}>
+                    Open the budget
+                  </Link>
+                }
+              >
+                The run, or its team, has spent what it may.
+              </WayOut>
+            )}
+            {run.conversation_id && !until && (
+              <WayOut
+                title="Continue the conversation"
+                action={
+                  <button type="button" className="btn" onClick={write}>
+                    Write a message <kbd>M</kbd>
+                  </button>
+                }
+              >
+                A new execution starts with the files and the conversation of this one.
+              </WayOut>
+            )}
+            <WayOut
+              title={reason?.retryable === true ? 'Run again' : 'Run again after the cause has gone'}
+              action={
+                <button type="button" className="btn" onClick={rerun}>
+                  Rerun… <kbd>R</kbd>
+                </button>
+              }
+            >
+              A new run with the same prompt and configuration; both can be changed first.
+            </WayOut>
+          </ol>
+        </div>
+        {steps.length > 0 && <Setup steps={steps} />}
+      </div>
+    </section>
+  );
+}
+
+function WayOut({ title, action, children }: { title: string; action: ReactNode; children: ReactNode }) {
+  return (
+    <li>
+      <div>
+        <span className="md">{title}</span>
+        <br />
+        <span className="mut">{children}</span>
+      </div>
+      {action}
+    </li>
+  );
+}
+
+interface SetupStep {
+  readonly id: string;
+  readonly name: string;
+  readonly durationMs: number | undefined;
+  readonly error: string | undefined;
+  readonly output: string | undefined;
+  readonly isOver: boolean;
+}
+
+/** Returns the setup steps of the last execution, from the timeline. */
+export function setupSteps(events: readonly TimelineEvent[]): SetupStep[] {
+  const steps = new Map<string, SetupStep>();
+  for (const { event_type: type, payload = {}, event_uuid: uuid } of events) {
+    if (type === 'oz_run_claimed') steps.clear();
+    if (type !== 'setup_step_started' && type !== 'setup_step_finished') continue;
+    const id = typeof payload.step_id === 'string' ? payload.step_id : uuid;
+    const text = (name: string): string | undefined =>
+      typeof payload[name] === 'string' ? (payload[name] as string) : undefined;
+    steps.set(id, {
+      id,
+      name: [text('kind')?.replaceAll('_', ' '), text('name')].filter(Boolean).join(': '),
+      durationMs: typeof payload.duration_ms === 'number' ? payload.duration_ms : undefined,
+      error: text('error'),
+      output: text('output_tail'),
+      isOver: type === 'setup_step_finished',
+    });
+  }
+  return [...steps.values()];
+}
+
+/** Shows the steps before the agent began; the output of the one that failed is open. */
+export function Setup({ steps }: { steps: readonly SetupStep[] }) {
+  const done = steps.filter(({ isOver, error }) => isOver && error === undefined).length;
+  return (
+    <div className="stack s2">
+      <h2 className="row">
+        Setup <span className="dim">{`${done} of ${steps.length} steps done`}</span>
+      </h2>
+      <div className="act">
+        <ol className="steps">
+          {steps.map((step) => (
+            <li key={step.id}>
+              <Icon
+                name={step.error !== undefined ? 'x' : step.isOver ? 'check' : 'more'}
+                small
+                className={step.error ? 'badc' : 'okc'}
+              />
+              <span className={`cut ${step.error ? 'b' : ''}`}>{visibleText(step.name)}</span>
+              <span className="num dim small">
+                {step.durationMs === undefined ? '' : durationText(step.durationMs)}
+              </span>
+            </li>
+          ))}
+        </ol>
+        {steps.map(
+          ({ id, error, output }) =>
+            error !== undefined && <Terminal key={id} text={[output, error].filter(Boolean).join('\n')} />,
+        )}
+      </div>
+    </div>
+  );
+}
