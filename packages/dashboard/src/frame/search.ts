@@ -1,7 +1,7 @@
 /** The query of the address: members with the names of the API, a list as a repeated member. */
 
 /** Members of a query, as the screens read and write them. */
-export type Search = Readonly<Record<string, string | readonly string[] | undefined>>;
+export type Search = { readonly [name: string]: string | readonly string[] | undefined };
 
 /** Reads the query of an address. */
 export function parseSearch(text: string): Record<string, string | string[]> {

@@ -1,5 +1,232 @@
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { lazy, Suspense, useMemo, useRef, useState } from 'react';
+import { useMay, useSession } from '../../api/session.ts';
+import { useTeamStreamStatus } from '../../api/stream.ts';
 import { Page } from '../../frame/page.tsx';
+import { listOf, oneOf, type Search } from '../../frame/search.ts';
+import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { countText } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
+import { Live } from '../../parts/live.tsx';
+import { Menu } from '../../parts/menu.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import { BulkBar } from './bulk-bar.tsx';
+import { columns, readColumns, writeColumns } from './columns.tsx';
+import { RunTable } from './run-table.tsx';
+import { Strip } from './strip.tsx';
+import { useRuns } from './use-runs.ts';
+import { type FilterName, filterNames, queryKeyOf, startOfToday, viewsOf } from './views.ts';
+import { Views } from './views-bar.tsx';
 
+const FilterDialog = lazy(async () => ({ default: (await import('./filter-dialog.tsx')).FilterDialog }));
+const SaveViewDialog = lazy(async () => ({ default: (await import('./save-view-dialog.tsx')).SaveViewDialog }));
+const Onboarding = lazy(async () => ({ default: (await import('./onboarding.tsx')).Onboarding }));
+
+const route = getRouteApi('/shell/runs');
+
+/** Words of the orders of the list. */
+const orders = { updated_at: 'Last change', created_at: 'Created', title: 'Title', agent: 'Skill' } as const;
+
+/** Lists the runs of the team: what needs a person, what is live, what broke. */
 export function RunsScreen() {
-  return <Page title="RunsScreen">{null}</Page>;
+  const search: Search = route.useSearch();
+  const navigate = useNavigate();
+  const { person } = useSession();
+  const may = useMay('member');
+  const status = useTeamStreamStatus();
+  const today = useMemo(() => startOfToday(), []);
+  const views = viewsOf(person.uid, today);
+  const [open, setOpen] = useState<'filter' | 'save' | undefined>();
+  const [shown, setShown] = useState(readColumns);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const find = useRef<HTMLInputElement>(null);
+
+  const mayEnter = () => {
+    const main = document.getElementById('main');
+    const hasFocus = document.activeElement?.closest('tbody') !== null && document.activeElement !== document.body;
+    return (main?.scrollTop ?? 0) === 0 && selected.size === 0 && !hasFocus;
+  };
+  const runs = useRuns(search, mayEnter);
+  const setSearch = (change: Search) => void navigate({ to: '/runs', search: { ...search, ...change } });
+  useKeys([
+    { key: '/', does: 'Search this list', run: () => find.current?.focus() },
+    { key: 'f', does: 'Filter', run: () => setOpen('filter') },
+    { key: '.', does: 'Show new runs', run: runs.showWaiting },
+    { key: 'Escape', does: 'Clear the selection', run: () => setSelected(new Set()) },
+  ]);
+  const filters = (Object.keys(filterNames) as FilterName[]).filter((name) => listOf(search[name]).length > 0);
+  const isUnfiltered = filters.length === 0;
+  const sortBy = oneOf(search.sort_by) ?? 'updated_at';
+  const isOldestFirst = oneOf(search.sort_order) === 'asc';
+  const select = (ids: readonly string[], isOn: boolean) => {
+    const next = new Set(selected);
+    for (const id of ids) isOn ? next.add(id) : next.delete(id);
+    setSelected(next);
+  };
+  const rowsSelected = runs.rows.filter(({ run_id: id }) => selected.has(id));
+  if (isUnfiltered && !runs.isLoading && !runs.error && runs.rows.length === 0 && !runs.isStale)
+    return (
+      <Page title="Runs" status={<Live status={status} />}>
+        <Suspense>
+          <Onboarding />
+        </Suspense>
+      </Page>
+    );
+  return (
+    <Page
+      title="Runs"
+      status={<Live status={status} />}
+      actions={
+        <Link className="btn pri keep" to="/runs/new" disabled={!may}>
+          <Icon name="plus" small />
+          New run
+          <span className="hide-m">
+            <kbd>C</kbd>
+          </span>
+        </Link>
+      }
+      tabs={<Views views={views} search={search} />}
+    >
+      <section className="filters" aria-label="Filters">
+        <form
+          className="find"
+          aria-label="Search"
+          onSubmit={(event) => {
+            event.preventDefault();
+            setSearch({ q: find.current?.value.trim() || undefined });
+          }}
+        >
+          <Icon name="search" small />
+          <input
+            key={oneOf(search.q) ?? ''}
+            ref={find}
+            className="find-in grow"
+            aria-label="Words in title or prompt, or the id of a run"
+            placeholder="Words in title or prompt"
+            defaultValue={oneOf(search.q)}
+            onKeyDown={({ key, currentTarget }) => key === 'Escape' && currentTarget.blur()}
+          />
+          <span className="plain-kbd">
+            <kbd>/</kbd>
+          </span>
+        </form>
+        {filters.map((name) => (
+          <span className="chip" key={name}>
+            <span className="k">{filterNames[name]}</span>
+            <span className="cut">{visibleText(listOf(search[name]).join(', '))}</span>
+            <button
+              type="button"
+              className="btn ghost sm icon x"
+              aria-label={`Remove filter ${filterNames[name]}`}
+              onClick={() => setSearch({ [name]: undefined })}
+            >
+              <Icon name="x" small />
+            </button>
+          </span>
+        ))}
+        <button type="button" className="chip add" onClick={() => setOpen('filter')}>
+          <Icon name="filter" small />
+          Filter
+          <span className="plain-kbd">
+            <kbd>F</kbd>
+          </span>
+        </button>
+        <span className="right row hide-m dim">
+          <Menu
+            label="Order"
+            className="btn ghost"
+            entries={[
+              ...Object.entries(orders).map(([name, label]) => ({
+                label,
+                run: () => setSearch({ sort_by: name === 'updated_at' ? undefined : name }),
+              })),
+              {
+                label: isOldestFirst ? 'Newest first' : 'Oldest first',
+                run: () => setSearch({ sort_order: isOldestFirst ? undefined : 'asc' }),
+              },
+            ]}
+          >
+            <Icon name="sortd" small className={isOldestFirst ? 'turned' : ''} />
+            {orders[sortBy as keyof typeof orders] ?? 'Last change'}
+          </Menu>
+          <Menu
+            label="Columns"
+            className="btn ghost"
+            entries={columns.map(({ name, label }) => ({
+              label: `${shown.includes(name) ? '✓ ' : ''}${label}`,
+              run: () => {
+                const next = shown.includes(name) ? shown.filter((each) => each !== name) : [...shown, name];
+                writeColumns(next);
+                setShown(next);
+              },
+            }))}
+          >
+            Columns
+          </Menu>
+          <button type="button" className="btn ghost" onClick={() => setOpen('save')}>
+            Save view
+          </button>
+        </span>
+      </section>
+      <Strip search={search} />
+      {runs.waiting > 0 && (
+        <button type="button" className="fresh" onClick={runs.showWaiting}>
+          {`${countText(runs.waiting, 'new run')} above. Show ${runs.waiting === 1 ? 'it' : 'them'}`} <kbd>.</kbd>
+        </button>
+      )}
+      {runs.error ? (
+        <div className="pad">
+          <Problem error={runs.error} onRetry={runs.retry} />
+        </div>
+      ) : runs.isLoading ? (
+        <SkeletonRows count={14} />
+      ) : runs.rows.length === 0 ? (
+        <Empty
+          title="No run matches"
+          action={
+            <button
+              type="button"
+              className="btn"
+              onClick={() => setSearch(Object.fromEntries(filters.map((name) => [name, undefined])))}
+            >
+              Drop all filters
+            </button>
+          }
+        >
+          {`The filters ${filters.map((name) => filterNames[name]).join(', ')} exclude every run. Drop one of them above.`}
+        </Empty>
+      ) : (
+        <RunTable
+          key={queryKeyOf(search)}
+          rows={runs.rows}
+          columns={columns.filter(({ name }) => shown.includes(name))}
+          selected={selected}
+          select={select}
+          isStale={runs.isStale}
+          total={runs.hasMore ? -1 : runs.rows.length}
+          readMore={runs.readMore}
+        />
+      )}
+      <p className="more runs-end">
+        {runs.rows.length > 0 &&
+          `${countText(runs.rows.length, 'run')} loaded.${runs.hasMore ? ' More load as you scroll.' : ''}`}
+      </p>
+      {rowsSelected.length > 0 && <BulkBar runs={rowsSelected} clear={() => setSelected(new Set())} />}
+      <Suspense>
+        {open === 'filter' && (
+          <FilterDialog
+            search={search}
+            apply={(next) => {
+              setOpen(undefined);
+              setSearch(next);
+            }}
+            close={() => setOpen(undefined)}
+          />
+        )}
+        {open === 'save' && <SaveViewDialog search={search} close={() => setOpen(undefined)} />}
+      </Suspense>
+    </Page>
+  );
 }

@@ -1,0 +1,108 @@
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { useQueryClient } from '@tanstack/react-query';
+import { lazy, Suspense, useState } from 'react';
+import { failureOf } from '../../api/problem.ts';
+import { useClient, useMay } from '../../api/session.ts';
+import { CopyButton } from '../../parts/copy.tsx';
+import { countText } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
+import { showToast } from '../../parts/toast.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+
+const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
+
+/** Requests of one bulk action that run at once. */
+const mostAtOnce = 5;
+
+/** Acts on the selected runs. Says how many of them an action applies to, and names those for which it failed. */
+export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () => void }) {
+  const client = useClient();
+  const may = useMay('member');
+  const queries = useQueryClient();
+  const [isAsking, setAsking] = useState(false);
+  const [failures, setFailures] = useState<readonly string[]>([]);
+  const live = runs.filter(({ state }) => !isTerminal(state));
+  const ended = runs.filter(({ state }) => isTerminal(state));
+  const below = live.reduce((sum, { child_runs: children }) => sum + (children?.live ?? 0), 0);
+
+  /** Does `act` for each run, a few at once. */
+  const each = async (some: readonly RunItem[], act: (run: RunItem) => Promise<unknown>, done: string) => {
+    const left = [...some];
+    const failed: string[] = [];
+    const work = async () => {
+      for (let run = left.shift(); run; run = left.shift()) {
+        try {
+          await act(run);
+        } catch (error) {
+          failed.push(`${run.title}: ${failureOf(error).detail}`);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: mostAtOnce }, work));
+    setFailures(failed);
+    if (failed.length < some.length) showToast(`${countText(some.length - failed.length, 'run')} ${done}`);
+    await queries.invalidateQueries({ queryKey: ['runs'] });
+    if (failed.length === 0) clear();
+  };
+  const cancel = () =>
+    each(live, async ({ run_id: runId }) => await client.cancelRun({ params: { runId } }), 'cancelled');
+  const rerun = () =>
+    each(ended, async ({ run_id: runId }) => await client.rerunRun({ params: { runId }, body: {} }), 'started again');
+  useKeys([{ key: 'shift+x', does: 'Cancel the selected runs', run: () => may && live.length > 0 && setAsking(true) }]);
+  return (
+    <>
+      <div className="bulk" role="toolbar" aria-label={`${countText(runs.length, 'run')} selected`}>
+        <span className="b">{`${runs.length} selected`}</span>
+        <span className="sep" />
+        {ended.length > 0 && (
+          <button type="button" className="btn" disabled={!may} onClick={() => void rerun()}>
+            <Icon name="again" small />
+            {`Rerun ${ended.length} ended`}
+          </button>
+        )}
+        {live.length > 0 && (
+          <button type="button" className="btn dan" disabled={!may} onClick={() => setAsking(true)}>
+            <Icon name="stop" small />
+            {`Cancel ${live.length} live…`} <kbd>⇧X</kbd>
+          </button>
+        )}
+        <CopyButton
+          className="sm"
+          text={runs.map(({ run_id: id }) => id).join('\n')}
+          what="Copy the ids"
+          label="Copy ids"
+        />
+        <button type="button" className="btn ghost" onClick={clear}>
+          Clear <kbd>Esc</kbd>
+        </button>
+        {failures.length > 0 && (
+          <details className="badc small" open>
+            <summary>{`${failures.length} failed`}</summary>
+            <ul>
+              {failures.slice(0, 10).map((text) => (
+                <li key={text}>{visibleText(text)}</li>
+              ))}
+            </ul>
+          </details>
+        )}
+      </div>
+      <Suspense>
+        {isAsking && (
+          <ConfirmDialog
+            title={`Cancel ${countText(live.length, 'live run')}?`}
+            action={`Cancel ${countText(live.length, 'run')}`}
+            safe="Keep them running"
+            run={cancel}
+            close={() => setAsking(false)}
+          >
+            {below > 0
+              ? `${countText(live.length, 'live run')} and ${countText(below, 'run')} below them end.`
+              : 'Their agents are stopped and their sandboxes are closed.'}
+          </ConfirmDialog>
+        )}
+      </Suspense>
+    </>
+  );
+}

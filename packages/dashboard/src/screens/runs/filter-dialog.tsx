@@ -1,0 +1,171 @@
+import { runStates } from '@runyard/contract/runs/run-states';
+import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
+import { useQuery } from '@tanstack/react-query';
+import { type FormEvent, type ReactNode, useId } from 'react';
+import { Button } from 'react-aria-components';
+import { useClient, useSession } from '../../api/session.ts';
+import { listOf, oneOf, type Search } from '../../frame/search.ts';
+import { Dialog } from '../../parts/dialog.tsx';
+import { stateWord } from '../../parts/icon.tsx';
+import styles from './runs.module.css';
+
+/** Chooses the filters of the list. All of them must match. */
+export function FilterDialog({
+  search,
+  apply,
+  close,
+}: {
+  search: Search;
+  apply: (search: Search) => void;
+  close: () => void;
+}) {
+  const client = useClient();
+  const { team } = useSession();
+  const form = useId();
+  const members = useQuery({
+    queryKey: ['members', team.uid],
+    queryFn: async () => (await client.listTeamMembers({ params: { teamUid: team.uid } })).members,
+  });
+  const environments = useQuery({
+    queryKey: ['environments', team.uid],
+    queryFn: async () => (await client.listEnvironments({})).environments,
+  });
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget);
+    const all = (name: string): readonly string[] | undefined => {
+      const values = data.getAll(name).map(String).filter(Boolean);
+      return values.length > 0 ? values : undefined;
+    };
+    const one = (name: string): string | undefined => all(name)?.[0];
+    const time = (name: string): string | undefined => {
+      const text = one(name);
+      return text === undefined ? undefined : new Date(text).toISOString();
+    };
+    apply({
+      state: all('state'),
+      error_code: all('error_code'),
+      creator: all('creator'),
+      environment_id: one('environment_id'),
+      model_id: one('model_id'),
+      created_after: time('created_after'),
+      created_before: time('created_before'),
+    });
+  };
+  /** Returns a time of the address as a field of the browser takes it: local, without a zone. */
+  const local = (text: string | undefined): string => {
+    const at = new Date(text ?? '');
+    if (Number.isNaN(at.getTime())) return '';
+    return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  };
+  return (
+    <Dialog
+      title="Filter"
+      close={close}
+      footer={
+        <>
+          <Button className="btn" onPress={close}>
+            Back
+          </Button>
+          <button type="submit" form={form} className="btn pri">
+            Show runs
+          </button>
+        </>
+      }
+    >
+      <form id={form} className="stack" onSubmit={submit}>
+        <fieldset className={styles.set}>
+          <legend className="lab">State is one of</legend>
+          <div className={styles.boxes}>
+            {runStates.map((state) => (
+              <label key={state} className="row">
+                <input
+                  type="checkbox"
+                  className="check"
+                  name="state"
+                  value={state}
+                  defaultChecked={listOf(search.state).includes(state)}
+                />
+                {stateWord(state)}
+              </label>
+            ))}
+          </div>
+        </fieldset>
+        <Field label="Started by">
+          {(id) => (
+            <select id={id} className="in" name="creator" defaultValue={oneOf(search.creator) ?? ''}>
+              <option value="">anyone</option>
+              {(members.data ?? []).map(({ user }) => (
+                <option key={user.uid} value={user.uid}>
+                  {user.display_name ?? user.email ?? user.uid}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <div className="two">
+          <Field label="Environment">
+            {(id) => (
+              <select id={id} className="in" name="environment_id" defaultValue={oneOf(search.environment_id) ?? ''}>
+                <option value="">any</option>
+                <option value="empty-environment">none</option>
+                {(environments.data ?? []).map((environment) => (
+                  <option key={environment.uid} value={environment.uid}>
+                    {environment.config.name ?? environment.uid}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+          <Field label="Model">
+            {(id) => <input id={id} className="in" name="model_id" defaultValue={oneOf(search.model_id)} />}
+          </Field>
+        </div>
+        <Field label="Error">
+          {(id) => (
+            <select id={id} className="in" name="error_code" defaultValue={oneOf(search.error_code) ?? ''}>
+              <option value="">any or none</option>
+              {Object.keys(errorCatalogue).map((code) => (
+                <option key={code}>{code}</option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <div className="two">
+          <Field label="Created after">
+            {(id) => (
+              <input
+                id={id}
+                type="datetime-local"
+                className="in"
+                name="created_after"
+                defaultValue={local(oneOf(search.created_after))}
+              />
+            )}
+          </Field>
+          <Field label="Created before">
+            {(id) => (
+              <input
+                id={id}
+                type="datetime-local"
+                className="in"
+                name="created_before"
+                defaultValue={local(oneOf(search.created_before))}
+              />
+            )}
+          </Field>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Field({ label, children }: { label: string; children: (id: string) => ReactNode }) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {children(id)}
+    </div>
+  );
+}

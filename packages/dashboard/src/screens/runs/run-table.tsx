@@ -1,0 +1,230 @@
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type MouseEvent, memo, useEffect, useRef, useState } from 'react';
+import { StateBadge } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
+import { visibleText } from '../../parts/untrusted.ts';
+import { Changed, type Column, Reason } from './columns.tsx';
+
+/** Rows left below the reader when the next page is read. */
+const readAhead = 30;
+
+/** Shows the runs as rows, of which only those in view are in the page. */
+export function RunTable({
+  rows,
+  columns,
+  selected,
+  select,
+  isStale,
+  total,
+  readMore,
+}: {
+  rows: readonly RunItem[];
+  columns: readonly Column[];
+  selected: ReadonlySet<string>;
+  select: (ids: readonly string[], isOn: boolean) => void;
+  isStale: boolean;
+  /** Rows of the whole list; -1: not known. */
+  total: number;
+  readMore: () => void;
+}) {
+  const navigate = useNavigate();
+  const table = useRef<HTMLTableElement>(null);
+  const [current, setCurrent] = useState(-1);
+  const lastSelected = useRef(-1);
+  const rowPx = matchMedia('(pointer: coarse)').matches ? 44 : 34;
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => document.getElementById('main'),
+    estimateSize: () => rowPx,
+    overscan: 15,
+    scrollMargin: table.current?.offsetTop ?? 0,
+    getItemKey: (index) => rows[index]?.run_id ?? index,
+  });
+  const items = virtual.getVirtualItems();
+  const first = items[0];
+  const last = items.at(-1);
+  const lastIndex = last?.index ?? 0;
+  useEffect(() => {
+    if (lastIndex >= rows.length - readAhead) readMore();
+  }, [lastIndex, rows.length, readMore]);
+
+  const move = (by: number) => {
+    const next = Math.max(0, Math.min(rows.length - 1, current + by));
+    setCurrent(next);
+    virtual.scrollToIndex(next);
+    requestAnimationFrame(() => table.current?.querySelector<HTMLElement>(`[data-index="${next}"] a`)?.focus());
+  };
+  const toggle = (index: number, isRange: boolean) => {
+    const id = rows[index]?.run_id;
+    if (id === undefined) return;
+    const from = isRange && lastSelected.current >= 0 ? lastSelected.current : index;
+    const [low, high] = from < index ? [from, index] : [index, from];
+    select(
+      rows.slice(low, high + 1).map(({ run_id: each }) => each),
+      !selected.has(id),
+    );
+    lastSelected.current = index;
+  };
+  useKeys([
+    { key: 'j', does: 'Next run', run: () => move(1) },
+    { key: 'k', does: 'Run before', run: () => move(-1) },
+    {
+      key: 'Enter',
+      does: 'Open the run',
+      run: () => {
+        const run = rows[current];
+        if (run) void navigate({ to: '/runs/$runId', params: { runId: run.run_id } });
+      },
+    },
+    { key: 'x', does: 'Select the run', run: () => toggle(current, false) },
+    {
+      key: 'a',
+      does: 'Answer what the run asks',
+      run: () => {
+        const run = rows[current];
+        if (run?.state === 'BLOCKED') void navigate({ to: '/runs/$runId', params: { runId: run.run_id } });
+      },
+    },
+    {
+      key: 'y',
+      does: 'Copy the id of the run',
+      run: () => void navigator.clipboard?.writeText(rows[current]?.run_id ?? ''),
+    },
+  ]);
+  const isAllSelected = rows.length > 0 && rows.every(({ run_id: id }) => selected.has(id));
+  return (
+    <table className={`tbl runs-t ${isStale ? 'stale' : ''}`} ref={table} aria-rowcount={total}>
+      <thead>
+        <tr>
+          <th className="w-chk">
+            <input
+              type="checkbox"
+              className="check"
+              aria-label="Select all loaded runs"
+              checked={isAllSelected}
+              onChange={({ target }) =>
+                select(
+                  rows.map(({ run_id: id }) => id),
+                  target.checked,
+                )
+              }
+            />
+          </th>
+          <th className="w120">State</th>
+          <th>Run</th>
+          {columns.map(({ name, label, headClassName }) => (
+            <th key={name} className={headClassName}>
+              {label}
+            </th>
+          ))}
+          <th className="num w92">Changed</th>
+        </tr>
+      </thead>
+      <tbody>
+        <Space px={(first?.start ?? 0) - virtual.options.scrollMargin} />
+        {items.map(({ index, key }) => {
+          const run = rows[index];
+          return (
+            run && (
+              <Row
+                key={String(key)}
+                run={run}
+                index={index}
+                columns={columns}
+                isSelected={selected.has(run.run_id)}
+                isCurrent={index === current}
+                toggle={toggle}
+                setCurrent={setCurrent}
+                measure={virtual.measureElement}
+              />
+            )
+          );
+        })}
+        <Space px={virtual.getTotalSize() - ((last?.end ?? 0) - virtual.options.scrollMargin)} />
+      </tbody>
+    </table>
+  );
+}
+
+/** Takes the room of rows that are not in the page. */
+function Space({ px }: { px: number }) {
+  if (px <= 0) return null;
+  return (
+    <tr>
+      <td className="space" style={{ height: px }} />
+    </tr>
+  );
+}
+
+const Row = memo(function Row({
+  run,
+  index,
+  columns,
+  isSelected,
+  isCurrent,
+  toggle,
+  setCurrent,
+  measure,
+}: {
+  run: RunItem;
+  index: number;
+  columns: readonly Column[];
+  isSelected: boolean;
+  isCurrent: boolean;
+  toggle: (index: number, isRange: boolean) => void;
+  setCurrent: (index: number) => void;
+  measure: (element: Element | null) => void;
+}) {
+  const navigate = useNavigate();
+  const open = (event: MouseEvent) => {
+    if ((event.target as Element).closest('a, button, input')) return;
+    void navigate({ to: '/runs/$runId', params: { runId: run.run_id } });
+  };
+  return (
+    <tr
+      ref={measure}
+      data-index={index}
+      aria-rowindex={index + 2}
+      className={`${isSelected ? 'on' : ''} ${isCurrent ? 'cur' : ''}`}
+      onClick={open}
+      onFocus={() => setCurrent(index)}
+    >
+      <td>
+        <input
+          type="checkbox"
+          className="check"
+          aria-label={`Select ${visibleText(run.title)}`}
+          checked={isSelected}
+          readOnly
+          onClick={({ shiftKey }) => toggle(index, shiftKey)}
+        />
+      </td>
+      <td className="c-st">
+        <StateBadge state={run.state} />
+      </td>
+      <td className="c-run">
+        <span className="run-c">
+          <Link to="/runs/$runId" params={{ runId: run.run_id }}>
+            {visibleText(run.title)}
+          </Link>
+          <Reason run={run} />
+          {run.state === 'BLOCKED' && (
+            <Link className="btn sm hide-m" to="/runs/$runId" params={{ runId: run.run_id }}>
+              Answer <kbd>A</kbd>
+            </Link>
+          )}
+        </span>
+      </td>
+      {columns.map(({ name, className, cell }) => (
+        <td key={name} className={className}>
+          {cell(run)}
+        </td>
+      ))}
+      <td className="num c-time">
+        <Changed run={run} />
+      </td>
+    </tr>
+  );
+});

@@ -1,0 +1,124 @@
+/** The rows of the list of runs. Rows change in place and never move; runs that belong above wait until the reader asks for them. */
+
+import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
+import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
+import { type InfiniteData, useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { useClient, useSession } from '../../api/session.ts';
+import { useTeamEvents } from '../../api/stream.ts';
+import type { Search } from '../../frame/search.ts';
+import { filtersOf, orderOf, queryKeyOf } from './views.ts';
+
+/** Rows of one page. */
+const pageSize = 100;
+/** Events that arrive within this time become one read, milliseconds. */
+const gatherMs = 400;
+/** Runs that one read may name. */
+const mostIds = 100;
+
+export interface Runs {
+  readonly rows: readonly RunItem[];
+  readonly error: unknown;
+  readonly isLoading: boolean;
+  /** True: the rows are those of an earlier query, while this one is read. */
+  readonly isStale: boolean;
+  readonly hasMore: boolean;
+  readonly readMore: () => void;
+  readonly retry: () => void;
+  /** Runs that belong into the list and are not shown yet. */
+  readonly waiting: number;
+  /** Reads the list anew, with the runs that wait. */
+  readonly showWaiting: () => void;
+}
+
+/** Reads the runs of an address and keeps them current. `mayEnter` returns whether new runs may enter by themselves. */
+export function useRuns(search: Search, mayEnter: () => boolean): Runs {
+  const client = useClient();
+  const { team } = useSession();
+  const queries = useQueryClient();
+  const text = queryKeyOf(search);
+  const key = useMemo(() => ['runs', team.uid, text], [team.uid, text]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text has all of the search that matters
+  const query = useMemo(
+    (): Partial<ListRunsQuery> => ({ ...filtersOf(search), ...orderOf(search), view: 'summary' }),
+    [text],
+  );
+  const list = useInfiniteQuery({
+    queryKey: key,
+    queryFn: async ({ pageParam, signal }) =>
+      await client.listRuns({
+        query: { ...query, limit: pageSize, ...(pageParam === '' ? {} : { cursor: pageParam }) },
+        signal,
+      }),
+    initialPageParam: '',
+    getNextPageParam: ({ page_info: page }) => (page.has_next_page ? page.next_cursor : undefined),
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: (before) => before,
+  });
+  const rows = useMemo(() => list.data?.pages.flatMap(({ runs }) => runs) ?? [], [list.data]);
+  const [waiting, setWaiting] = useState<ReadonlySet<string>>(new Set());
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another list has other runs that wait
+  useEffect(() => setWaiting(new Set()), [text, team.uid]);
+
+  const showWaiting = useCallback(() => {
+    setWaiting(new Set());
+    void queries.resetQueries({ queryKey: key });
+  }, [queries, key]);
+
+  const gathered = useRef(new Set<string>());
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const readGathered = async () => {
+    timer.current = undefined;
+    const ids = [...gathered.current].slice(0, mostIds);
+    gathered.current = new Set([...gathered.current].slice(mostIds));
+    if (gathered.current.size > 0) timer.current = setTimeout(() => void readGathered(), gatherMs);
+    const data = queries.getQueryData<InfiniteData<ListRunsResponse>>(key);
+    if (data === undefined) return;
+    const shown = new Set(data.pages.flatMap(({ runs }) => runs.map(({ run_id: id }) => id)));
+    const known = ids.filter((id) => shown.has(id));
+    const unknown = ids.filter((id) => !shown.has(id));
+    const [changed, entering] = await Promise.all([
+      known.length === 0 ? undefined : client.listRuns({ query: { view: 'summary', run_id: known, limit: mostIds } }),
+      unknown.length === 0 ? undefined : client.listRuns({ query: { ...query, run_id: unknown, limit: mostIds } }),
+    ]);
+    if (changed) {
+      const fresh = new Map(changed.runs.map((run) => [run.run_id, run]));
+      queries.setQueryData<InfiniteData<ListRunsResponse>>(
+        key,
+        (before) =>
+          before && {
+            ...before,
+            pages: before.pages.map((page) => ({
+              ...page,
+              runs: page.runs.map((run) => fresh.get(run.run_id) ?? run),
+            })),
+          },
+      );
+    }
+    if (entering === undefined || entering.runs.length === 0) return;
+    if (mayEnter()) showWaiting();
+    else setWaiting((before) => new Set([...before, ...entering.runs.map(({ run_id: id }) => id)]));
+  };
+  useTeamEvents(
+    ({ run_id: id }) => {
+      gathered.current.add(id);
+      timer.current ??= setTimeout(() => void readGathered().catch(() => undefined), gatherMs);
+    },
+    () => void queries.invalidateQueries({ queryKey: key }),
+  );
+  useEffect(() => () => clearTimeout(timer.current), []);
+
+  return {
+    rows,
+    error: list.error,
+    isLoading: list.isPending,
+    isStale: list.isPlaceholderData,
+    hasMore: list.hasNextPage,
+    readMore: () => {
+      if (list.hasNextPage && !list.isFetchingNextPage) void list.fetchNextPage();
+    },
+    retry: () => void list.refetch(),
+    waiting: waiting.size,
+    showWaiting,
+  };
+}
