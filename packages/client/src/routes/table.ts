@@ -74,6 +74,8 @@ export const clientRoutes: ClientRoutes = {
   createSignInCode: { method: 'POST', path: '/sign-in-codes', isJson: true, isOnce: false },
   createBrowserSession: { method: 'POST', path: '/browser-sessions', isJson: true, isOnce: false },
   endBrowserSession: { method: 'DELETE', path: '/browser-sessions/current', isJson: true, isOnce: false },
+  endBrowserSessions: { method: 'DELETE', path: '/browser-sessions', isJson: true, isOnce: false },
+  getSession: { method: 'GET', path: '/session', isJson: true, isOnce: false },
   listTeams: { method: 'GET', path: '/teams', isJson: true, isOnce: false },
   createTeam: { method: 'POST', path: '/teams', isJson: true, isOnce: true },
   updateTeam: { method: 'PATCH', path: '/teams/{teamUid}', isJson: true, isOnce: false },

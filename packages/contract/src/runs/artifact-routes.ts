@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { maxAttachmentBytes, maxChangesPerDay, maxLocatorLength } from '../limits.ts';
-import { runPageReads, teamReads, teamWrites } from '../wire/access.ts';
+import { teamReads, teamWrites } from '../wire/access.ts';
 import { DeleteResponse, EmptyResponse } from '../wire/bodies.ts';
 import { Text } from '../wire/primitives.ts';
 import type { Route } from '../wire/route.ts';
@@ -25,7 +25,7 @@ export const artifactRoutes = {
     tag: 'artifacts',
     summary: 'Read an artifact',
     description: 'Public artifacts need no key.',
-    allow: { ...runPageReads, publicThings: true },
+    allow: { ...teamReads, publicThings: true },
     params: artifact,
     answer: { status: 200, description: 'A signed download URL, or the plan itself', schema: ArtifactResponse },
     errors,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { maxRequestBodyBytes } from '../limits.ts';
-import { runPageReads, teamReads, teamWrites } from '../wire/access.ts';
+import { teamReads, teamWrites } from '../wire/access.ts';
 import type { Route } from '../wire/route.ts';
 import { ListRunMessagesQuery, RunMessagePage } from './conversation-pages.ts';
 import { ConversationResponse, InterruptedRun } from './conversations.ts';
@@ -23,7 +23,7 @@ export const conversationRoutes = {
     summary: 'Read the conversation of a run by pages, from its end',
     description:
       'The first page has the newest messages, also of a run that has none yet. `streamRunEvents` with its `reached` as `Last-Event-ID` sends all that comes after it. Inputs over 16 KB, outputs over 8 KB and texts over 32 KB are shortened.',
-    allow: runPageReads,
+    allow: teamReads,
     params: run,
     query: ListRunMessagesQuery,
     answer: { status: 200, description: 'One page', schema: RunMessagePage },
@@ -40,7 +40,7 @@ export const conversationRoutes = {
     tag: 'conversations',
     summary: 'Read a message of a conversation that a page has shortened',
     description: 'Of an action: its call and its result, of which the conversation holds 64 KB each.',
-    allow: runPageReads,
+    allow: teamReads,
     params: run.extend({ messageSeq: z.string().meta({ description: '`seq` of the message on its page' }) }),
     answer: { status: 200, description: 'The message: one step with it', schema: ConversationResponse },
     errors: { 404: `${noRun}, or no message with this number`, 429: tooManyReads },

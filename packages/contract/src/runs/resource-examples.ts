@@ -156,7 +156,24 @@ export const resourceExamples = {
   createBrowserSession: {
     fromPage: true,
     body: { code: exampleIds.SIGN_IN_CODE },
-    answer: { key: 'ry_b8Tm…q2Wc', expires_at: '2026-10-25T20:00:00.000Z', display_name: 'Administrator' },
+    answer: { expires_at: '2026-10-25T20:00:00.000Z', display_name: 'Administrator' },
+  },
+  endBrowserSessions: { answer: { success: true } },
+  getSession: {
+    answer: {
+      user: { type: 'user', uid: 'JCtpVn4u5GBkYz0dRWe8aB', display_name: 'Ada' },
+      teams: [
+        {
+          uid: 'pY3uQk8wVn2rT6xZ1aLmCd',
+          name: 'Payments',
+          role: 'owner',
+          is_current: true,
+          created_at: '2026-11-02T09:00:00.000Z',
+        },
+      ],
+      csrf_token: 'Wk3q1sYtXb7nC5vM9rL2pD8fG4hJ6aZ0eUiOxQyTcBN',
+      expires_at: '2026-11-26T17:00:00.000Z',
+    },
   },
   endBrowserSession: deleted,
   listModels: {

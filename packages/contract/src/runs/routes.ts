@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { maxPreparedOfCaller, maxPreparedOfTeam, maxRequestBodyBytes } from '../limits.ts';
-import { runPageReads, runPageWrites, teamReads, teamWrites } from '../wire/access.ts';
+import { teamReads, teamWrites } from '../wire/access.ts';
 import { DeleteResponse, EmptyResponse } from '../wire/bodies.ts';
 import type { Route } from '../wire/route.ts';
 import { ConversationResponse } from './conversations.ts';
@@ -63,7 +63,7 @@ export const runRoutes = {
     summary: 'List runs',
     description:
       'Pages by cursor: a run that does not change while the list is read comes once. `view=summary` is for lists with many rows.',
-    allow: runPageReads,
+    allow: teamReads,
     query: ListRunsQuery,
     answer: { status: 200, description: 'One page', schema: ListRunsResponse },
     errors: {
@@ -76,7 +76,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}',
     tag: 'runs',
     summary: 'Read a run',
-    allow: runPageReads,
+    allow: teamReads,
     params: run,
     answer: { status: 200, description: 'The run', schema: RunItem },
     errors: { 404: noRun },
@@ -122,7 +122,7 @@ export const runRoutes = {
     summary: 'Cancel a run',
     description:
       'And every run below it that has not ended, self-hosted ones too; one that is PENDING follows as soon as it was claimed. If the turn of the run was interrupted and its agent waits for a message, the sandbox ends, and the run keeps its state.',
-    allow: runPageWrites,
+    allow: teamWrites,
     params: run,
     answer: {
       status: 200,
@@ -143,7 +143,7 @@ export const runRoutes = {
     summary: 'Send a follow-up to a run',
     description:
       'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, answers what a BLOCKED one asks, and continues one that has ended: in its sandbox while that waits, else in a new execution. To a run whose setup failed it goes to the sandbox that stays until `status_message.session_debug_until`; the run stays FAILED as it is, also while what is asked there (`blocked_on`) waits for an answer.',
-    allow: runPageWrites,
+    allow: teamWrites,
     params: run,
     body: RunFollowupRequest,
     bodyLimitBytes: maxRequestBodyBytes,
@@ -189,7 +189,7 @@ export const runRoutes = {
     summary: 'End the turn in progress',
     description:
       'The agent stops its work and begins the next follow-up. If there is none, the run is SUCCEEDED, and its agent waits for one in the sandbox: `status_message` says until when, and cancelling the run ends the sandbox.',
-    allow: runPageWrites,
+    allow: teamWrites,
     params: run,
     answer: { status: 200, description: 'The agent was told', schema: EmptyResponse },
     errors: { 400: 'No turn is in progress, or the run is BLOCKED: answer it or cancel it', 404: noRun },
@@ -211,7 +211,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}/timeline',
     tag: 'runs',
     summary: 'Read the timeline of a run',
-    allow: runPageReads,
+    allow: teamReads,
     params: run,
     answer: { status: 200, description: 'Setup and lifecycle events, oldest first', schema: GetRunTimelineResponse },
     errors: { 404: noRun },
@@ -221,7 +221,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}/conversation',
     tag: 'conversations',
     summary: 'Read the conversation of a run',
-    allow: runPageReads,
+    allow: teamReads,
     params: run,
     answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
     errors: {
@@ -247,7 +247,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Follow a run live',
     description: `Server-sent events: \`id\`, \`event\` (the event's \`type\`) and \`data\`, a LiveEvent as JSON: states, timeline and conversation, from the run's beginning, then as they come. ${streamRules} The stream ends when the run has ended and all is sent, with the comment \`: end\`; after a follow-up it goes on. Also a follow-up to the sandbox of a failed setup: who comes back with the last id gets its turn, and the stream ends again when that has ended or asks something.`,
-    allow: runPageReads,
+    allow: teamReads,
     params: run,
     query: z.object({
       follow: z

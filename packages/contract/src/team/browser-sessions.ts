@@ -1,6 +1,8 @@
-/** Signing in a browser by a one-time link, without an API key in it. */
+/** Sessions of browsers: signing in by a one-time link or by an API key. */
 import { z } from 'zod';
-import { Timestamp } from '../wire/primitives.ts';
+import { Text, Timestamp } from '../wire/primitives.ts';
+import { UserProfile } from '../wire/profiles.ts';
+import { Team } from './teams.ts';
 
 /** How long the code of a link can be used. */
 export const signInCodeSeconds = 60;
@@ -25,20 +27,44 @@ export const CreateBrowserSessionRequest = z
     code: z
       .string()
       .regex(/^[A-Za-z0-9_-]{43}$/, { error: 'is not a code of a sign-in link' })
+      .optional()
       .meta({ description: "Code from the fragment of the page's address" }),
+    api_key: Text.min(1).max(300).optional().meta({ description: 'API key of a person' }),
   })
-  .meta({ id: 'CreateBrowserSessionRequest', description: 'A code that signs in one browser' });
+  .refine(({ code, api_key: key }) => (code === undefined) !== (key === undefined), {
+    error: 'must have either code or api_key',
+  })
+  .meta({
+    id: 'CreateBrowserSessionRequest',
+    description: 'What signs in a browser: the code of a link, or an API key, which is not kept',
+    oneOf: [
+      { required: ['code'], not: { required: ['api_key'] } },
+      { required: ['api_key'], not: { required: ['code'] } },
+    ],
+  });
+export type CreateBrowserSessionRequest = z.infer<typeof CreateBrowserSessionRequest>;
+
+const expiresAt = Timestamp.meta({
+  description: `At the latest ${browserSessionHours} hours after the sign-in, and not after the key that made it`,
+});
 
 export const BrowserSession = z
   .object({
-    key: z.string().meta({ description: 'For the calls of the page, as `Authorization: Bearer`' }),
-    expires_at: Timestamp.meta({
-      description: `At the latest ${browserSessionHours} hours after the sign-in, and not after the key that made the link`,
-    }),
+    expires_at: expiresAt,
     display_name: z.string().meta({ description: 'The person for whom the session acts' }),
   })
-  .meta({
-    id: 'BrowserSession',
-    description: "The key of a browser session, which opens only what a run's page needs",
-  });
+  .meta({ id: 'BrowserSession', description: 'A browser session. Its key is in the cookie only' });
 export type BrowserSession = z.infer<typeof BrowserSession>;
+
+export const Session = z
+  .object({
+    user: UserProfile.describe('The person who is signed in'),
+    teams: z.array(Team).describe('Teams of the person, oldest first. `is_current`: the team of this request'),
+    csrf_token: z.string().optional().meta({
+      description:
+        'For the header `X-CSRF-Token` of requests that change something. Absent: the caller sent an API key',
+    }),
+    expires_at: expiresAt.optional(),
+  })
+  .meta({ id: 'Session', description: 'Who is signed in' });
+export type Session = z.infer<typeof Session>;

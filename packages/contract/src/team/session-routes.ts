@@ -1,6 +1,6 @@
 import { DeleteResponse } from '../wire/bodies.ts';
 import type { Route } from '../wire/route.ts';
-import { BrowserSession, CreateBrowserSessionRequest, CreateSignInCodeResponse } from './browser-sessions.ts';
+import { BrowserSession, CreateBrowserSessionRequest, CreateSignInCodeResponse, Session } from './browser-sessions.ts';
 
 export const browserSessionRoutes = {
   // Not for agent keys, because a session acts for a person. Not for sessions, because a session must not prolong itself.
@@ -11,20 +11,27 @@ export const browserSessionRoutes = {
     summary: 'Create a one-time code that signs in a browser',
     description:
       'The code is valid for a minute and for one sign-in. Deleting the key ends the code and the sessions that came from it.',
-    allow: { user: 'viewer' },
+    allow: { user: 'viewer', session: false },
     answer: { status: 201, description: 'The code, which is shown only once', schema: CreateSignInCodeResponse },
   },
   createBrowserSession: {
     method: 'POST',
     path: '/browser-sessions',
     tag: 'keys',
-    summary: 'Sign in a browser by a one-time code',
+    summary: 'Sign in a browser',
     description:
-      'For the pages of the service: requests of other origins are refused. Among the API keys the session is listed, and can be deleted.',
+      'For the pages of the service: requests of other origins are refused. The session is a cookie that scripts cannot read, over https or on this machine. Among the API keys the session is listed, and can be deleted.',
     allow: { anyone: 'always' },
     body: CreateBrowserSessionRequest,
-    answer: { status: 200, description: 'Signed in', schema: BrowserSession },
-    errors: { 403: 'The code was used, has expired or is unknown, or the request is not from a page of the service' },
+    answer: {
+      status: 200,
+      description: 'Signed in',
+      schema: BrowserSession,
+      headers: { 'Set-Cookie': 'The session: HttpOnly, SameSite=Strict' },
+    },
+    errors: {
+      403: 'The code was used, has expired or is unknown; the key is not that of a person; or the request is not from a page of the service over https or on this machine',
+    },
   },
   endBrowserSession: {
     method: 'DELETE',
@@ -32,8 +39,28 @@ export const browserSessionRoutes = {
     tag: 'keys',
     summary: 'Sign out a browser',
     description: 'The key of the session stops working at once.',
-    allow: { user: 'viewer', session: true },
+    allow: { user: 'viewer' },
     answer: { status: 200, description: 'Signed out', schema: DeleteResponse },
     errors: { 404: 'The key is not that of a browser session' },
+  },
+  endBrowserSessions: {
+    method: 'DELETE',
+    path: '/browser-sessions',
+    tag: 'keys',
+    summary: 'Sign out all browsers of a person',
+    description:
+      'All browser sessions of the caller stop working at once, in all teams, and sign-in links that wait too.',
+    allow: { user: 'viewer' },
+    answer: { status: 200, description: 'Signed out', schema: DeleteResponse },
+  },
+  getSession: {
+    method: 'GET',
+    path: '/session',
+    tag: 'keys',
+    summary: 'Read who is signed in',
+    description:
+      'The person, the teams, and for a browser session what its further requests need: those that change something send `csrf_token` as `X-CSRF-Token`. The header X-Team-Uid chooses the team.',
+    allow: { user: 'viewer' },
+    answer: { status: 200, description: 'The caller', schema: Session },
   },
 } as const satisfies Record<string, Route>;

@@ -10,8 +10,8 @@ export const isAtLeast = (has: Role, needed: Role): boolean => roles.indexOf(has
 /**
  * Kinds of callers. `user`: a person, by a personal key. `agent`: a service account of the team, by an agent key. `run`: an execution
  * that has not ended, by its run token. `worker`: a self-hosted worker, by a key that only connects one; no key is of this kind yet,
- * and workers connect with the keys of users and agents. `session`: a person in a browser, by the key of a browser session, which
- * allows only the actions that a run's page needs.
+ * and workers connect with the keys of users and agents. `session`: a person in a browser, by the cookie of a browser session. It
+ * may do what the person may, but for what would outlive or prolong it unseen.
  */
 export const principalKinds = ['user', 'agent', 'run', 'worker', 'session'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
@@ -27,8 +27,8 @@ export interface AllowKeys {
    * them is executed as other people.
    */
   readonly agent?: true | 'made_by_agents';
-  /** True: browser sessions are accepted too, with the role of their user. */
-  readonly session?: true;
+  /** False: browser sessions are refused. They are accepted everywhere else, with the role of their user. */
+  readonly session?: false;
   /** True: keys of workers are accepted too. */
   readonly worker?: true;
   /** A higher role that some bodies need: `roles` has it for values of the member `member` of the body. */
@@ -58,9 +58,6 @@ export type Allow = AllowKeys | AllowRun | AllowAnyone;
 export const teamReads = { user: 'viewer', agent: true } as const satisfies Allow;
 /** Accepts users from the role of a member, and agent keys. */
 export const teamWrites = { user: 'member', agent: true } as const satisfies Allow;
-/** Does the same for the routes of a run's page. */
-export const runPageReads = { ...teamReads, session: true } as const satisfies Allow;
-export const runPageWrites = { ...teamWrites, session: true } as const satisfies Allow;
 /** Accepts users from the role of a member; agent keys only for things that no person made. */
 export const teamEdits = { user: 'member', agent: 'made_by_agents' } as const satisfies Allow;
 /** Accepts the operator of the service, who set the installation up. */
@@ -90,7 +87,7 @@ export function describeAllow(allow: Allow): string {
   return [
     users,
     ...(allow.agent ? [allow.agent === true ? 'agent keys' : 'agent keys for things that no person made'] : []),
-    ...(allow.session ? ['browser sessions'] : []),
+    ...(allow.session === false ? ['no browser sessions'] : []),
     ...(allow.worker ? ['worker keys'] : []),
     ...(allow.publicThings ? ['everyone for public things'] : []),
     ...(allow.keylessBytes ? [`everyone with at most ${allow.keylessBytes / 1024} KB`] : []),

@@ -1,25 +1,20 @@
 /** Who is signed in, and the client that sends requests with the cookie of the session. */
 
 import { ApiError, type Client, createClient } from '@runyard/client';
+import type { Team } from '@runyard/contract/team/teams';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
+import type { UserProfile } from '@runyard/contract/wire/profiles';
 import { createContext, use } from 'react';
 import type { TeamStream } from './stream.ts';
 
-/** A team of the person. */
-export interface SessionTeam {
-  readonly uid: string;
-  readonly name: string;
-  readonly role: Role;
-}
-
 /** The session that the service knows by the cookie of this browser. */
 export interface Session {
-  readonly person: { readonly uid: string; readonly name: string; readonly email?: string };
-  readonly teams: readonly SessionTeam[];
+  readonly person: UserProfile;
+  readonly teams: readonly Team[];
   /** The team that the page shows. */
-  readonly team: SessionTeam;
+  readonly team: Team;
   readonly csrfToken: string;
-  readonly expiresAt: string;
+  readonly expiresAt: string | undefined;
   readonly client: Client;
   /** Events of the runs of the team. */
   readonly events: TeamStream;
@@ -37,20 +32,6 @@ export function clientOf(csrfToken: string, teamUid?: string): Client {
       headers: { ...init?.headers, ...(csrfToken === '' ? {} : { 'x-csrf-token': csrfToken }) },
     });
   return createClient({ baseUrl: location.origin, fetch: send, ...(teamUid === undefined ? {} : { teamUid }) });
-}
-
-/** What `GET /session` answers. */
-export interface SessionAnswer {
-  readonly user: { readonly uid: string; readonly name: string; readonly email?: string };
-  readonly teams: readonly (SessionTeam & { readonly is_current: boolean })[];
-  readonly csrf_token: string;
-  readonly expires_at: string;
-}
-
-/** Reads who is signed in. */
-export async function readSession(teamUid?: string): Promise<SessionAnswer> {
-  const client = clientOf('', teamUid) as unknown as { getSession(): Promise<SessionAnswer> };
-  return await client.getSession();
 }
 
 /** Returns true if the service says that nobody is signed in. */

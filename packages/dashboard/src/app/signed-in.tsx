@@ -1,15 +1,9 @@
+import type { routes } from '@runyard/contract/routes';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Navigate, Outlet, useLocation, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useMemo } from 'react';
-import {
-  clientOf,
-  isSignedOut,
-  readSession,
-  type Session,
-  type SessionAnswer,
-  SessionContext,
-  teamParameter,
-} from '../api/session.ts';
+import type { z } from 'zod';
+import { clientOf, isSignedOut, type Session, SessionContext, teamParameter } from '../api/session.ts';
 import { openTeamStream } from '../api/stream.ts';
 import { oneOf } from '../frame/search.ts';
 import { Problem } from '../parts/problem.tsx';
@@ -21,7 +15,7 @@ export function SignedIn() {
   const team = oneOf(useSearch({ strict: false, select: (search) => search[teamParameter] }));
   const { data, error, refetch } = useQuery({
     queryKey: ['session', team],
-    queryFn: async () => await readSession(team),
+    queryFn: async () => await clientOf('', team).getSession(),
     staleTime: 60_000,
   });
   if (isSignedOut(error)) return <Navigate to="/sign-in" search={{ next: path }} replace />;
@@ -35,6 +29,9 @@ export function SignedIn() {
   return <WithSession answer={data} />;
 }
 
+/** What `GET /session` answers. */
+type SessionAnswer = z.infer<(typeof routes)['getSession']['answer']['schema']>;
+
 function WithSession({ answer }: { answer: SessionAnswer }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -45,9 +42,9 @@ function WithSession({ answer }: { answer: SessionAnswer }) {
       person: answer.user,
       teams: answer.teams,
       team,
-      csrfToken: answer.csrf_token,
+      csrfToken: answer.csrf_token ?? '',
       expiresAt: answer.expires_at,
-      client: clientOf(answer.csrf_token, team.uid),
+      client: clientOf(answer.csrf_token ?? '', team.uid),
       events: openTeamStream({ team }),
     };
   }, [answer]);

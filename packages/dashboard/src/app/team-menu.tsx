@@ -29,17 +29,18 @@ export function TeamMenu() {
 /** Shows what a person can do with the own session. */
 export function PersonMenu() {
   const { person, csrfToken } = useSession();
+  const name = person.display_name ?? person.uid;
   const navigate = useNavigate();
   const queries = useQueryClient();
   const leave = async (everywhere: boolean) => {
     const client = clientOf(csrfToken);
-    await (everywhere ? client.endBrowserSession() : client.endBrowserSession());
+    await (everywhere ? client.endBrowserSessions() : client.endBrowserSession());
     queries.clear();
     await navigate({ to: '/sign-in' });
   };
   return (
     <Menu
-      label={`${person.name}: session`}
+      label={`${name}: session`}
       className="btn ghost sm grow person"
       entries={[
         { label: 'My keys', run: () => void navigate({ to: '/settings/$tab', params: { tab: 'keys' } }) },
@@ -48,9 +49,9 @@ export function PersonMenu() {
       ]}
     >
       <span className="av" aria-hidden="true">
-        {initials(person.name)}
+        {initials(name)}
       </span>
-      <span className="grow cut">{person.name}</span>
+      <span className="grow cut">{name}</span>
     </Menu>
   );
 }

@@ -72,11 +72,12 @@ export function ActionDialog({
 function RerunDialog({ run, close }: { run: RunItem; close: () => void }) {
   const client = useClient();
   const navigate = useNavigate();
-  const [prompt, setPrompt] = useState(run.submitted_prompt ?? run.prompt);
+  const original = run.submitted_prompt ?? run.prompt ?? '';
+  const [prompt, setPrompt] = useState(original);
   const [key] = useState(() => crypto.randomUUID());
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  const isChanged = prompt !== (run.submitted_prompt ?? run.prompt);
+  const isChanged = prompt !== original;
   const start = async () => {
     setBusy(true);
     setError(undefined);

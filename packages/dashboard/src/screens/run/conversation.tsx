@@ -81,7 +81,7 @@ export function Conversation({
             <section className="stack s2">
               <h2>Prompt, which no agent has begun</h2>
               <div className="ask-box mut">
-                <Markdown text={run.prompt} />
+                <Markdown text={run.prompt ?? ''} />
               </div>
             </section>
           )}

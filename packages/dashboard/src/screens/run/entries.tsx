@@ -95,11 +95,11 @@ function Whole({ entry, runId }: { entry: TextEntry | ActionEntry; runId: string
   const [whole, setWhole] = useState<string>();
   const [error, setError] = useState<unknown>();
   if (entry.shortened === undefined) return null;
-  const seq = String(entry.shortened);
+  const messageSeq = String(entry.shortened);
   const read = async () => {
     setError(undefined);
     try {
-      const { steps } = await client.getRunMessage({ params: { runId, seq } });
+      const { steps } = await client.getRunMessage({ params: { runId, messageSeq } });
       const blocks = steps.flatMap(({ messages }) => messages.flatMap(({ content }) => content));
       setWhole(
         blocks

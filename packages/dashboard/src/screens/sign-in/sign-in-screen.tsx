@@ -18,7 +18,6 @@ function nextOf(text: string | undefined): string {
   return url?.origin === location.origin && !url.pathname.startsWith('//') ? url.pathname + url.search : '/runs';
 }
 
-type SignInBody = { readonly code: string } | { readonly api_key: string } | { readonly invitation_key: string };
 type Way = 'key' | 'invitation';
 
 /** Signs a person in: by the code of a one-time link, by an API key, or by an invitation. */
@@ -30,19 +29,34 @@ export function SignInScreen() {
   const [way, setWay] = useState<Way>('key');
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
+  const [firstKey, setFirstKey] = useState<string | undefined>();
   const field = useRef<HTMLInputElement>(null);
+  const name = useRef<HTMLInputElement>(null);
 
-  const signIn = async (body: SignInBody) => {
+  const signIn = async (body: { code: string } | { api_key: string }) => {
     setBusy(true);
     setError(undefined);
     try {
-      await clientOf('').createBrowserSession({ body: body as { code: string } });
+      await clientOf('').createBrowserSession({ body });
       await queries.resetQueries();
       await navigate({ href: next, replace: true });
     } catch (failure) {
       setError(failure);
       setBusy(false);
     }
+  };
+
+  /** Makes a new person of an invitation, and signs the browser in with the person's first key. */
+  const join = async (key: string, displayName: string) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const accepted = await clientOf('').acceptTeamInvitation({ body: { key, display_name: displayName } });
+      setFirstKey(accepted.key);
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
   };
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a code works once, so the page sends it once
@@ -56,9 +70,15 @@ export function SignInScreen() {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const value = field.current?.value.trim() ?? '';
-    if (value !== '') void signIn(way === 'key' ? { api_key: value } : { invitation_key: value });
+    if (value === '') return;
+    if (way === 'key') void signIn({ api_key: value });
+    else void join(value, name.current?.value.trim() ?? '');
   };
   const isKey = way === 'key';
+  if (firstKey !== undefined)
+    return (
+      <FirstKey value={firstKey} isBusy={isBusy} error={error} signIn={() => void signIn({ api_key: firstKey })} />
+    );
   return (
     <div className="lone">
       <main className="lone-b" id="main">
@@ -112,6 +132,12 @@ export function SignInScreen() {
               It is exchanged for a session of 8 hours, and not kept in this browser.
             </span>
           </div>
+          {!isKey && (
+            <div className="field">
+              <label htmlFor="name">Your name</label>
+              <input ref={name} className="in" id="name" autoComplete="name" required maxLength={200} />
+            </div>
+          )}
           <button className="btn pri" type="submit" disabled={isBusy}>
             {isKey ? 'Sign in' : 'Join the team'}
           </button>
@@ -143,6 +169,39 @@ export function SignInScreen() {
           </button>
         </span>
       </footer>
+    </div>
+  );
+}
+
+/** Shows the first key of a new person, which the service shows only once, and signs the browser in. */
+function FirstKey({
+  value,
+  isBusy,
+  error,
+  signIn,
+}: {
+  value: string;
+  isBusy: boolean;
+  error: unknown;
+  signIn: () => void;
+}) {
+  return (
+    <div className="lone">
+      <main className="lone-b" id="main">
+        <h1>You are in the team</h1>
+        <p className="mut">
+          This is your API key, for the command line and for later sign-ins. It is shown this once: store it now.
+        </p>
+        <CommandBlock command={value} what="Copy key" />
+        {error !== undefined && (
+          <p className="small badc" role="alert">
+            {failureOf(error).detail}
+          </p>
+        )}
+        <button type="button" className="btn pri" disabled={isBusy} onClick={signIn}>
+          I stored it. Open Runyard
+        </button>
+      </main>
     </div>
   );
 }

@@ -17,7 +17,7 @@ export async function buildApp(
   timeouts: ClientTimeouts = defaultTimeouts,
 ): Promise<FastifyInstance> {
   const { db, keys, bodies, settings } = deps;
-  const authorizer = makeAuthorizer(db, keys, makeRateLimits(settings));
+  const authorizer = makeAuthorizer(db, keys, makeRateLimits(settings), deps.baseUrl);
   const app = makeApp(deps, { authorizer, bodies, timeouts, showNotFound });
   limitConnections(app, connectionLimits(openFilesLimit()), async ({ headers }) => {
     const principal = await keys.authenticate(bearerToken(headers.authorization ?? ''));
@@ -42,7 +42,11 @@ const maxSenders = 4_000;
 /** Builds an app that only takes deliveries to webhooks. Nothing answers before it listens. */
 export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = ingressTimeouts): FastifyInstance {
   const { db, keys, bodies, settings } = deps;
-  const app = makeApp(deps, { authorizer: makeAuthorizer(db, keys, makeRateLimits(settings)), bodies, timeouts });
+  const app = makeApp(deps, {
+    authorizer: makeAuthorizer(db, keys, makeRateLimits(settings), deps.baseUrl),
+    bodies,
+    timeouts,
+  });
   app.server.maxConnections = maxSenders;
   // Connections that only wait for a next request do not count.
   app.server.on('drop', () => app.server.closeIdleConnections());

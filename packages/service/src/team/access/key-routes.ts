@@ -5,7 +5,7 @@ import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.t
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
-import { createSignInCode, endBrowserSession } from './key-management/browser-sessions.ts';
+import { createSignInCode } from './key-management/browser-sessions.ts';
 import { createKey, deleteKey, type KeyRefusal, listKeys } from './key-management/manage.ts';
 import { serve, serveOnce } from './serve.ts';
 
@@ -52,9 +52,4 @@ export const keyRoutes = ({ db }: { readonly db: Database }): readonly ServedRou
   }),
 
   serve(routes.createSignInCode, async ({ principal }) => await createSignInCode(db, principal)),
-
-  serve(routes.endBrowserSession, async ({ principal }) => {
-    if (await endBrowserSession(db, principal)) return { success: true as const };
-    return refuse('resource_not_found', { detail: 'The key is not that of a browser session.' });
-  }),
 ];

@@ -29,7 +29,7 @@ export function decideOwnership(
   const isOwn = caller.creator.kind === 'user' && owner.userUid === caller.creator.uid;
   if (owner.userUid !== undefined) {
     if (isOwn) return 'allowed';
-    const administers = caller.kind === 'user' && isAtLeast(caller.role, 'admin');
+    const administers = caller.creator.kind === 'user' && isAtLeast(caller.role, 'admin');
     return action === 'delete' && administers ? 'allowed' : 'hidden';
   }
   return action === 'use' || isAtLeast(caller.role, 'member') ? 'allowed' : 'forbidden';

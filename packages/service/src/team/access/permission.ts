@@ -21,12 +21,13 @@ const checkRole = (needed: Role, { role }: KeyOwner): Permission =>
 /** Decides from the facts that are known before the body is read. */
 export function checkPermission(allow: AllowKeys, owner: KeyOwner): Permission {
   switch (owner.kind) {
+    case 'session':
+      if (allow.session === false) return { kind: 'wrong_kind' };
+      return allow.operator ? { kind: 'not_operator' } : checkRole(allow.user, owner);
     case 'user':
       return allow.operator && !owner.isOperator ? { kind: 'not_operator' } : checkRole(allow.user, owner);
     case 'agent':
       return allow.agent ? checkRole(allow.user, owner) : { kind: 'wrong_kind' };
-    case 'session':
-      return allow.session ? checkRole(allow.user, owner) : { kind: 'wrong_kind' };
     case 'worker':
       return allow.worker ? allowed : { kind: 'wrong_kind' };
   }

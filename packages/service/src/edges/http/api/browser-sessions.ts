@@ -1,29 +1,56 @@
 import { routes } from '@runyard/contract/routes';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { refuse } from '../../../platform/serving/refusal.ts';
-import { createBrowserSession } from '../../../team/access/key-management/browser-sessions.ts';
+import {
+  createBrowserSession,
+  endBrowserSession,
+  endBrowserSessions,
+  readSessionEnd,
+} from '../../../team/access/key-management/browser-sessions.ts';
+import { listTeams } from '../../../team/access/people/own-teams.ts';
 import { addRoute } from '../server/add-route.ts';
 import { originOf } from '../server/authorize.ts';
 import type { ServiceDeps } from '../server/deps.ts';
+import { cookieForPage, csrfTokenOf, dropCookies, keepCookie, sessionKeyOf } from '../server/session-cookie.ts';
 
-/**
- * Returns whether a page of this service sent the request. Browsers send `Origin` with every POST, and a page cannot set it
- * (Fetch, 3.2); they send `Sec-Fetch-Site` on https and on localhost.
- */
-function isFromOwnPage({ headers }: FastifyRequest, baseUrl: string): boolean {
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined && site !== 'same-origin') return false;
-  const origin = URL.parse(headers.origin ?? '');
-  return origin !== null && (origin.origin === URL.parse(baseUrl)?.origin || origin.host === headers.host);
-}
-
-/** Registers the browser sessions that the codes of sign-in links open. */
+/** Registers the routes that sign browsers in and out. They need the headers of request and answer. */
 export function registerBrowserSessionRoutes(app: FastifyInstance, { db, baseUrl }: ServiceDeps): void {
-  addRoute(app, routes.createBrowserSession, async ({ body, request }) => {
-    if (!isFromOwnPage(request, baseUrl()))
-      return refuse('not_authorized', { detail: 'Only the pages of this service can sign in a browser.' });
-    const session = await createBrowserSession(db, body.code, originOf(request));
-    const detail = 'This sign-in link was used already, or is older than a minute. Make another: bin/runyard open';
-    return session ?? refuse('not_authorized', { detail });
+  addRoute(app, routes.createBrowserSession, async ({ body, request, reply }) => {
+    const cookie = cookieForPage(request, baseUrl());
+    const made = await createBrowserSession(db, body, originOf(request));
+    if (made === null) {
+      const detail =
+        body.code === undefined
+          ? 'api_key: the key is unknown, has expired or was deleted, or is not that of a person. Ask an administrator for a new one.'
+          : 'This sign-in link was used already, or is older than a minute. Make another: bin/runyard open';
+      return refuse('not_authorized', { detail });
+    }
+    reply.header('set-cookie', keepCookie(cookie, made.key));
+    return made.session;
+  });
+
+  addRoute(app, routes.endBrowserSession, async ({ principal, request, reply }) => {
+    if (!(await endBrowserSession(db, principal)))
+      return refuse('resource_not_found', { detail: 'The key is not that of a browser session.' });
+    reply.header('set-cookie', dropCookies(request));
+    return { success: true as const };
+  });
+
+  addRoute(app, routes.endBrowserSessions, async ({ principal, request, reply }) => {
+    await endBrowserSessions(db, principal);
+    if (principal.kind === 'session') reply.header('set-cookie', dropCookies(request));
+    return { success: true as const };
+  });
+
+  addRoute(app, routes.getSession, async ({ principal, request }) => {
+    const { uid, displayName, email } = principal.creator;
+    const [teams, expiresAt] = await Promise.all([listTeams(db, principal), readSessionEnd(db, principal)]);
+    const key = principal.kind === 'session' ? sessionKeyOf(request) : undefined;
+    return {
+      user: { type: principal.creator.kind, uid, display_name: displayName, ...(email === undefined ? {} : { email }) },
+      teams,
+      ...(key === undefined ? {} : { csrf_token: csrfTokenOf(key) }),
+      ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+    };
   });
 }

@@ -14,6 +14,7 @@ import { checkBodyPermission, checkPermission, type Permission } from '../../../
 import type { RateLimits, RateOutcome } from '../../../team/access/rate-limits/rate-limits.ts';
 import type { WorkerPrincipal } from '../../workers/rights.ts';
 import type { ServiceDeps } from './deps.ts';
+import { refuseForgery, sessionKeyOf } from './session-cookie.ts';
 
 /** The caller of a request: the owner of a key, the execution of a run token, or neither. */
 export interface Caller {
@@ -115,7 +116,12 @@ const notInTeam = (): Refusal =>
   });
 
 /** Builds the authorizer of an app. */
-export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: RateLimits): Authorizer {
+export function makeAuthorizer(
+  db: Database,
+  keys: KeyDirectory,
+  rateLimits: RateLimits,
+  baseUrl: () => string,
+): Authorizer {
   const callers = new WeakMap<FastifyRequest, Caller>();
 
   /**
@@ -131,7 +137,9 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: Rat
   };
 
   const admitKey = async (request: FastifyRequest, reply: FastifyReply, allow: AllowKeys) => {
-    if (request.headers.authorization === undefined) {
+    // A key in a header counts more than a cookie, which a browser sends by itself.
+    const sessionKey = request.headers.authorization === undefined ? sessionKeyOf(request) : undefined;
+    if (request.headers.authorization === undefined && sessionKey === undefined) {
       if (allow.publicThings) return;
       if (allow.keylessBytes) {
         const { over } = rateLimits.countKeyless(request.ip, performance.now());
@@ -139,8 +147,13 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: Rat
         return;
       }
     }
-    const owner = await keys.authenticate(tokenOf(request));
-    if (!owner) throw unauthenticated('The key is unknown, expired or revoked.');
+    const owner = await keys.authenticate(sessionKey ?? tokenOf(request));
+    // A cookie opens only sessions, and a session comes only by its cookie: its key is in no other place.
+    if (!owner || (owner.kind === 'session') !== (sessionKey !== undefined))
+      throw unauthenticated(
+        sessionKey === undefined ? 'The key is unknown, expired or revoked.' : 'The session has ended. Sign in again.',
+      );
+    if (sessionKey !== undefined) refuseForgery(request, sessionKey, baseUrl());
     const inTeam = await actIn(request, owner);
     const rate = rateLimits.count(inTeam ?? owner, performance.now());
     reply.headers(rate.headers);

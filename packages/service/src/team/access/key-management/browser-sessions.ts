@@ -1,14 +1,15 @@
-/** Signs in browsers: a person's key mints a one-time code, a page exchanges it for the key of a session. */
+/** Signs in browsers: a page exchanges a one-time code, or the key of a person, for the key of a session. */
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import {
   type BrowserSession,
   browserSessionHours,
+  type CreateBrowserSessionRequest,
   type CreateSignInCodeResponse,
   signInCodeSeconds,
 } from '@runyard/contract/team/browser-sessions';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
-import type { Database } from '../../../platform/store/database/database.ts';
-import { defineStatement, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, nullable, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
 import { recordAction } from '../audit/record.ts';
 import { hashKey, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
@@ -33,6 +34,18 @@ const deleteOldCodes = defineStatement({
   row: {},
 });
 
+/** SQL: inserts a session of the key of a person that `used` names. */
+const insertSession = `
+    INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at, minted_by)
+    SELECT $2, $3, 'personal', 'Browser session', coalesce(used.team_id, k.team_id), k.user_id, $4, $5,
+      least(k.expires_at, now() + interval '${browserSessionHours} hours'), k.id
+    FROM used JOIN api_keys k ON k.id = used.key_id
+    WHERE k.kind = 'personal' AND k.minted_by IS NULL AND ${isValidKeyIn('k', 'coalesce(used.team_id, k.team_id)')}
+    FOR KEY SHARE OF k
+    RETURNING team_id, expires_at, minted_by, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid,
+      (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name`;
+const sessionRow = { team_id: uuid, expires_at: timestamp, minted_by: uuid, user_uid: text(), display_name: text() };
+
 /**
  * Deleting the code is the compare-and-set that allows only one use. The lock puts the exchange in an order with the
  * deletion of the key that created the code, which also deletes the session.
@@ -41,15 +54,14 @@ const useCode = defineStatement({
   name: 'use_sign_in_code',
   text: `
     WITH used AS (DELETE FROM sign_in_codes WHERE hash = $1 AND expires_at > clock_timestamp() RETURNING key_id, team_id)
-    INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at, minted_by)
-    SELECT $2, $3, 'personal', 'Browser session', coalesce(used.team_id, k.team_id), k.user_id, $4, $5,
-      least(k.expires_at, now() + interval '${browserSessionHours} hours'), k.id
-    FROM used JOIN api_keys k ON k.id = used.key_id
-    WHERE k.kind = 'personal' AND k.minted_by IS NULL AND ${isValidKeyIn('k', 'coalesce(used.team_id, k.team_id)')}
-    FOR KEY SHARE OF k
-    RETURNING team_id, expires_at, minted_by, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid,
-      (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name`,
-  row: { team_id: uuid, expires_at: timestamp, minted_by: uuid, user_uid: text(), display_name: text() },
+    ${insertSession}`,
+  row: sessionRow,
+});
+
+const useKey = defineStatement({
+  name: 'use_key_to_sign_in',
+  text: `WITH used AS (SELECT id AS key_id, NULL::uuid AS team_id FROM api_keys WHERE hash = $1) ${insertSession}`,
+  row: sessionRow,
 });
 
 const deleteOldSessions = defineStatement({
@@ -68,6 +80,24 @@ const deleteSession = defineStatement({
   row: {},
 });
 
+const deleteSessionsOfPerson = defineStatement({
+  name: 'delete_browser_sessions_of_person',
+  text: `
+    WITH gone AS (
+      DELETE FROM api_keys WHERE minted_by IS NOT NULL AND user_id = (SELECT id FROM users WHERE uid = $1) RETURNING id),
+    codes AS (
+      DELETE FROM sign_in_codes WHERE key_id IN (
+        SELECT id FROM api_keys WHERE user_id = (SELECT id FROM users WHERE uid = $1)))
+    SELECT id, pg_notify('${keysChannel}', id::text) FROM gone`,
+  row: { id: uuid },
+});
+
+const readExpiry = defineStatement({
+  name: 'read_expiry_of_key',
+  text: 'SELECT expires_at FROM api_keys WHERE id = $1',
+  row: { expires_at: nullable(timestamp) },
+});
+
 /** Creates a code for the person of the key. Only the result holds the code. */
 export async function createSignInCode(db: Database, { keyId, teamId }: Principal): Promise<CreateSignInCodeResponse> {
   const code = randomBytes(32).toString('base64url');
@@ -79,17 +109,21 @@ export async function createSignInCode(db: Database, { keyId, teamId }: Principa
   });
 }
 
-/** Exchanges the code for a session. Null: it was used, has expired, is unknown, or its key has ended. */
+/**
+ * Exchanges a code or a key for a session, whose own key only the result holds. Null: the code was used, has expired or is unknown, or
+ * the key has ended or is not that of a person.
+ */
 export async function createBrowserSession(
   db: Database,
-  code: string,
+  { code, api_key: apiKey }: CreateBrowserSessionRequest,
   from: RequestOrigin | null,
-): Promise<BrowserSession | null> {
+): Promise<{ readonly key: string; readonly session: BrowserSession } | null> {
   const key = newRawKey();
   const { prefix, lastFour } = shownParts(key);
   return await db.transaction(async (tx) => {
     const id = randomUUIDv7();
-    const [row] = await tx.query(useCode, [hashKey(code), id, hashKey(key), prefix, lastFour]);
+    const [statement, secret] = code === undefined ? [useKey, apiKey ?? ''] : [useCode, code];
+    const [row] = await tx.query(statement, [hashKey(secret), id, hashKey(key), prefix, lastFour]);
     if (!row) return null;
     await tx.query(deleteOldSessions, [row.minted_by]);
     const by = {
@@ -99,7 +133,7 @@ export async function createBrowserSession(
       from,
     } as const;
     await recordAction(tx, by, { action: 'browser_session.create', subject: { type: 'browser_session', uid: id } });
-    return { key, expires_at: row.expires_at, display_name: row.display_name };
+    return { key, session: { expires_at: row.expires_at, display_name: row.display_name } };
   });
 }
 
@@ -111,4 +145,22 @@ export async function endBrowserSession(db: Database, principal: Principal): Pro
     await recordAction(tx, principal, { action: 'browser_session.delete', subject: { type: 'browser_session', uid } });
     return true;
   });
+}
+
+/** Ends all sessions of the person, and the sign-in links that wait. */
+export async function endBrowserSessions(db: Database, principal: Principal): Promise<void> {
+  await db.transaction(async (tx) => {
+    for (const { id } of await tx.query(deleteSessionsOfPerson, [principal.creator.uid]))
+      await recordAction(tx, principal, {
+        action: 'browser_session.delete',
+        subject: { type: 'browser_session', uid: id },
+      });
+  });
+}
+
+/** Returns when the session of the principal ends; undefined: it is no session, or has just ended. */
+export async function readSessionEnd(db: Queryable, { kind, keyId }: Principal): Promise<string | undefined> {
+  if (kind !== 'session') return undefined;
+  const [row] = await db.query(readExpiry, [keyId]);
+  return row?.expires_at ?? undefined;
 }

@@ -174,7 +174,7 @@ export async function openKeyDirectory(
 
   return {
     inTeam: async (principal, teamUid) => {
-      if (principal.kind !== 'user' || !isUid(teamUid)) return null;
+      if (principal.creator.kind !== 'user' || !isUid(teamUid)) return null;
       const name = `${principal.keyId} ${teamUid}`;
       const cached = memberships.get(name);
       const isFresh = cached !== undefined && now() - cached.readAtMs < cachedMs;
