@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { clientOf, useSession } from '../api/session.ts';
+import { initials } from '../parts/format.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Menu } from '../parts/menu.tsx';
 
@@ -54,11 +55,4 @@ export function PersonMenu() {
       <span className="grow cut">{name}</span>
     </Menu>
   );
-}
-
-/** Returns the first letters of the first and the last word of a name. */
-export function initials(name: string): string {
-  const words = name.trim().split(/\s+/);
-  const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0]];
-  return letters.map((word) => [...(word ?? '')][0]?.toUpperCase() ?? '').join('');
 }
