@@ -109,6 +109,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     ],
     columns: { ...rooms(stateColumns, 'executions'), ...rooms(counterColumns, 'executions', 'runs') },
   },
+  run_changes: { owner: 'files' },
   run_skills: { owner: 'skills' },
   schedules: { owner: 'schedules', readers: ['starts', 'history'] },
   run_secrets: { owner: 'stored-secrets' },

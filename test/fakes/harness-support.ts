@@ -36,7 +36,7 @@ export interface FakeHarnessSupport extends FakeReports {
   readonly forwards: Map<string, string>;
   /** Sends the cancel over the inbox. */
   cancel(): void;
-  /** Sends the item over the inbox; a follow-up again and again until the agent names its position. */
+  /** Sends the item over the inbox; a follow-up and a request for changes again and again until the agent names it. */
   tell(item: InboxItem): void;
   /** The answer to `finish-task`. */
   next: 'wait' | 'leave';
@@ -149,9 +149,12 @@ export async function startFakeHarnessSupport(
   async function inbox(query: URLSearchParams): Promise<InboxItem[]> {
     const end = AbortSignal.timeout(Number(query.get('wait_ms')));
     const after = Number(query.get('after'));
+    const asked = Number(query.get('changes'));
     for (;;) {
       if (cancelled) return [{ type: 'cancel' }];
-      const items = told.filter((item) => item.type !== 'follow_up' || item.position > after);
+      const isNew = (item: InboxItem) =>
+        item.type === 'follow_up' ? item.position > after : item.type !== 'changes' || item.asked > asked;
+      const items = told.filter(isNew);
       if (items.length > 0 || superseded || end.aborted) return items;
       await once(changed, 'change', { signal: end }).catch(() => {});
     }

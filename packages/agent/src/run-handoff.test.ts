@@ -1,5 +1,8 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ReportChanges } from '@runyard/contract/runs/changes';
 import { describe, expect, test } from 'vitest';
-import { ended, fake, of, sh, start } from '../test/run.ts';
+import { agent, ended, fake, of, sh, start } from '../test/run.ts';
 
 const output = (index: number) => fake.output(of('action')[index]?.action_id ?? '');
 
@@ -19,6 +22,28 @@ describe('a snapshot', () => {
     expect([patch?.filename, file?.filename]).toEqual(['made.patch', 'a.txt']);
     expect(patch?.bytes?.toString()).toContain('+new');
     expect(file?.bytes?.toString()).toBe('late\n');
+  });
+
+  test('comes with the changed files, which the agent also reports at work when it is asked', async () => {
+    const reports: ReportChanges[] = [];
+    const paths = () => reports.at(-1)?.repositories[0]?.files.map(({ path }) => path);
+    const prepare = (service: typeof fake) => {
+      service.more = ({ path, body }) => {
+        if (path !== '/changes') return undefined;
+        reports.push(ReportChanges.parse(body));
+        return Promise.resolve({ status: 200, value: {} });
+      };
+    };
+    const wait = 'until [ -e go ]; do sleep 0.05; done';
+    await start(sh(`git init -q made; echo new > made/file; touch ready; ${wait}; echo more > made/other`), {
+      prepare,
+    });
+    await expect.poll(() => existsSync(join(agent.workspace, 'ready')), { timeout: 10_000 }).toBe(true);
+    fake.tell({ type: 'changes', asked: 1 });
+    await expect.poll(paths, { timeout: 10_000 }).toEqual(['file']);
+    writeFileSync(join(agent.workspace, 'go'), '');
+    await ended();
+    expect(paths()).toEqual(['file', 'other']);
   });
 
   test('refuses a file outside of the workspace and says why', async () => {

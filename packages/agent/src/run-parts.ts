@@ -5,6 +5,7 @@ import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';
 import type { NetworkAccess } from './egress/forwarder.ts';
 import type { GrantedSecrets } from './granted-secrets/granted-secrets.ts';
+import { changesReporter } from './handoff/changes-reporter.ts';
 import { handoffFiles } from './handoff/handoff-files.ts';
 import { conversationRecord } from './harness/conversation-record.ts';
 import { executionHarness } from './harness/execution-harness.ts';
@@ -100,6 +101,7 @@ export async function openRunParts(options: RunPartsOptions) {
   /** `NAME=value` of `env` that marks every process of the run. */
   const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
 
+  const changes = changesReporter({ client, workspace, ownFolders, env, signal: reporting.signal });
   const saver = deferredSaver({
     client,
     workspace,
@@ -107,6 +109,7 @@ export async function openRunParts(options: RunPartsOptions) {
     env,
     signal: reporting.signal,
     handedOff: handoff.list,
+    reportChanges: changes.report,
     session: () => harness.driver?.loadableSession,
     onLeftOut: (what, reason) => notice('handoff_left_out', { what, reason }),
     onNotSaved: (reason) => notice('workspace_not_kept', { reason }),
@@ -176,6 +179,7 @@ export async function openRunParts(options: RunPartsOptions) {
     addToEnv,
     marker,
     saver,
+    changes,
     beginCheckpoints,
     approvals,
     mcp,

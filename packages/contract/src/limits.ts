@@ -55,6 +55,12 @@ export const maxLocatorLength = 2048;
 export const maxSnapshotFiles = 100;
 /** Bytes of one file of a snapshot. */
 export const maxSnapshotFileBytes = 25 * 1024 * 1024;
+/** Repositories, and changed files in all of them, that a run reports. */
+export const maxChangedRepositories = 20;
+export const maxChangedFiles = 1000;
+/** Bytes of the patch of one changed file, and of all of them. */
+export const maxFilePatchBytes = 128 * 1024;
+export const maxPatchesOfRunBytes = 2 * 1024 * 1024;
 /** Bytes of an action's output that a conversation holds. Of a longer output, head, tail and size are kept. */
 export const maxOutputBytes = 64 * 1024;
 

@@ -50,6 +50,7 @@ export const bodies: Readonly<Record<string, unknown>> = {
   openPullRequest: { repository: { owner: 'acme', repo: 'site' }, head: 'change', title: 'a' },
   finishTask: { success: true, summary: '' },
   uploadSnapshot: { turn: 1, files: [] },
+  reportChanges: { repositories: [] },
   reportShutdown: { reason: 'x' },
   startChildRun: { prompt: 'a' },
   sendFollowup: { message: 'a' },

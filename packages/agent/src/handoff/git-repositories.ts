@@ -45,6 +45,12 @@ export async function clonedAt(repository: string): Promise<string | undefined> 
   return /\tclone: /.test(first) && objectId.test(id) ? id : undefined;
 }
 
+/** Returns the branch that is checked out; undefined: none. */
+export async function branchOf(repository: string): Promise<string | undefined> {
+  const head = await smallText(join(repository, '.git/HEAD'));
+  return /^ref: refs\/heads\/(.{1,1024})\n?$/.exec(head)?.[1];
+}
+
 /** Returns the object format of a repository. */
 export async function objectFormat(repository: string): Promise<'sha1' | 'sha256'> {
   const config = await smallText(join(repository, '.git/config'));

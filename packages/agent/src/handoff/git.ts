@@ -15,6 +15,8 @@ export interface GitOptions {
   input?: string;
   /** Writes the output to a file, at most so many bytes. Without it the output is returned. */
   to?: { file: string; maxBytes: number };
+  /** Gets the output in pieces instead. Git is ended when it returns false. */
+  each?: (piece: string) => boolean;
   /** Encoding of input and output. `latin1` keeps file names that are not UTF-8, with a character for each byte. */
   encoding?: 'utf8' | 'latin1';
 }
@@ -24,7 +26,7 @@ const maxReturnedBytes = 32 * 1024 * 1024;
 
 /** Runs git and returns its output. Throws an error with the message of git if it fails. */
 export async function git(args: readonly string[], options: GitOptions): Promise<string> {
-  const { cwd, env, signal, to, encoding = 'utf8' } = options;
+  const { cwd, env, signal, to, each, encoding = 'utf8' } = options;
   signal.throwIfAborted();
   const child = spawn('git', args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
   const closed = once(child, 'close') as Promise<[number | null]>;
@@ -39,7 +41,9 @@ export async function git(args: readonly string[], options: GitOptions): Promise
     errorOutput = lastPart(errorOutput + text, 1_000);
   });
   try {
-    if (to !== undefined)
+    if (each !== undefined) {
+      for await (const piece of child.stdout.setEncoding(encoding)) if (!each(piece as string)) return '';
+    } else if (to !== undefined)
       await pipeline(child.stdout, bounded(to.maxBytes), createWriteStream(to.file, { mode: 0o600 }));
     else for await (const chunk of child.stdout.pipe(bounded(maxReturnedBytes)).setEncoding(encoding)) output += chunk;
     const [code] = await closed;

@@ -2,7 +2,10 @@ import { access, constants, lstat } from 'node:fs/promises';
 import { type GitOptions, OutputTooLarge } from './git.ts';
 
 /** Runs git in the repository. */
-export type RunGit = (args: readonly string[], more?: Pick<GitOptions, 'input' | 'to' | 'encoding'>) => Promise<string>;
+export type RunGit = (
+  args: readonly string[],
+  more?: Pick<GitOptions, 'input' | 'to' | 'each' | 'encoding'>,
+) => Promise<string>;
 
 export interface IndexOptions {
   git: RunGit;

@@ -1,4 +1,4 @@
-import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { git } from './git.ts';
 import { clonedAt, objectFormat } from './git-repositories.ts';
@@ -27,16 +27,52 @@ const settings = [
   ['gc.auto', '0'],
 ] as const;
 
+/** Makes a folder for temporary files. */
+export async function scratchIn(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  return await mkdtemp(join(folder, 'runyard-snapshot-'));
+}
+
+/** Git with an index that shows every change since the cloned commit. */
+interface PatchGit {
+  readonly run: RunGit;
+  /** The cloned commit, or the empty tree if the repository was made here. */
+  readonly base: string;
+  readonly commit: string | undefined;
+}
+
 /**
  * Makes one patch for `git apply` of all changes since the cloned commit: commits, staged, unstaged and untracked changes, and binary
  * files, but not ignored files. Returns the file of the patch; undefined if there are no changes.
- *
- * Git works in a repository of its own, which borrows the objects, with a new index and without the configuration of the run. So it uses
+ */
+export async function repositoryPatch(repository: string, options: PatchOptions): Promise<string | undefined> {
+  const { scratch, maxBytes } = options;
+  const { run, base } = await openPatchGit(repository, options);
+  const file = join(scratch, `${crypto.randomUUID()}.patch`);
+  const diff = ['--patch', '--binary', '--full-index', '--no-renames', '--no-color', '--no-ext-diff'];
+  const shape = ['--no-textconv', '--ignore-submodules=all', '--src-prefix=a/', '--dst-prefix=b/'];
+  try {
+    await run(['diff-index', ...diff, ...shape, `${base}^{tree}`, '--'], { to: { file, maxBytes } });
+  } catch (error) {
+    await rm(file, { force: true });
+    throw error;
+  }
+  return (await stat(file)).size === 0 ? undefined : file;
+}
+
+/**
+ * Prepares git for comparisons of the working folder with the cloned commit. Git works in a repository of its own, which borrows the objects, with a new index and without the configuration of the run. So it uses
  * no file system monitors, filters, diff drivers, hooks and submodules of the run. The diff reads the files in place, because the disk
  * of the sandbox may have no room for copies.
  */
-export async function repositoryPatch(repository: string, options: PatchOptions): Promise<string | undefined> {
+export async function openPatchGit(
+  repository: string,
+  options: PatchOptions,
+  more: readonly (readonly [name: string, value: string])[] = [],
+): Promise<PatchGit> {
   const { scratch, maxBytes, signal } = options;
+  const exclude = ['core.excludesFile', join(repository, '.git/info/exclude')] as const;
+  const all = [...settings, exclude, ...more];
   const ours = join(scratch, 'git');
   await rm(ours, { recursive: true, force: true });
   await mkdir(ours, { recursive: true });
@@ -53,17 +89,15 @@ export async function repositoryPatch(repository: string, options: PatchOptions)
     GIT_NO_LAZY_FETCH: '1',
     GIT_OPTIONAL_LOCKS: '0',
     GIT_TERMINAL_PROMPT: '0',
-    GIT_CONFIG_COUNT: String(settings.length + 1),
+    GIT_CONFIG_COUNT: String(all.length),
     ...Object.fromEntries(
-      [...settings, ['core.excludesFile', join(repository, '.git/info/exclude')] as const].flatMap(
-        ([key, value], index) => [
-          [`GIT_CONFIG_KEY_${index}`, key],
-          [`GIT_CONFIG_VALUE_${index}`, value],
-        ],
-      ),
+      all.flatMap(([key, value], index) => [
+        [`GIT_CONFIG_KEY_${index}`, key],
+        [`GIT_CONFIG_VALUE_${index}`, value],
+      ]),
     ),
   };
-  const run: RunGit = (args, more = {}) => git(args, { cwd: repository, env, signal, ...more });
+  const run: RunGit = (args, given = {}) => git(args, { cwd: repository, env, signal, ...given });
 
   const format = await objectFormat(repository);
   const { GIT_WORK_TREE: _, ...bare } = env;
@@ -73,17 +107,9 @@ export async function repositoryPatch(repository: string, options: PatchOptions)
     signal,
   });
   await writeFile(join(ours, 'objects/info/alternates'), `${join(repository, '.git/objects')}\n`);
-  const base = (await clonedAt(repository)) ?? (await run(['hash-object', '-t', 'tree', '-w', '--stdin'])).trim();
+  const commit = await clonedAt(repository);
+  const base = commit ?? (await run(['hash-object', '-t', 'tree', '-w', '--stdin'])).trim();
   await run(['read-tree', `${base}^{tree}`]);
   await indexWithoutContents(repository, { git: run, base, maxBytes });
-  const file = join(scratch, `${crypto.randomUUID()}.patch`);
-  const diff = ['--patch', '--binary', '--full-index', '--no-renames', '--no-color', '--no-ext-diff'];
-  const shape = ['--no-textconv', '--ignore-submodules=all', '--src-prefix=a/', '--dst-prefix=b/'];
-  try {
-    await run(['diff-index', ...diff, ...shape, `${base}^{tree}`, '--'], { to: { file, maxBytes } });
-  } catch (error) {
-    await rm(file, { force: true });
-    throw error;
-  }
-  return (await stat(file)).size === 0 ? undefined : file;
+  return { run, base, commit };
 }

@@ -1,4 +1,4 @@
-import { constants, type FileHandle, mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { constants, type FileHandle, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { maxSnapshotFileBytes, maxSnapshotFiles } from '@runyard/contract/limits';
@@ -8,7 +8,7 @@ import { safeNames } from '../safe-names.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { gitRepositories } from './git-repositories.ts';
 import { fileOfWorkspace } from './handoff-files.ts';
-import { repositoryPatch } from './patch.ts';
+import { repositoryPatch, scratchIn } from './patch.ts';
 
 export interface SnapshotOptions {
   client: Pick<ServiceClient, 'uploadSnapshot' | 'upload'>;
@@ -73,12 +73,6 @@ export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
   } finally {
     await rm(scratch, { recursive: true, force: true }).catch(() => {});
   }
-}
-
-async function scratchIn(folder: string): Promise<string> {
-  const { mkdir } = await import('node:fs/promises');
-  await mkdir(folder, { recursive: true });
-  return await mkdtemp(join(folder, 'runyard-snapshot-'));
 }
 
 async function patchesOf(

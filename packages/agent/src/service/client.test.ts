@@ -155,7 +155,9 @@ describe('requests that wait', () => {
     while (waiting < 16) await new Promise(setImmediate);
     fake.tell({ type: 'leave' });
     expect(await asked.sendEvents('{"events":[]}')).toEqual({ acknowledged: 0 });
-    expect(await asked.pollInbox(60_000, { after: 0, interrupted: 0 })).toEqual({ items: [{ type: 'leave' }] });
+    expect(await asked.pollInbox(60_000, { after: 0, interrupted: 0, changes: 0 })).toEqual({
+      items: [{ type: 'leave' }],
+    });
     expect(await asked.finishTask({ success: true, summary: '' })).toEqual({ next: 'leave' });
     answered.resolve({ status: 400, value: {} });
     await Promise.all(waits);

@@ -47,7 +47,7 @@ export interface ServiceClient {
   /** Waits at most `waitMs` for items of the inbox after `position`, the items that the agent already has. */
   pollInbox(
     waitMs: number,
-    position: { after: number; interrupted: number },
+    position: { after: number; interrupted: number; changes: number },
     options?: CallOptions,
   ): Promise<AgentInbox>;
   reportArtifact(
@@ -125,10 +125,10 @@ export function serviceClient({ connection, ...retry }: ServiceClientOptions): S
     connection,
     resolvePrompt: (options = {}) => send('POST', 'resolve-prompt', '{}', inReportsLane(options)),
     sendEvents: (body, options = {}) => send('POST', 'events', body, inReportsLane(options)),
-    pollInbox: (waitMs, { after, interrupted }, options = {}) =>
+    pollInbox: (waitMs, { after, interrupted, changes }, options = {}) =>
       send(
         'GET',
-        `inbox?wait_ms=${waitMs}&after=${after}&interrupted=${interrupted}`,
+        `inbox?wait_ms=${waitMs}&after=${after}&interrupted=${interrupted}&changes=${changes}`,
         undefined,
         inReportsLane({ idleTimeoutMs: waitMs + 15_000, ...options }),
       ),

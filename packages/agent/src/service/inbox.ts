@@ -14,6 +14,8 @@ export interface InboxOptions {
   /** The agent must leave, and no more items come. */
   onLeave: () => void;
   onInterrupt: (turn: number) => void;
+  /** A person looks at the changed files. */
+  onChanges: () => void;
   /** Called once for each follow-up, in order. */
   onFollowUp: (followUp: FollowUp) => void;
   waitMs?: number;
@@ -25,7 +27,7 @@ const minPollMs = 250;
 /** Long-polls the inbox until the signal aborts, a cancel or a leave has come, or the execution is superseded. Never rejects. */
 export async function watchInbox(options: InboxOptions): Promise<void> {
   const { client, signal, waitMs = 25_000 } = options;
-  const position = { after: 0, interrupted: 0 };
+  const position = { after: 0, interrupted: 0, changes: 0 };
   while (!signal.aborted) {
     const started = monotonicMs();
     try {
@@ -39,6 +41,10 @@ export async function watchInbox(options: InboxOptions): Promise<void> {
           case 'interrupt':
             position.interrupted = Math.max(position.interrupted, item.turn);
             options.onInterrupt(item.turn);
+            break;
+          case 'changes':
+            position.changes = Math.max(position.changes, item.asked);
+            options.onChanges();
             break;
           case 'follow_up':
             if (item.position <= position.after) break;

@@ -48,6 +48,7 @@ async function open(
     ownFolders: true,
     env: { HOME: home },
     handedOff: () => [],
+    reportChanges: async () => {},
     session: () => undefined,
     onLeftOut: () => {},
     onNotSaved: () => {},

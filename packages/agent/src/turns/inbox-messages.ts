@@ -40,6 +40,7 @@ export function receiveInbox({ turns, runner, followUps, files }: InboxMessagesO
       runner.endForLeave();
     },
     onFollowUp: (followUp) => void receive(followUp),
+    onChanges: turns.changes.ask,
     onInterrupt: (turn) => runner.interrupt(turn),
     waitMs: turns.inboxWaitMs,
   });

@@ -2,6 +2,7 @@ import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { NetworkAccess } from '../egress/forwarder.ts';
 import type { GrantedSecrets } from '../granted-secrets/granted-secrets.ts';
+import type { ChangesReporter } from '../handoff/changes-reporter.ts';
 import type { ConversationRecord } from '../harness/conversation-record.ts';
 import type { ExecutionHarness } from '../harness/execution-harness.ts';
 import type { RunMcp } from '../mcp/servers.ts';
@@ -43,6 +44,7 @@ export interface TurnsOptions {
   readonly harness: ExecutionHarness;
   readonly mcp: Pick<RunMcp, 'start' | 'leftOut'>;
   readonly saver: DeferredSaver;
+  readonly changes: Pick<ChangesReporter, 'ask'>;
   /** Takes checkpoints from now on, if the task says so. */
   readonly beginCheckpoints: (task: AgentTask) => Promise<void>;
   readonly record: ConversationRecord;

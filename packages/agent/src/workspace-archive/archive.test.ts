@@ -222,7 +222,7 @@ test('reports why nothing is saved in a sandbox without tar', async () => {
     upload: async (_path: string, open: () => Readable) => void (await bytesOf(open())),
     uploadSnapshot: async () => ({ files: [] }),
   };
-  const nothing = { handedOff: () => [], session: () => undefined, onLeftOut: () => {} };
+  const nothing = { handedOff: () => [], reportChanges: async () => {}, session: () => undefined, onLeftOut: () => {} };
   const saver = workspaceSaver({
     ...nothing,
     client,

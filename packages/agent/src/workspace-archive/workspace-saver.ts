@@ -15,6 +15,8 @@ export interface SaverOptions {
   readonly restored: boolean;
   /** Returns the files that the agent hands off. */
   readonly handedOff: () => readonly string[];
+  /** Reports the changed files of the workspace. */
+  readonly reportChanges: (signal: AbortSignal) => Promise<void>;
   /** Returns the session of the harness, if another process can load it. */
   readonly session: () => string | undefined;
   /** Called when a part is missing in the snapshot. */
@@ -121,6 +123,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
       withPatches: folders !== undefined,
       evenEmpty: hasSnapshot,
     });
+    await options.reportChanges(signal);
     hasSnapshot ||= isThere;
     snapshotState = state;
   }

@@ -165,4 +165,5 @@ export const clientRoutes: ClientRoutes = {
   removeWorkerPoolConnector: { method: 'DELETE', path: '/worker-pools/{poolName}/connectors/{principalUid}', isJson: true, isOnce: false },
   deleteWorkerPool: { method: 'DELETE', path: '/worker-pools/{poolName}', isJson: true, isOnce: false },
   listHandoffAttachments: { method: 'GET', path: '/agent/runs/{runId}/handoff/attachments', isJson: true, isOnce: false },
+  getRunChanges: { method: 'GET', path: '/agent/runs/{runId}/changes', isJson: true, isOnce: false },
 };

@@ -42,6 +42,13 @@ export const InterruptItem = z
   })
   .meta({ id: 'InterruptItem', description: 'End this turn and wait' });
 
+export const ChangesItem = z
+  .object({ type: kind('changes'), asked: z.int().describe('Number of the request: 1, 2, …') })
+  .meta({
+    id: 'ChangesItem',
+    description: 'Report the changed files of the workspace, because a person looks at them',
+  });
+
 export const FollowUpItem = z
   .object({
     type: kind('follow_up'),

@@ -9,7 +9,7 @@ import { AmbientAgentConfig } from '../runs/config.ts';
 import { RunMode } from '../runs/run-request.ts';
 import { ArtifactType, RunState } from '../runs/states.ts';
 import { SecretForm } from '../secrets/secrets.ts';
-import { CancelItem, FollowUpItem, InterruptItem, LeaveItem, TaskAttachment } from './agent-inbox.ts';
+import { CancelItem, ChangesItem, FollowUpItem, InterruptItem, LeaveItem, TaskAttachment } from './agent-inbox.ts';
 import { TaskConversation, TaskPreparedWorkspace, TaskRepository, TaskWorkspace } from './task-workspace.ts';
 
 /**
@@ -206,7 +206,7 @@ export type AgentTask = z.infer<typeof AgentTask>;
 
 /** An item that waits for the agent. */
 const InboxItem = z
-  .discriminatedUnion('type', [CancelItem, LeaveItem, InterruptItem, FollowUpItem])
+  .discriminatedUnion('type', [CancelItem, LeaveItem, InterruptItem, ChangesItem, FollowUpItem])
   .meta({ id: 'InboxItem', description: 'An item that waits for the agent' });
 export type InboxItem = z.infer<typeof InboxItem>;
 

@@ -1,5 +1,5 @@
 /** Examples of the operations that the agent inside a sandbox calls. */
-import { type Example, exampleIds, exampleTimes, runbookPrompt, signed } from '../wire/example.ts';
+import { type Example, exampleChanges, exampleIds, exampleTimes, runbookPrompt, signed } from '../wire/example.ts';
 
 const { RUN_ID: runId, CHILD_RUN_ID: childRunId, EXECUTION_ID: executionId, ARTIFACT_UID: artifactUid } = exampleIds;
 const { created, started } = exampleTimes;
@@ -66,6 +66,7 @@ export const harnessExamples = {
     body: { turn: 1, files: [{ filename: 'runyard.patch', mime_type: 'text/x-diff', size_bytes: 5 }] },
     answer: { files: [{ filename: 'runyard.patch', upload_url: uploadUrl }] },
   },
+  reportChanges: { body: { repositories: exampleChanges }, answer: {} },
   putSnapshotFile: { query: signed, bytes: 'hello', answer: {} },
   startChildRun: {
     body: { title: 'Part one', prompt: runbookPrompt, config: { model_id: 'runbook' } },

@@ -10,6 +10,7 @@ import {
   maxAttachments,
   maxAutomationBytes,
   maxBranchesOfPush,
+  maxChangedFiles,
   maxChangesOfAuthorPerDay,
   maxChangesPerDay,
   maxCodeHostCredentials,
@@ -20,6 +21,7 @@ import {
   maxEnvironmentGuests,
   maxEnvironments,
   maxEnvironmentVisitors,
+  maxFilePatchBytes,
   maxGitRequestsAtOnce,
   maxIdentities,
   maxInvitations,
@@ -35,6 +37,7 @@ import {
   maxMetadataKeys,
   maxModelFallbacks,
   maxOutputBytes,
+  maxPatchesOfRunBytes,
   maxPoolConnectors,
   maxPromptBytes,
   maxProtectedBranches,
@@ -92,7 +95,7 @@ export const limits: readonly Limit[] = [
   { of: 'artifacts of a run', most: `${maxArtifactsPerRun}`, above: invalid },
   { of: 'bytes of one artifact', most: size(maxArtifactBytes), above: tooLarge },
   {
-    of: 'bytes of all that a team stores: requests with attachments, follow-ups, conversations, transcripts, artifacts, kept workspaces and memories, handoffs',
+    of: 'bytes of all that a team stores: requests with attachments, follow-ups, conversations, transcripts, artifacts, kept workspaces and memories, handoffs, changed files',
     most: `${setting('RUNYARD_TEAM_STORAGE_MB')}; a sixteenth more for requests of at most 16 KB without files, and for beginnings and ends in conversations`,
     above:
       'requests and files get 413, workspaces are not kept; runs continue, but their further text and output are not stored, and they say so',
@@ -107,6 +110,11 @@ export const limits: readonly Limit[] = [
     of: 'files that are handed over from an execution',
     most: `${maxSnapshotFiles}, ${size(maxSnapshotFileBytes)} each`,
     above: 'further files are left out; the conversation says so',
+  },
+  {
+    of: 'changed files of a run that are reported',
+    most: `${maxChangedFiles}; patches of ${size(maxFilePatchBytes)} each, ${size(maxPatchesOfRunBytes)} together`,
+    above: 'further files and patches are left out; the report says so',
   },
   { of: 'prompt, message of a follow-up', most: size(maxPromptBytes), above: invalid },
   {

@@ -1,6 +1,7 @@
 /** Examples of the operations on runs. */
 import {
   type Example,
+  exampleChanges,
   exampleCreator,
   exampleIds,
   exampleScope,
@@ -174,6 +175,7 @@ export const runExamples = {
   getConversationTranscript: {},
   checkSessionRedirect: { answer: { conversation_id: conversationId } },
   checkConversationRedirect: { answer: { session_id: exampleIds.SESSION_UUID } },
+  getRunChanges: { answer: { as_of: ended, is_live: false, repositories: exampleChanges } },
   listHandoffAttachments: {
     answer: {
       attachments: [

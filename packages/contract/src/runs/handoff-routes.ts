@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { teamReads } from '../wire/access.ts';
 import { EmptyResponse } from '../wire/bodies.ts';
 import type { Route } from '../wire/route.ts';
+import { ReportChanges, RunChanges } from './changes.ts';
 import { HandoffAttachments, UploadSnapshot, UploadSnapshotResponse } from './handoff.ts';
 
 export const handoffRoutes = {
@@ -16,6 +17,30 @@ export const handoffRoutes = {
     params: z.object({ runId: z.string().meta({ description: 'Id of the run' }) }),
     answer: { status: 200, description: 'Files; none where nothing was left', schema: HandoffAttachments },
     errors: { 404: 'No such run, or it belongs to another team' },
+  },
+  getRunChanges: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/changes',
+    tag: 'runs',
+    summary: 'Read the files that a run has changed',
+    description:
+      'For each git repository of the workspace, the difference from the commit that was cloned, with commits, staged, unstaged and untracked changes, as the sandbox last reported it (`as_of`): after each turn, and a few seconds after a request while the agent is at work. At most 1,000 files, 128 KB for the patch of a file and 2 MB for all patches. `listHandoffAttachments` has patches for `git apply`.',
+    allow: teamReads,
+    params: z.object({ runId: z.string().meta({ description: 'Id of the run' }) }),
+    answer: { status: 200, description: 'The changes; no repositories where none were reported', schema: RunChanges },
+    errors: { 404: 'No such run, or it belongs to another team' },
+  },
+  reportChanges: {
+    method: 'POST',
+    path: '/harness-support/changes',
+    tag: 'harness',
+    allow: { run: 'until_end' },
+    summary: 'Report the changed files of the workspace',
+    description: 'Replaces the report before.',
+    body: ReportChanges,
+    bodyLimitBytes: 8 * 1024 * 1024,
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
+    errors: { 413: 'The team has no room for them (RUNYARD_TEAM_STORAGE_MB)' },
   },
   uploadSnapshot: {
     method: 'POST',

@@ -182,7 +182,7 @@ export const serviceSettings = {
     read: whole(1, 1_073_741_824),
     default: '20480',
     description:
-      'All that a team may store: requests of runs with their attachments, follow-ups, conversations and transcripts, artifacts, kept workspaces and memories, handoffs. Further files are refused, and the conversations of its runs are cut with a notice.',
+      'All that a team may store: requests of runs with their attachments, follow-ups, conversations and transcripts, artifacts, kept workspaces and memories, handoffs, changed files. Further files are refused, and the conversations of its runs are cut with a notice.',
     usedBy: ['service'],
   },
   RUNYARD_LOG: {

@@ -83,7 +83,7 @@ const StorageUse = z
     bytes: z
       .int()
       .describe(
-        'Bytes of all that the team stores: requests with attachments, follow-ups, conversations, transcripts, artifacts, kept workspaces and memories, handoffs',
+        'Bytes of all that the team stores: requests with attachments, follow-ups, conversations, transcripts, artifacts, kept workspaces and memories, handoffs, changed files',
       ),
     max_bytes: z
       .int()

@@ -59,6 +59,24 @@ export const exampleTimes = {
   ended: '2026-10-25T12:00:02.000Z',
 } as const;
 
+/** What a run changed. */
+export const exampleChanges = [
+  {
+    path: 'site',
+    base_commit: '9f1c2ab0d47e6a5c3b8e1f20947d6c5b4a3f2e1d',
+    branch: 'fix-login',
+    files: [
+      {
+        path: 'login.ts',
+        status: 'modified',
+        additions: 1,
+        deletions: 1,
+        patch: '@@ -1 +1 @@\n-send();\n+sendOnce();\n',
+      },
+    ],
+  },
+] as const;
+
 /** A prompt that needs no language model: the model `runbook` runs its shell blocks. */
 export const runbookPrompt = 'Say hello.\n\n```sh\necho hello\n```';
 

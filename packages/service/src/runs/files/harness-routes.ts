@@ -10,6 +10,7 @@ import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { serveRun, serveRunOnce } from '../executions/run-tokens/sessions.ts';
 import { reportArtifact } from './artifacts/report.ts';
+import { reportChanges } from './changes/report.ts';
 import { beginHandoff } from './handoffs/begin.ts';
 import { artifactUploadTarget, snapshotUploadTarget } from './signed-targets.ts';
 
@@ -21,7 +22,7 @@ interface HarnessFileRouteDeps {
   baseUrl(): string;
 }
 
-/** Routes with which an agent reports artifacts, and the files of a snapshot, before it uploads their bytes. */
+/** Routes with which an agent reports artifacts, changed files, and the files of a snapshot, before it uploads their bytes. */
 export const harnessFileRoutes = (deps: HarnessFileRouteDeps): readonly ServedRoute[] => [
   serveRunOnce(routes.reportArtifact, {
     work: async (tx, { session, body }) => {
@@ -33,6 +34,11 @@ export const harnessFileRoutes = (deps: HarnessFileRouteDeps): readonly ServedRo
       if (isFileLike) answer.upload_url = signUrl(deps.signing, deps.baseUrl(), artifactUploadTarget(artifactUid)).url;
       return answer;
     },
+  }),
+
+  serveRun(routes.reportChanges, async ({ session, body }) => {
+    const refusal = await reportChanges(deps, session, body);
+    return refusal ? refuse('invalid_request', { status: 413, detail: refusal.detail }) : {};
   }),
 
   serveRun(routes.uploadSnapshot, async ({ session, body }) => {

@@ -30,8 +30,15 @@ const deleteFiles = defineStatement({
   row: { key: nullable(text()) },
 });
 
-/** Deletes the files of taken follow-ups of old runs. The files of the request stay: a rerun needs them. */
+const deleteChanges = defineStatement({
+  name: 'delete_old_changes',
+  text: 'UPDATE run_changes SET content = NULL WHERE run_id = ANY($1::uuid[]) AND content IS NOT NULL',
+  row: {},
+});
+
+/** Deletes the files of taken follow-ups, and the changed files, of old runs. The files of the request stay: a rerun needs them. */
 export async function deleteFollowupFiles(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
+  await tx.query(deleteChanges, [runIds]);
   const files = await tx.query(deleteFiles, [runIds]);
   return { blobKeys: files.flatMap(({ key }) => key ?? []), isDone: true };
 }

@@ -9,6 +9,7 @@ import type { RunSession } from '../executions/run-tokens/sessions.ts';
 import type { Phase } from '../executions/transitions/transition.ts';
 import { waitForRuns } from '../executions/wait-for-runs.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from '../files/attachments/read.ts';
+import { askedForChanges } from '../files/changes/read.ts';
 
 /** A follow-up that no execution has taken. */
 interface WaitingFollowup {
@@ -26,7 +27,7 @@ interface WaitingFollowup {
 
 /** SQL: the columns of an inbox, of an execution in scope. Follow-ups come after the position `after`. */
 const inboxColumns = ({ runId, after }: { readonly runId: string; readonly after: string }): string => `
-    phase, stop_reason, interrupted_turn, finished_turns,
+    phase, stop_reason, interrupted_turn, finished_turns, ${askedForChanges(runId)} AS asked,
       (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
           'debug', w.is_debug, 'answers', w.answers, 'decision', w.decision,
           'attachments', ${attachmentsOf('a.followup_id = w.id')}) ORDER BY w.position)
@@ -38,6 +39,7 @@ const row = {
   stop_reason: nullable(text()),
   interrupted_turn: nullable(integer),
   finished_turns: integer,
+  asked: nullable(integer),
   followups: nullable(json<readonly WaitingFollowup[]>()),
 };
 
@@ -66,13 +68,17 @@ interface InboxPosition {
   readonly after: number;
   /** The last turn that it was asked to interrupt. */
   readonly interrupted: number;
+  /** The last request for changed files that it got; undefined: it reports none. */
+  readonly changes?: number | undefined;
 }
 
-function itemsOf(row: RowOf<typeof readInbox>, { interrupted }: InboxPosition): InboxItem[] {
+function itemsOf(row: RowOf<typeof readInbox>, { interrupted, changes }: InboxPosition): InboxItem[] {
   if (row.phase === 'stopping') return [{ type: row.stop_reason === 'ordered' ? 'cancel' : 'leave' }];
   const turn = row.interrupted_turn;
   const items: InboxItem[] = [];
   if (turn !== null && turn > interrupted && turn > row.finished_turns) items.push({ type: 'interrupt', turn });
+  if (row.asked !== null && changes !== undefined && row.asked > changes)
+    items.push({ type: 'changes', asked: row.asked });
   for (const { mode, attachments, answers, decision, debug, ...followup } of row.followups ?? []) {
     items.push({
       type: 'follow_up',

@@ -8,6 +8,7 @@ import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { serve } from '../../team/access/serve.ts';
 import { readTimeline } from '../executions/timeline/timeline.ts';
+import { readRunChanges } from '../files/changes/read.ts';
 import { readLatestHandoff } from '../files/handoffs/read.ts';
 import { blobTarget } from '../files/signed-targets.ts';
 import { listRuns } from './list/list.ts';
@@ -55,6 +56,12 @@ export const readRoutes = (deps: ReadRouteDeps): readonly ServedRoute[] => {
     serve(routes.getRunTimeline, async ({ params, principal }) => {
       if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
       return { events: await readTimeline(db, params.runId) };
+    }),
+
+    serve(routes.getRunChanges, async ({ params, principal }) => {
+      const run = await findRun(db, principal.teamId, params.runId);
+      if (!run) return notFound('run');
+      return await readRunChanges(db, run.id, run.state === 'INPROGRESS' || run.state === 'BLOCKED');
     }),
 
     serve(routes.listHandoffAttachments, async ({ params, principal }) => {

@@ -40,6 +40,7 @@ const creatingNothing = [
   'reportEvents',
   'finishTask',
   // Replaces the one before.
+  'reportChanges',
   'uploadSnapshot',
   'reportShutdown',
   // A branch has at most one open pull request.

@@ -32,6 +32,7 @@ test('accepts reports of the end: events, inbox, the end of a turn, the saved st
     'keepMemory',
     'keepWorkspace',
     'readInbox',
+    'reportChanges',
     'reportEvents',
     'reportShutdown',
     'uploadSnapshot',

@@ -1,0 +1,67 @@
+import { delay } from '@runyard/system/backoff';
+import { monotonicMs } from '../builtin-modules.ts';
+import type { ServiceClient } from '../service/client.ts';
+
+export interface ChangesReporterOptions {
+  readonly client: Pick<ServiceClient, 'ask'>;
+  readonly workspace: string;
+  /** False: the workspace was not made for the run, so its files are not reported. */
+  readonly ownFolders: boolean;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Ends all reports. */
+  readonly signal: AbortSignal;
+  /** Shortest pause between two reports that people ask for. Default: 5 s. */
+  readonly restMs?: number;
+}
+
+/** Reports the changed files of the workspace: one report after the other, so that an older one never replaces a newer one. */
+export interface ChangesReporter {
+  /** Reports the files as they are now. Rejects if it failed. */
+  report(signal: AbortSignal): Promise<void>;
+  /** A person looks at the changes: reports them soon, and takes at most a tenth of the time for it. Never rejects. */
+  ask(): void;
+}
+
+export function changesReporter(options: ChangesReporterOptions): ChangesReporter {
+  const { client, workspace, env, restMs = 5_000 } = options;
+  let last: Promise<void> = Promise.resolve();
+  let isAsked = false;
+  let nextMs = 0;
+  let hasReported = false;
+
+  async function send(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const began = monotonicMs();
+    const { readChanges } = await import('./changes.ts');
+    const body = await readChanges({ workspace, env, signal });
+    if (body.repositories.length > 0 || hasReported) {
+      await client.ask('POST', 'changes', { body, signal });
+      hasReported = true;
+    }
+    const ended = monotonicMs();
+    nextMs = ended + Math.max(restMs, 10 * (ended - began));
+  }
+  const report = async (signal: AbortSignal) => {
+    if (!options.ownFolders) return;
+    const sent = last.then(() => send(AbortSignal.any([signal, options.signal])));
+    last = sent.catch(() => {});
+    await sent;
+  };
+
+  return {
+    report,
+    ask() {
+      if (isAsked) return;
+      isAsked = true;
+      const answer = async () => {
+        await delay(Math.max(0, nextMs - monotonicMs()), options.signal);
+        isAsked = false;
+        await report(options.signal);
+      };
+      answer().catch((error: Error) => {
+        isAsked = false;
+        if (!options.signal.aborted) process.stderr.write(`agent: changed files: ${error.message}\n`);
+      });
+    },
+  };
+}

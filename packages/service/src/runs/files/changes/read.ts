@@ -1,0 +1,48 @@
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { RepositoryChanges, RunChanges } from '@runyard/contract/runs/changes';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { bytes, defineStatement, nullable, timestamp } from '../../../platform/store/database/statement.ts';
+import { runChannel } from '../../executions/notices.ts';
+
+const decompress = promisify(gunzip);
+
+/** Most bytes of a report as JSON: those of the body that brought it, in which a mark may have replaced each secret. */
+const maxReportBytes = 64 * 1024 * 1024;
+
+const readReport = defineStatement({
+  name: 'read_report_of_changes',
+  text: 'SELECT reported_at, content FROM run_changes WHERE run_id = $1',
+  row: { reported_at: nullable(timestamp), content: nullable(bytes) },
+});
+
+/** Asks at most once in 5 seconds, whichever process gets the requests. */
+const askAgent = defineStatement({
+  name: 'ask_agent_for_changes',
+  text: `
+    WITH asked AS (
+      INSERT INTO run_changes AS c (run_id, asked, asked_at) VALUES ($1, 1, clock_timestamp())
+      ON CONFLICT (run_id) DO UPDATE SET asked = c.asked + 1, asked_at = excluded.asked_at
+      WHERE c.asked_at IS NULL OR c.asked_at < excluded.asked_at - interval '5 seconds'
+      RETURNING run_id
+    )
+    SELECT pg_notify('${runChannel}', run_id::text)::text AS notified FROM asked`,
+  row: {},
+});
+
+/** SQL: number of the last request for the changes of a run, of which its agent may still answer; NULL: there is none. */
+export const askedForChanges = (runId: string): string =>
+  `(SELECT c.asked FROM run_changes c WHERE c.run_id = ${runId} AND c.asked_at > now() - interval '1 minute')`;
+
+/** Reads the changed files that a run's sandbox has reported. `isAtWork`: asks its agent for the present ones. */
+export async function readRunChanges(db: Queryable, runId: string, isAtWork: boolean): Promise<RunChanges> {
+  if (isAtWork) await db.query(askAgent, [runId]);
+  const [report] = await db.query(readReport, [runId]);
+  if (!report?.content || report.reported_at === null) return { is_live: isAtWork, repositories: [] };
+  const json = await decompress(report.content, { maxOutputLength: maxReportBytes });
+  return {
+    as_of: report.reported_at,
+    is_live: isAtWork,
+    repositories: JSON.parse(json.toString()) as RepositoryChanges[],
+  };
+}
