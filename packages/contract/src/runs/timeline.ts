@@ -30,6 +30,14 @@ export const TimelineEventType = z
   .meta({ id: 'TimelineEventType', description: 'Kinds of timeline events' });
 export type TimelineEventType = z.infer<typeof TimelineEventType>;
 
+/** How well a sandbox isolates: members of the payload of `worker_container_ready`, besides `backend`, `spawn_ms`, `limits` and `network`. */
+export interface SandboxIsolation {
+  /** Features that hold, such as `user`, `cgroup` and `no-network`; absent: the worker reported none. */
+  readonly features?: readonly string[];
+  /** Features that its worker's sandboxes do not have, each with the reason. */
+  readonly missing?: readonly { readonly feature: string; readonly reason: string }[];
+}
+
 export const TimelineEvent = z
   .object({
     event_uuid: z.string().describe('Id of the event'),
@@ -37,7 +45,12 @@ export const TimelineEvent = z
     event_type: TimelineEventType,
     occurred_at: Timestamp.describe('When it happened, RFC 3339 in UTC'),
     execution_id: z.int().optional().meta({ description: 'Number of the execution in the run: 1, 2, …' }),
-    payload: z.record(z.string(), z.unknown()).optional().describe('Details; its members depend on `event_type`'),
+    payload: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe(
+        'Details; its members depend on `event_type`. `worker_container_ready` has `backend`, `spawn_ms`, `limits`, `network`, the `features` that hold, and `missing`: those that do not, each with its `reason`',
+      ),
   })
   .meta({ id: 'TimelineEvent', description: 'Something that happened to a run' });
 export type TimelineEvent = z.infer<typeof TimelineEvent>;

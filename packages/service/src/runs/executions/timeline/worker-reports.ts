@@ -3,48 +3,51 @@
 import type { DeniedConnection, DeniedConnections } from '@runyard/contract/egress/denied';
 import { deniedReasons } from '@runyard/contract/egress/denied-reasons';
 import { maxDeniedShown } from '@runyard/contract/limits';
-import type { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
+import type { SandboxIsolation } from '@runyard/contract/runs/timeline';
+import { shorten } from '@runyard/contract/wire/shorten';
+import type { SandboxLevel, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, integer, text, uuid } from '../../../platform/store/database/statement.ts';
+import { defineStatement, integer, json, nullable } from '../../../platform/store/database/statement.ts';
 import { redactorOf, type ServiceSecrets } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
 import { slotPhases } from '../transitions/transition.ts';
 import { appendTimelineEvent } from './timeline.ts';
 
-/** A worker reports the backend of all of its sandboxes when it connects. Those of other programs report none. */
+/** Bounds of what the timeline repeats of the level of a worker, which its operator writes. */
+const maxFeatures = 30;
+const maxFeatureText = 100;
+const maxReasonText = 300;
+
+/** A worker reports the level of all of its sandboxes when it connects. Those of other programs report none. */
 const recordOfWorker = defineStatement({
   name: 'record_sandbox_of_worker',
   text: `
     UPDATE executions e SET sandbox = jsonb_build_object('backend', c.sandbox->>'backend') FROM worker_connections c
     WHERE e.id = $1 AND e.sandbox IS NULL AND c.id = e.connection_id AND c.sandbox->>'backend' IS NOT NULL
-    RETURNING c.sandbox->>'backend' AS backend`,
-  row: { backend: text() },
+    RETURNING c.sandbox AS level`,
+  row: { level: json<SandboxLevel>() },
 });
 
 const record = defineStatement({
   name: 'record_sandbox',
   text: `
-    UPDATE executions SET sandbox = $2::jsonb WHERE id = $1 AND phase IN ${slotPhases} AND sandbox IS NULL
-    RETURNING id`,
-  row: { id: uuid },
+    UPDATE executions e SET sandbox = $2::jsonb WHERE id = $1 AND phase IN ${slotPhases} AND sandbox IS NULL
+    RETURNING (SELECT c.sandbox FROM worker_connections c WHERE c.id = e.connection_id) AS level`,
+  row: { level: nullable(json<SandboxLevel>()) },
 });
 
-/** Records which backend created the sandbox of an execution. Returns false if that is recorded already, or the turn has ended. */
-async function recordSandbox(
-  tx: Queryable,
-  executionId: string,
-  sandbox: { readonly backend: string },
-): Promise<boolean> {
-  return (await tx.query(record, [executionId, JSON.stringify(sandbox)])).length === 1;
-}
-
-/** Does the same for an agent that is at work, with what its worker reports about all of its sandboxes. Undefined: nothing was recorded. */
-async function recordSandboxOfWorker(
-  tx: Queryable,
-  executionId: string,
-): Promise<{ readonly backend: string } | undefined> {
-  return (await tx.query(recordOfWorker, [executionId]))[0];
-}
+/** Returns what a timeline event says of the level: the features that hold, and those that are missing, each with its reason. */
+const isolationOf = ({ features, missing }: Partial<SandboxLevel>): SandboxIsolation => ({
+  ...(features ? { features: features.slice(0, maxFeatures).map((each) => shorten(each, maxFeatureText)) } : {}),
+  ...(missing
+    ? {
+        missing: missing.slice(0, maxFeatures).map(({ feature, reason }) => ({
+          feature: shorten(feature, maxFeatureText),
+          reason: shorten(reason, maxReasonText),
+        })),
+      }
+    : {}),
+});
 
 const completeEvent = defineStatement({
   name: 'complete_sandbox_event',
@@ -66,8 +69,11 @@ export async function addReadySandbox(
   target: Target,
   sandbox: { readonly backend: string; readonly spawn_ms: number },
 ): Promise<void> {
-  if (await recordSandbox(tx, target.executionId, { backend: sandbox.backend }))
-    return await appendTimelineEvent(tx, { ...target, type: 'worker_container_ready', payload: { ...sandbox } });
+  const [recorded] = await tx.query(record, [target.executionId, JSON.stringify({ backend: sandbox.backend })]);
+  if (recorded) {
+    const payload = { ...sandbox, ...isolationOf(recorded.level ?? {}) };
+    return await appendTimelineEvent(tx, { ...target, type: 'worker_container_ready', payload });
+  }
   // The agent was faster than the worker, whose backend may look at its sandboxes only from time to time.
   await tx.query(completeEvent, [target.runId, target.executionId, JSON.stringify(sandbox)]);
 }
@@ -77,8 +83,10 @@ export async function addReadySandbox(
  * run's row.
  */
 export async function addSandboxOfAgent(tx: Queryable, target: Target): Promise<void> {
-  const worker = await recordSandboxOfWorker(tx, target.executionId);
-  if (worker) await appendTimelineEvent(tx, { ...target, type: 'worker_container_ready', payload: { ...worker } });
+  const [recorded] = await tx.query(recordOfWorker, [target.executionId]);
+  if (!recorded) return;
+  const payload = { backend: recorded.level.backend, ...isolationOf(recorded.level) };
+  await appendTimelineEvent(tx, { ...target, type: 'worker_container_ready', payload });
 }
 
 type ImageStep = Extract<WorkerMessage, { type: 'image_step' }>['data'];

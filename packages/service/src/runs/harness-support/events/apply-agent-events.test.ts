@@ -58,9 +58,11 @@ it('acknowledges and applies only the events before a gap', async () => {
   expect(await words()).toBe('a');
 });
 
-it('names the backend in the timeline before agent_started, also if the worker reports the sandbox later', async () => {
+it('names backend and isolation in the timeline before agent_started, also if the worker reports the sandbox later', async () => {
   const { db } = t.deps;
-  await db.query(`UPDATE worker_connections SET sandbox = '{"backend": "kubernetes", "features": [], "missing": []}'`);
+  const missing = [{ feature: 'kernel', reason: 'sandboxes share the kernel' }];
+  const level = { backend: 'kubernetes', features: ['images'], missing };
+  await db.query(`UPDATE worker_connections SET sandbox = $1`, [JSON.stringify(level)]);
   const started = { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' } as const;
   await applyAgentEvents(t.deps, session, [started]);
   const timeline = () =>
@@ -68,12 +70,12 @@ it('names the backend in the timeline before agent_started, also if the worker r
       `SELECT event_type, payload FROM run_events WHERE event_type IN ('worker_container_ready', 'agent_started') ORDER BY seq`,
     );
   expect(await timeline()).toMatchObject([
-    { event_type: 'worker_container_ready', payload: { backend: 'kubernetes' } },
+    { event_type: 'worker_container_ready', payload: level },
     { event_type: 'agent_started' },
   ]);
   const sandbox = { backend: 'kubernetes', spawn_ms: 1_500 };
   for (let times = 0; times < 2; times += 1) await db.transaction((tx) => addReadySandbox(tx, session, sandbox));
-  expect((await timeline())[0]).toEqual({ event_type: 'worker_container_ready', payload: sandbox });
+  expect((await timeline())[0]).toEqual({ event_type: 'worker_container_ready', payload: { ...level, ...sandbox } });
   expect(await timeline()).toHaveLength(2);
 });
 
