@@ -1,3 +1,4 @@
+import { RunCountsQuery } from '@runyard/contract/runs/run-counts';
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { casesOf, type Make, sorts } from '../bench/list-cases.ts';
@@ -9,6 +10,7 @@ import {
 } from '../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
 import { migrateDatabase } from '../packages/service/src/platform/store/migrations/migrate.ts';
+import { countRuns } from '../packages/service/src/runs/runs/list/count.ts';
 import { listRuns } from '../packages/service/src/runs/runs/list/list.ts';
 import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { naiveList } from './support/naive-list.ts';
@@ -99,6 +101,21 @@ test('reads no whole table of runs for any filter, in either order of changes', 
       const scanned = await scannedBy(make, sort);
       if (scanned.length > 0) found[`${filter} ${sort[1]}`] = scanned;
     }
+  }
+  expect(found).toEqual({});
+}, 300_000);
+
+test('reads no whole table of runs to count those of any filter, ever and in a day', async () => {
+  const found: Record<string, string[]> = {};
+  const created_after = new Date(Date.now() - 86_400_000).toISOString();
+  for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
+    const scanned = new Set<string>();
+    for (const more of [{}, { created_after, step: '15m' }]) {
+      const query = RunCountsQuery.parse({ ...make(1, randomNumbers(3)), ...more });
+      const outcome = await countRuns(observed(scanned), seeded.teamId, query, new Date());
+      if (outcome.kind !== 'ok') throw new Error(JSON.stringify(outcome));
+    }
+    if (scanned.size > 0) found[filter] = [...scanned];
   }
   expect(found).toEqual({});
 }, 300_000);

@@ -6,6 +6,7 @@ export const clientRoutes: ClientRoutes = {
   createRun: { method: 'POST', path: '/agent/runs', isJson: true, isOnce: true },
   createRunDeprecated: { method: 'POST', path: '/agent/run', isJson: true, isOnce: true },
   listRuns: { method: 'GET', path: '/agent/runs', isJson: true, isOnce: false },
+  countRuns: { method: 'GET', path: '/agent/runs/counts', isJson: true, isOnce: false },
   getRun: { method: 'GET', path: '/agent/runs/{runId}', isJson: true, isOnce: false },
   rerunRun: { method: 'POST', path: '/agent/runs/{runId}/rerun', isJson: true, isOnce: true },
   deleteRun: { method: 'DELETE', path: '/agent/runs/{runId}', isJson: true, isOnce: false },

@@ -103,6 +103,16 @@ export const runExamples = {
     query: { limit: 10, state: ['SUCCEEDED'], metadata: { ticket: 'OPS-7' } },
     answer: { runs: [run], page_info: { has_next_page: false } },
   },
+  countRuns: {
+    query: { created_after: created, step: '1h' },
+    answer: {
+      total: 3,
+      is_exact: true,
+      states: { SUCCEEDED: 2, FAILED: 1 },
+      spent_usd: 0.42,
+      steps: [{ started_at: created, states: { SUCCEEDED: 2, FAILED: 1 } }],
+    },
+  },
   getRun: { answer: run },
   rerunRun: { body: { title: 'Hello again' }, answer: created200 },
   deleteRun: { answer: { success: true } },

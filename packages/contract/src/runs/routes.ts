@@ -7,6 +7,7 @@ import { ConversationResponse } from './conversations.ts';
 import { HarnessUsage } from './harness-usage.ts';
 import { LiveEvent, TeamLiveEvent } from './live-events.ts';
 import { PrepareAttachmentsRequest, PrepareAttachmentsResponse } from './prepared-attachments.ts';
+import { maxCounted, RunCounts, RunCountsQuery } from './run-counts.ts';
 import { ListRunsQuery } from './run-list.ts';
 import {
   RerunRequest,
@@ -68,6 +69,20 @@ export const runRoutes = {
     answer: { status: 200, description: 'One page', schema: ListRunsResponse },
     errors: {
       400: 'A wrong value, an ancestor_run_id that is no run of the team, or a cursor of another sort or filter',
+      403: 'Filtering by metadata is turned off for the team',
+    },
+  },
+  countRuns: {
+    method: 'GET',
+    path: '/agent/runs/counts',
+    tag: 'runs',
+    summary: 'Count runs',
+    description: `Counts the runs that \`GET /agent/runs\` lists with the same filters. The numbers are exact up to ${maxCounted.inTime.toLocaleString('en')} runs with \`created_after\` or \`updated_after\`, and up to ${maxCounted.ever.toLocaleString('en')} without.`,
+    allow: teamReads,
+    query: RunCountsQuery,
+    answer: { status: 200, description: 'The numbers', schema: RunCounts },
+    errors: {
+      400: 'A wrong value, an ancestor_run_id that is no run of the team, a step without created_after, or too many steps',
       403: 'Filtering by metadata is turned off for the team',
     },
   },

@@ -11,6 +11,7 @@ import { readTimeline } from '../executions/timeline/timeline.ts';
 import { readRunChanges } from '../files/changes/read.ts';
 import { readLatestHandoff } from '../files/handoffs/read.ts';
 import { blobTarget } from '../files/signed-targets.ts';
+import { countRuns } from './list/count.ts';
 import { listRuns } from './list/list.ts';
 import { harnessUsageOf } from './read/harness-usage.ts';
 import { findConversationRedirect, findRun, findSessionRedirect, isVisibleRun, readRunItem } from './read/read.ts';
@@ -41,6 +42,18 @@ export const readRoutes = (deps: ReadRouteDeps): readonly ServedRoute[] => {
       switch (outcome.kind) {
         case 'ok':
           return outcome.page;
+        case 'invalid':
+          return invalid(outcome.faults);
+        case 'not_available':
+          return refuse('feature_not_available', { detail: outcome.detail });
+      }
+    }),
+
+    serve(routes.countRuns, async ({ query, principal }) => {
+      const outcome = await countRuns(db, principal.teamId, query, new Date());
+      switch (outcome.kind) {
+        case 'ok':
+          return outcome.counts;
         case 'invalid':
           return invalid(outcome.faults);
         case 'not_available':

@@ -72,8 +72,9 @@ export const hasFacet = ({ bind }: Pick<Conditions, 'bind'>, alias: string, face
 /** Alias of the first facet's row. The others are joined on its hour as well, so that the planner may begin with any of them. */
 export const firstFacet = 'f0';
 
-/** Joins the rows of the facets. Returns the column with the hour of the last change, which the order may begin with; null: no facet. */
-export function joinFacets(conditions: Conditions, facets: readonly Facet[]): string | null {
+/** Joins the rows of the facets, from the hours in which runs of the list may have changed last. Returns the column with the hour of the last change, which the order may begin with; null: no facet. */
+export function joinFacets(conditions: Conditions, query: ListRunsQuery): string | null {
+  const facets = facetsOf(query);
   for (const [index, facet] of facets.entries()) {
     const alias = `f${index}`;
     const same = index === 0 ? 'r.id' : `${firstFacet}.run_id AND ${alias}.updated_hour = ${firstFacet}.updated_hour`;
@@ -81,7 +82,10 @@ export function joinFacets(conditions: Conditions, facets: readonly Facet[]): st
       `JOIN run_facets ${alias} ON ${alias}.team_id = $1 AND ${hasFacet(conditions, alias, facet)} AND ${alias}.run_id = ${same}`,
     );
   }
-  return facets.length > 0 ? `${firstFacet}.updated_hour` : null;
+  if (facets.length === 0) return null;
+  const hour = `${firstFacet}.updated_hour`;
+  conditions.texts.push(...changedAfter(conditions, query).map((time) => `${hour} >= run_hour(${time})`));
+  return hour;
 }
 
 /** Adds the conditions of all filters on columns of the run, but those of `alternativesOf`, which `partsOf` adds. */

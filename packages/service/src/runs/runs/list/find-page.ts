@@ -160,7 +160,7 @@ const mergeJoins = 'SET LOCAL enable_hashjoin = off';
 export function sortMatchesQuery({ teamId, query, position, count }: PageRequest, runId?: string): PageQuery {
   const conditions = startConditions(teamId);
   const order = orderOf(query);
-  joinFacets(conditions, facetsOf(query));
+  joinFacets(conditions, query);
   addColumnFilters(conditions, query);
   if (runId !== undefined) conditions.texts.push(`r.id = ${conditions.bind(runId)}::uuid`);
   const parts = partsOf(conditions, query, order, position, null).map((part) => part.join(' AND ') || 'true');
@@ -179,7 +179,7 @@ function inOrderQuery({ teamId, query, position, count }: PageRequest): PageQuer
   const conditions = startConditions(teamId);
   const order = orderOf(query);
   const facets = facetsOf(query);
-  const facetHour = joinFacets(conditions, facets);
+  const facetHour = joinFacets(conditions, query);
   addColumnFilters(conditions, query);
   const hour = query.sort_by === 'updated_at' ? facetHour : null;
   const several = facets.find((facet) => facet.length > 1) ?? [];

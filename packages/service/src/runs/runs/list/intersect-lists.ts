@@ -26,7 +26,7 @@ export function intersectQuery(request: PageRequest): PageQuery {
   const order = orderOf(query);
   const byColumns = columnsOf(query).length > 1;
   const lists = (byColumns ? columnLists : facetLists)(conditions, request);
-  if (byColumns) joinFacets(conditions, facetsOf(query));
+  if (byColumns) joinFacets(conditions, query);
   addColumnFilters(conditions, query);
   addAlternatives(conditions, alternativesOf(conditions, query));
   if (position) conditions.texts.push(...afterPosition(conditions, query, position, null));

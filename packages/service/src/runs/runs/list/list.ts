@@ -1,4 +1,4 @@
-import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
+import type { ListRunsQuery, RunFilters } from '@runyard/contract/runs/run-list';
 import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
 import type { Fault } from '../../../platform/fault.ts';
 import {
@@ -15,11 +15,13 @@ import { type ReadContext, toRunItems } from '../read/run-items.ts';
 import { toRunSummaries } from '../read/run-summaries.ts';
 import { type FoundPage, findPage, type PageRow, readItems, readSummaries } from './find-page.ts';
 
-/** Outcome of a list. `invalid` 400, `not_available` 403 `feature_not_available`. */
-export type ListOutcome =
-  | { readonly kind: 'ok'; readonly page: ListRunsResponse }
+/** Why there is no list with these filters. `invalid` 400, `not_available` 403 `feature_not_available`. */
+export type ListRefusal =
   | { readonly kind: 'invalid'; readonly faults: Fault[] }
   | { readonly kind: 'not_available'; readonly detail: string };
+
+/** Outcome of a list. */
+export type ListOutcome = { readonly kind: 'ok'; readonly page: ListRunsResponse } | ListRefusal;
 
 /** Returns the position of the cursor (null: there is no cursor), or why it is invalid. */
 function positionOf(signer: CursorSigner, identity: string, cursor: string | undefined): CursorPosition | null | Fault {
@@ -39,6 +41,24 @@ const readMetadataFilters = defineStatement({
   row: { enabled: boolean },
 });
 
+/** Returns why the team may not list runs with these filters; null: it may. */
+export async function refuseFilters(
+  db: Database,
+  teamId: string,
+  { metadata, ancestor_run_id: ancestor }: RunFilters,
+): Promise<ListRefusal | null> {
+  if (metadata !== undefined) {
+    const [team] = await db.query(readMetadataFilters, [teamId]);
+    if (!team?.enabled) {
+      return { kind: 'not_available', detail: 'Filtering by metadata is turned off for this team; leave it out.' };
+    }
+  }
+  if (ancestor !== undefined && !(await findRun(db, teamId, ancestor))) {
+    return { kind: 'invalid', faults: [{ path: 'ancestor_run_id', message: 'there is no such run' }] };
+  }
+  return null;
+}
+
 /** Reads one page of the team's runs. A run that does not change while a client reads the pages is in exactly one of them. */
 export async function listRuns(
   db: Database,
@@ -48,15 +68,8 @@ export async function listRuns(
 ): Promise<ListOutcome> {
   const { teamId } = context;
   const { cursor, limit, view, ...list } = query;
-  if (query.metadata !== undefined) {
-    const [team] = await db.query(readMetadataFilters, [teamId]);
-    if (!team?.enabled) {
-      return { kind: 'not_available', detail: 'Filtering by metadata is turned off for this team; leave it out.' };
-    }
-  }
-  if (query.ancestor_run_id !== undefined && !(await findRun(db, teamId, query.ancestor_run_id))) {
-    return { kind: 'invalid', faults: [{ path: 'ancestor_run_id', message: 'there is no such run' }] };
-  }
+  const refusal = await refuseFilters(db, teamId, query);
+  if (refusal) return refusal;
   const identity = listIdentity([teamId, Object.entries(list).sort(([a], [b]) => (a < b ? -1 : 1))]);
   const position = positionOf(signer, identity, cursor);
   if (position && 'path' in position) return { kind: 'invalid', faults: [position] };

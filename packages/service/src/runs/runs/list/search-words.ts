@@ -1,5 +1,5 @@
 /** Parses `q`: the id of a run, or words that must all be in a run's title, its skill or the beginning of its prompt. */
-import { addColumnFilters, changedAfter, facetsOf, joinFacets } from './filters.ts';
+import { addColumnFilters, changedAfter, joinFacets } from './filters.ts';
 import { orderBy, orderOf } from './order.ts';
 import { type Conditions, type PageQuery, type PageRequest, startConditions } from './page-query.ts';
 import { partsOf } from './parts.ts';
@@ -74,7 +74,7 @@ export function searchByWeekQuery(
   const conditions = startConditions(teamId);
   const { bind, texts } = conditions;
   const order = orderOf(query);
-  joinFacets(conditions, facetsOf(query));
+  joinFacets(conditions, query);
   addColumnFilters(conditions, query);
   const byChange = query.sort_by === 'updated_at';
   const parts = partsOf(conditions, query, order, position, 'm.updated_hour');

@@ -1,0 +1,171 @@
+/** Counts the runs of a list. Reads no more of them than it may count, so that the time does not grow with the number of runs. */
+
+import {
+  type CountStep,
+  countSteps,
+  maxCounted,
+  maxCountSteps,
+  type RunCounts,
+  type RunCountsQuery,
+  type RunStateCounts,
+} from '@runyard/contract/runs/run-counts';
+import type { RunFilters } from '@runyard/contract/runs/run-list';
+import type { RunState } from '@runyard/contract/runs/states';
+import type { Fault } from '../../../platform/fault.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
+import { spendOf } from '../../../team/usage/spend-of-runs.ts';
+import { findPage, type ReadPage } from './find-page.ts';
+import { type ListRefusal, refuseFilters } from './list.ts';
+
+/** Outcome of a count. */
+export type CountOutcome = { readonly kind: 'ok'; readonly counts: RunCounts } | ListRefusal;
+
+/** Runs of one state and step. */
+interface CountedRow {
+  /** Number of the step, from 0; null: the query has no steps. */
+  readonly step: number | null;
+  readonly state: RunState;
+  readonly runs: number;
+  /** Of all counted runs. */
+  readonly spent: string;
+  /** Runs that were found, one more than `limit` if there are more. */
+  readonly found: number;
+}
+
+/** The steps of an answer. */
+interface Steps {
+  /** Milliseconds since 1970. */
+  readonly from: number;
+  readonly ms: number;
+  readonly count: number;
+}
+
+/** Counts the runs of the team that match the filters. `now`: where the last step ends, unless the query says it. */
+export async function countRuns(
+  db: Database,
+  teamId: string,
+  { step, ...filters }: RunCountsQuery,
+  now: Date,
+): Promise<CountOutcome> {
+  const steps = step === undefined ? null : stepsOf(filters, step, now);
+  if (steps && 'path' in steps) return { kind: 'invalid', faults: [steps] };
+  const refusal = await refuseFilters(db, teamId, filters);
+  if (refusal) return refusal;
+  const isInTime = filters.created_after !== undefined || filters.updated_after !== undefined;
+  const limit = isInTime ? maxCounted.inTime : maxCounted.ever;
+  const query = { ...filters, limit, view: 'summary', sort_by: 'updated_at', sort_order: 'desc' } as const;
+  const request = { teamId, query, position: null, count: limit + 1 };
+  const rows = isOnlyTime(filters)
+    ? await countInTime(db, teamId, filters, limit, steps)
+    : (await findPage(db, request, readCounts(limit, steps))).rows;
+  const byStep = Array.from({ length: steps?.count ?? 0 }, (): RunStateCounts => ({}));
+  const states: RunStateCounts = {};
+  for (const { step, state, runs } of rows) {
+    states[state] = (states[state] ?? 0) + runs;
+    const ofStep = step === null ? undefined : byStep[Math.min(Math.max(step, 0), byStep.length - 1)];
+    if (ofStep) ofStep[state] = (ofStep[state] ?? 0) + runs;
+  }
+  return {
+    kind: 'ok',
+    counts: {
+      total: rows.reduce((sum, { runs }) => sum + runs, 0),
+      is_exact: (rows[0]?.found ?? 0) <= limit,
+      states,
+      spent_usd: Number(rows[0]?.spent ?? 0),
+      ...(steps
+        ? {
+            steps: byStep.map((states, n) => ({
+              started_at: new Date(steps.from + n * steps.ms).toISOString(),
+              states,
+            })),
+          }
+        : {}),
+    },
+  };
+}
+
+function stepsOf(
+  { created_after, created_before }: Pick<RunCountsQuery, 'created_after' | 'created_before'>,
+  step: CountStep,
+  now: Date,
+): Steps | Fault {
+  if (created_after === undefined) return { path: 'step', message: 'needs created_after, where the first step begins' };
+  const from = Date.parse(created_after);
+  const to = created_before === undefined ? now.getTime() : Date.parse(created_before);
+  const ms = countSteps[step];
+  const count = Math.max(0, Math.ceil((to - from) / ms));
+  if (count <= maxCountSteps) return { from, ms, count };
+  return {
+    path: 'step',
+    message: `gives ${count} steps of this range, and ${maxCountSteps} are allowed; send a larger step or a later created_after`,
+  };
+}
+
+/** Returns SQL of the number of the step in which the run was created. `bind` adds a value and returns its placeholder. */
+const stepOf = (createdAt: string, steps: Steps | null, bind: (value: unknown) => string): string =>
+  steps
+    ? `floor(date_part('epoch', ${createdAt} - ${bind(new Date(steps.from).toISOString())}::timestamptz) * 1000 / ${bind(steps.ms)}::integer)::integer`
+    : 'NULL::integer';
+
+/** Returns SQL that counts the runs of the relation `counted` (id, state, step, ancestor_ids). `found`: SQL of the number of runs that were found. */
+const countsOf = (found: string): string => `
+  below AS MATERIALIZED (
+    SELECT c.id FROM (SELECT * FROM counted WHERE ancestor_ids <> '{}') c
+    CROSS JOIN LATERAL unnest(c.ancestor_ids) above(id) JOIN counted a ON a.id = above.id
+  ), spend AS (
+    SELECT coalesce(sum(${spendOf('c.id')}), 0) AS spent FROM counted c WHERE c.id NOT IN (SELECT id FROM below)
+  )
+  SELECT step, state, count(*)::integer AS runs, (SELECT spent FROM spend)::text AS spent, ${found}::integer AS found
+  FROM counted GROUP BY step, state`;
+
+/** Returns the function that counts at most `limit` of the runs that a query finds. */
+const readCounts =
+  (limit: number, steps: Steps | null): ReadPage<CountedRow> =>
+  async (db, _, page) => {
+    const values = [...page.values];
+    const bind = (value: unknown) => `$${values.push(value)}`;
+    // The page may be large enough that the planner would read the whole table.
+    await db.query('SET LOCAL enable_seqscan = off');
+    return await db.query(
+      `WITH page AS MATERIALIZED (${page.text}), counted AS MATERIALIZED (
+         SELECT r.id, r.state, r.ancestor_ids, ${stepOf('r.created_at', steps, bind)} AS step
+         FROM (SELECT id FROM page LIMIT ${bind(limit)}::integer) p JOIN runs r ON r.id = p.id
+       ), ${countsOf('(SELECT count(*) FROM page)')}`,
+      values,
+    );
+  };
+
+/** Returns whether all filters are bounds on the creation. */
+const isOnlyTime = (filters: RunFilters): boolean =>
+  filters.created_after !== undefined &&
+  Object.entries(filters).every(([name, value]) => value === undefined || name.startsWith('created_'));
+
+/**
+ * Counts the runs of a time from the index `runs_created` alone. If a run and one above it are in the time, those between them are too,
+ * so the parent shows whether a run is below another one.
+ */
+async function countInTime(
+  db: Database,
+  teamId: string,
+  { created_after, created_before }: RunFilters,
+  limit: number,
+  steps: Steps | null,
+): Promise<CountedRow[]> {
+  const values: unknown[] = [teamId, created_after, created_before ?? 'infinity', limit];
+  const step = stepOf('created_at', steps, (value) => `$${values.push(value)}`);
+  return await plannedByValues(
+    db,
+    (tx) =>
+      tx.query<CountedRow>(
+        `WITH found AS MATERIALIZED (
+           SELECT id, state, array_remove(ARRAY[parent_run_id], NULL) AS ancestor_ids, ${step} AS step
+           FROM runs WHERE team_id = $1 AND created_at > $2::timestamptz AND created_at < $3::timestamptz
+           ORDER BY created_at DESC, id DESC LIMIT $4::integer + 1
+         ), counted AS MATERIALIZED (SELECT * FROM found LIMIT $4::integer
+         ), ${countsOf('(SELECT count(*) FROM found)')}`,
+        values,
+      ),
+    'SET LOCAL enable_seqscan = off',
+  );
+}
