@@ -1,6 +1,12 @@
 import { maxWaitingContents } from '../limits.ts';
 import type { Route } from '../wire/route.ts';
-import { Acceptance, AcceptRequest, ListAcceptancesQuery, ListAcceptancesResponse } from './acceptances.ts';
+import {
+  Acceptance,
+  AcceptRequest,
+  CountAcceptancesResponse,
+  ListAcceptancesQuery,
+  ListAcceptancesResponse,
+} from './acceptances.ts';
 
 // Agent keys accept nothing, because a program in a sandbox may have one, and a person must read what is accepted.
 export const acceptanceRoutes = {
@@ -13,6 +19,15 @@ export const acceptanceRoutes = {
     allow: { user: 'member' },
     query: ListAcceptancesQuery,
     answer: { status: 200, description: 'Latest change first', schema: ListAcceptancesResponse },
+  },
+  countAcceptances: {
+    method: 'GET',
+    path: '/acceptances/count',
+    tag: 'acceptances',
+    summary: 'Count what waits for acceptance',
+    description: 'The number of contents in the list without a filter.',
+    allow: { user: 'member' },
+    answer: { status: 200, description: 'The number', schema: CountAcceptancesResponse },
   },
   accept: {
     method: 'POST',

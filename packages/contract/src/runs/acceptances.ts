@@ -1,5 +1,6 @@
 /** Revisions of what the service hands to runs, and their acceptance by the people whose runs execute them. */
 import { z } from 'zod';
+import { maxWaitingContents } from '../limits.ts';
 import { NonBlank, Timestamp } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
 
@@ -98,6 +99,14 @@ export const ListAcceptancesResponse = z
   .object({ waiting: z.array(WaitingContent).describe('Contents that wait for the caller, latest change first') })
   .meta({ id: 'ListAcceptancesResponse', description: 'Contents that wait for the acceptance of the caller' });
 export type ListAcceptancesResponse = z.infer<typeof ListAcceptancesResponse>;
+
+export const CountAcceptancesResponse = z
+  .object({
+    waiting: z
+      .int()
+      .describe(`Number of contents that wait for the caller, at most ${maxWaitingContents}: then there may be more`),
+  })
+  .meta({ id: 'CountAcceptancesResponse', description: 'How many contents wait for the acceptance of the caller' });
 
 export const AcceptRequest = z
   .object({

@@ -74,6 +74,7 @@ export const accessExamples = {
       ],
     },
   },
+  countAcceptances: { answer: { waiting: 1 } },
   accept: {
     body: { kind: 'environment', uid: exampleIds.ENVIRONMENT_UID, revision: 1 },
     answer: { kind: 'environment', uid: exampleIds.ENVIRONMENT_UID, revision: 1, accepted_at: created },

@@ -4,11 +4,13 @@ import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { serve } from '../access/serve.ts';
 import { accept } from './accept.ts';
-import { listWaiting } from './waiting.ts';
+import { countWaiting, listWaiting } from './waiting.ts';
 
 /** Contents that wait for acceptance, and the acceptance. */
 export const acceptanceRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
   serve(routes.listAcceptances, async ({ principal, query }) => ({ waiting: await listWaiting(db, principal, query) })),
+
+  serve(routes.countAcceptances, async ({ principal }) => ({ waiting: await countWaiting(db, principal) })),
 
   serve(routes.accept, async ({ principal, body }) => {
     const outcome = await db.transaction((tx) => accept(tx, principal, body));

@@ -37,16 +37,38 @@ const hasMore = (teamId: string, person: string): string => `(c.author_kind IS D
   OR EXISTS (SELECT FROM stored_secrets s WHERE s.team_id = ${teamId} AND s.owner_uid = ${person})
   OR EXISTS (SELECT FROM code_host_credentials h JOIN users u ON u.id = h.user_id WHERE h.team_id = ${teamId} AND u.uid = ${person}))`;
 
-/** Two indexed reads, because one with OR reads the contents of all teams. $3, $4: kind and uid, or NULL. A content that is asked for is shown even if its acceptance would change nothing. */
+/** SQL: the present contents `c` of the team $1, and the environments whose guest the person $2 is. Two indexed reads, because one with OR reads the contents of all teams. */
+const presentContents = `(
+      SELECT * FROM content_revisions WHERE team_id = $1 AND superseded_at IS NULL
+      UNION ALL SELECT v.* FROM (SELECT DISTINCT environment_uid FROM (${guestOf('$2')}) g) g
+      JOIN content_revisions v ON v.kind = 'environment' AND v.uid = g.environment_uid AND v.team_id <> $1 AND v.superseded_at IS NULL
+    ) c`;
+
+const countRows = defineStatement({
+  name: 'count_contents_that_wait_for_acceptance',
+  text: `
+    SELECT count(*)::int AS count FROM (
+      SELECT FROM ${presentContents}
+      WHERE ${isVisible('$1', '$2')} AND NOT coalesce(${isAccepted('c', '$2')}, false) AND ${hasMore('$1', '$2')}
+      LIMIT ${maxWaitingContents}) waiting`,
+  row: { count: integer },
+});
+
+/** Counts the contents that wait for a person of the team, as far as `listWaiting` lists them. */
+export async function countWaiting(
+  db: Queryable,
+  { teamId, creator }: { readonly teamId: string; readonly creator: RunActor },
+): Promise<number> {
+  const [row] = await db.query(countRows, [teamId, creator.uid]);
+  return row?.count ?? 0;
+}
+
+/** $3, $4: kind and uid, or NULL. A content that is asked for is shown even if its acceptance would change nothing. */
 const readWaiting = defineStatement({
   name: 'read_contents_that_wait_for_acceptance',
   text: `
     SELECT c.kind, c.uid, c.revision, c.author_kind, c.author_uid, c.content->>'name' AS name, c.created_at, e.revision AS earlier_revision
-    FROM (
-      SELECT * FROM content_revisions WHERE team_id = $1 AND superseded_at IS NULL
-      UNION ALL SELECT v.* FROM (SELECT DISTINCT environment_uid FROM (${guestOf('$2')}) g) g
-      JOIN content_revisions v ON v.kind = 'environment' AND v.uid = g.environment_uid AND v.team_id <> $1 AND v.superseded_at IS NULL
-    ) c
+    FROM ${presentContents}
     LEFT JOIN LATERAL (
       SELECT o.revision FROM content_revisions o
       WHERE o.kind = c.kind AND o.uid = c.uid AND o.revision < c.revision AND ${isAccepted('o', '$2')}

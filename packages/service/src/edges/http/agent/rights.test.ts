@@ -66,8 +66,14 @@ const valuesOf = async (runId: string) => {
   const { body } = await resolve((await sessionOf(runId)).runToken);
   return (body.secrets ?? []).map(({ value }) => value);
 };
-const waiting = async (key: string, query = '') =>
-  (await service.request<{ waiting: WaitingContent[] }>('GET', `/acceptances${query}`, { key })).body.waiting;
+const waiting = async (key: string, query = '') => {
+  const { body } = await service.request<{ waiting: WaitingContent[] }>('GET', `/acceptances${query}`, { key });
+  if (query === '')
+    expect((await service.request('GET', '/acceptances/count', { key })).body).toEqual({
+      waiting: body.waiting.length,
+    });
+  return body.waiting;
+};
 const accept = (key: string, kind: string, uid: string, revision: number) =>
   service.request('POST', '/acceptances', { key, body: { kind, uid, revision } });
 
@@ -349,6 +355,7 @@ test('only people accept, and only what they may see', async () => {
     key: service.otherKey,
     body: { kind: 'environment', uid, revision: 1 },
   });
+  expect(await waiting(owner.key)).toContainEqual(expect.objectContaining({ uid }));
   // A person without personal secrets need not accept what a colleague writes.
   expect((await waiting(colleague.key)).map(({ author }) => author?.uid)).not.toContain(owner.uid);
 });
