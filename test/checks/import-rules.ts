@@ -52,7 +52,7 @@ export const serviceFloors: readonly Floor[] = [
     name: 'team',
     rooms: [
       ['acceptances', 'skills'],
-      ['code-hosts', 'environments', 'mcp', 'stored-secrets', 'usage'],
+      ['code-hosts', 'environments', 'mcp', 'saved-views', 'stored-secrets', 'usage'],
       ['models'],
       ['access', 'content-policy', 'redaction'],
     ],

@@ -24,6 +24,8 @@ export const maxMetadataFilters = 5;
 export const maxFactoryFilters = 50;
 /** Runs that `run_id` of a list names. */
 export const maxRunIdFilters = 100;
+/** Saved views of a person in a team. */
+export const maxSavedViews = 50;
 /** Creators that `creator` of a list names. */
 export const maxCreatorFilters = 20;
 

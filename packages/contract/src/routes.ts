@@ -27,6 +27,7 @@ import { agentIdentityRoutes } from './team/identity-routes.ts';
 import { keyRoutes } from './team/key-routes.ts';
 import { mcpServerRoutes } from './team/mcp-server-routes.ts';
 import { teamRoutes } from './team/routes.ts';
+import { savedViewRoutes } from './team/saved-view-routes.ts';
 import { serviceRoutes } from './team/service-routes.ts';
 import { browserSessionRoutes } from './team/session-routes.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
@@ -47,6 +48,7 @@ export const routes = {
   ...acceptanceRoutes,
   ...browserSessionRoutes,
   ...teamRoutes,
+  ...savedViewRoutes,
   ...agentIdentityRoutes,
   ...auditRoutes,
   ...eventSubscriptionRoutes,

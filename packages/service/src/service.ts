@@ -36,6 +36,7 @@ import { codeHostsDomain } from './team/code-hosts/domain.ts';
 import { environmentsDomain } from './team/environments/domain.ts';
 import { mcpDomain } from './team/mcp/domain.ts';
 import { modelsDomain } from './team/models/domain.ts';
+import { savedViewsDomain } from './team/saved-views/domain.ts';
 import { skillsDomain } from './team/skills/domain.ts';
 import { storedSecretsDomain, vaultDomain } from './team/stored-secrets/domain.ts';
 import { checkEnvironmentSecrets } from './team/stored-secrets/environment-secrets.ts';
@@ -64,6 +65,7 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     accessDomain(deps, checkIdentityDefaults(deps.models), listAgentsOfFactory),
     storedSecretsDomain(deps, faultOfWebhookSecret),
     modelsDomain(deps, isTeamOutOfBudget),
+    savedViewsDomain(deps),
     acceptancesDomain(deps),
     usageDomain({ ...deps, storageOf: (teamId) => storageUseOf(deps.executionDeps, teamId) }),
     codeHostsDomain(deps),

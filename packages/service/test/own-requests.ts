@@ -57,6 +57,8 @@ export const bodies: Readonly<Record<string, unknown>> = {
   sendConversationFollowup: { message: 'a' },
   prepareRunAttachments: { files: [{ filename: 'a.txt', mime_type: 'text/plain' }] },
   prepareConversationAttachments: { files: [{ filename: 'a.txt', mime_type: 'text/plain' }] },
+  createSavedView: { name: 'V', path: '/runs' },
+  updateSavedView: { name: 'V' },
   createTeam: { name: 'T' },
   updateTeam: { name: 'T' },
   updateTeamMember: { role: 'viewer' },

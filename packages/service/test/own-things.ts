@@ -49,6 +49,8 @@ export interface OwnThings {
   readonly identityUid: string;
   /** An invitation of the person of `invitee` to the environment. */
   readonly guestInvitationId: string;
+  /** A view of the invitee. */
+  readonly viewId: string;
   readonly poolName: string;
   /** A connector of the pool. */
   readonly principalUid: string;
@@ -299,6 +301,7 @@ export async function makeOwnThings(
     invitationKey: invitation.key ?? '',
     ...pool,
     guestInvitationId: guest,
+    viewId: (await post(isNamed('viewId'), '/saved-views', bodies.createSavedView, invitee)).id ?? '',
     identityUid: (await post(isNamed('identityUid'), '/agent/identities', { name: 'I' })).uid ?? '',
   };
   return { own, requestOf: requestsAbout(own, service.baseUrl) };

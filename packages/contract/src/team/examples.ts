@@ -35,7 +35,19 @@ const identity = {
   default_runner_uid: '',
 };
 
+const savedView = {
+  id: exampleIds.VIEW_ID,
+  name: 'Failed in billing',
+  path: `/runs?state=FAILED&factory_uid=${exampleIds.FACTORY_UID}`,
+  position: 0,
+  created_at: created,
+};
+
 export const accessExamples = {
+  listSavedViews: { answer: { saved_views: [savedView] } },
+  createSavedView: { body: { name: savedView.name, path: savedView.path }, answer: savedView },
+  updateSavedView: { body: { position: 0 }, answer: savedView },
+  deleteSavedView: deleted,
   listTeams: { answer: { teams: [team] } },
   createTeam: { body: { name: 'Payments' }, answer: team },
   updateTeam: { body: { name: 'Payments' }, answer: team },

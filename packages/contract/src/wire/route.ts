@@ -14,6 +14,7 @@ export const routeTags = {
   workers: 'Self-hosted workers',
   keys: 'API keys',
   teams: 'Teams, the people in them, and invitations',
+  saved_views: 'Views of the dashboard that a person has saved under names',
   agent_identities: 'Agents of a team that runs and agent keys act as',
   audit_log: 'Who changed what',
   acceptances:

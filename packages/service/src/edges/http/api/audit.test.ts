@@ -38,6 +38,10 @@ const unrecorded: readonly RouteName[] = [
   'redeliverEvent',
   // The apply has an entry, with the person who set the source.
   'syncFactorySource',
+  // Nobody but the person sees them.
+  'createSavedView',
+  'updateSavedView',
+  'deleteSavedView',
   // Changes nothing.
   'validateFactoryFiles',
   'testFilter',
