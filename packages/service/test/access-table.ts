@@ -12,8 +12,11 @@ export const credentials = {
   member: "a member's key",
   viewer: "a viewer's key",
   agentKey: 'an agent key',
-  session: 'a browser session',
+  session: "a session of the operator's key",
+  memberSession: "a member's session",
+  viewerSession: "a viewer's session",
   otherTeam: "another team's key",
+  otherTeamSession: "another team's session",
   runToken: 'the token of a working run',
   stoppingRunToken: 'the token of a stopping run',
   endedRunToken: 'the token of an ended run',
@@ -57,6 +60,18 @@ const roleOf: Readonly<Partial<Record<Credential, Role>>> = {
   otherTeam: 'admin',
   member: 'member',
   viewer: 'viewer',
+  session: 'owner',
+  memberSession: 'member',
+  viewerSession: 'viewer',
+  otherTeamSession: 'admin',
+};
+
+/** The credentials that are browser sessions, each with that of the key that signed in. */
+export const sessionOf: Readonly<Partial<Record<Credential, Credential>>> = {
+  session: 'operator',
+  memberSession: 'member',
+  viewerSession: 'viewer',
+  otherTeamSession: 'otherTeam',
 };
 
 /** The caller's own team has a thing of this name, or gets one. */
@@ -76,9 +91,9 @@ export function accessOf({ allow, params, path }: Route, credential: Credential)
   const role = roleOf[credential];
   if (role) {
     if (!isAtLeast(role, allow.user) || (allow.operator && credential !== 'operator')) return 403;
-    return credential === 'otherTeam' && params && path !== namedByCaller ? 404 : 'yes';
+    if (sessionOf[credential] && allow.session === false) return 403;
+    return credential.startsWith('otherTeam') && params && path !== namedByCaller ? 404 : 'yes';
   }
-  if (credential === 'session') return allow.session ? 'yes' : 403;
   if (credential === 'agentKey') return allow.agent === true ? 'yes' : 403;
   if ((credential === 'nothing' || credential === 'signedUrl') && allow.keylessBytes) return 'yes';
   return 401;
@@ -87,7 +102,7 @@ export function accessOf({ allow, params, path }: Route, credential: Credential)
 const cell = (row: AccessRow, credential: Credential): string => {
   const access = accessOf(row.route, credential);
   const isOfCaller = 'user' in row.route.allow && (!row.route.params || row.route.path === namedByCaller);
-  return credential === 'otherTeam' && access === 'yes' && isOfCaller ? 'its own' : String(access);
+  return credential.startsWith('otherTeam') && access === 'yes' && isOfCaller ? 'its own' : String(access);
 };
 
 /** Credentials with the same access share a column of the page. */
@@ -97,8 +112,11 @@ const columns: readonly { readonly heading: string; readonly of: readonly [Crede
   { heading: 'member', of: ['member'] },
   { heading: 'viewer', of: ['viewer'] },
   { heading: 'agent key', of: ['agentKey'] },
-  { heading: 'browser session', of: ['session'] },
+  { heading: 'session of an owner', of: ['session'] },
+  { heading: 'of a member', of: ['memberSession'] },
+  { heading: 'of a viewer', of: ['viewerSession'] },
   { heading: "other team's key", of: ['otherTeam'] },
+  { heading: "other team's session", of: ['otherTeamSession'] },
   { heading: 'run token: at work', of: ['runToken'] },
   { heading: 'stopping', of: ['stoppingRunToken'] },
   { heading: 'ended', of: ['endedRunToken'] },

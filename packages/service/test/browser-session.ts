@@ -1,17 +1,31 @@
+import { csrfTokenOf } from '../src/edges/http/server/session-cookie.ts';
 import type { TestAnswer, TestService } from './service.ts';
 
-/** Exchanges a code as a page of the service does. */
-export const exchange = async (
+/** Signs in with a credential as a page of the service does. */
+export const signIn = async (
   service: TestService,
-  code: string,
+  body: { readonly code: string } | { readonly api_key: string },
   headers: Record<string, string> = { origin: service.baseUrl },
-): Promise<TestAnswer<{ key: string; expires_at: string; display_name: string }>> =>
-  await service.request('POST', '/browser-sessions', { key: null, body: { code }, headers });
+): Promise<TestAnswer<{ expires_at: string; display_name: string }>> =>
+  await service.request('POST', '/browser-sessions', { key: null, body, headers });
 
 /** Makes a code with the key, and returns the code. */
 export const newSignInCode = async (service: TestService, key = service.key): Promise<string> =>
   (await service.request<{ code: string }>('POST', '/sign-in-codes', { key })).body.code;
 
-/** Signs in a browser with the key; returns the key of the session. */
-export const newBrowserSession = async (service: TestService, key = service.key): Promise<string> =>
-  (await exchange(service, await newSignInCode(service, key))).body.key;
+/** Headers with which a page sends requests in a session. */
+export interface PageHeaders extends Record<string, string> {
+  readonly cookie: string;
+  readonly origin: string;
+  readonly 'x-csrf-token': string;
+}
+
+/** Returns the headers of a page that has signed in with this answer. */
+export function pageHeaders(service: TestService, answer: TestAnswer): PageHeaders {
+  const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+  return { cookie, origin: service.baseUrl, 'x-csrf-token': csrfTokenOf(cookie.replace(/^[^=]*=/, '')) };
+}
+
+/** Signs in a browser with the key; returns the headers of its pages. */
+export const newBrowserSession = async (service: TestService, key = service.key): Promise<PageHeaders> =>
+  pageHeaders(service, await signIn(service, { api_key: key }));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type RouteName, routes } from '../routes.ts';
+import { sessionCookie } from '../team/browser-sessions.ts';
 import { deliveredEvent } from '../team/event-subscription-examples.ts';
 import { EventPayload } from '../team/event-subscriptions.ts';
 import { type Allow, describeAllow } from '../wire/access.ts';
@@ -105,7 +106,11 @@ function parameters(route: Route, example: Example, components: Components): Jso
 function security(allow: Allow): Json[] {
   if ('run' in allow) return [{ runToken: [] }];
   if ('anyone' in allow) return [];
-  return allow.publicThings || allow.keylessBytes ? [{}, { apiKey: [] }] : [{ apiKey: [] }];
+  return [
+    ...(allow.publicThings || allow.keylessBytes ? [{}] : []),
+    { apiKey: [] },
+    ...(allow.session === false || allow.operator ? [] : [{ browserSession: [] }]),
+  ];
 }
 
 /** Headers of answers about the names of members and parameters. */
@@ -251,6 +256,13 @@ export function openApiDocument(baseUrl: string): Json {
         schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
         securitySchemes: {
           apiKey: bearer('An API key: `Authorization: Bearer <key>`'),
+          browserSession: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: sessionCookie,
+            description:
+              'The session of a browser, from POST /browser-sessions; without TLS, on a loopback address, the cookie is `runyard-PORT`. A request other than GET also needs the Origin of the service, and the header X-CSRF-Token with the csrf_token of GET /session. A request with Authorization ignores the cookie',
+          },
           runToken: bearer('The token of one assignment of one run; the agent gets it with its task'),
         },
       },

@@ -161,6 +161,8 @@ export const resourceExamples = {
   endBrowserSessions: { answer: { success: true } },
   getSession: {
     answer: {
+      kind: 'session',
+      uid: keyUid,
       user: { type: 'user', uid: 'JCtpVn4u5GBkYz0dRWe8aB', display_name: 'Ada' },
       teams: [
         {
@@ -173,6 +175,7 @@ export const resourceExamples = {
       ],
       csrf_token: 'Wk3q1sYtXb7nC5vM9rL2pD8fG4hJ6aZ0eUiOxQyTcBN',
       expires_at: '2026-11-26T17:00:00.000Z',
+      base_url: 'http://127.0.0.1:4180',
     },
   },
   endBrowserSession: deleted,

@@ -12,6 +12,9 @@ export const browserSessionHours = 8;
 /** The text before the code in the fragment of a page's address. Browsers send no fragment to a server. */
 export const signInFragment = 'sign-in=';
 
+/** Name of the session's cookie. Browsers take one of this name only with TLS, and only from this very host (RFC 6265bis, 4.1.3.2). */
+export const sessionCookie = '__Host-runyard';
+
 export const CreateSignInCodeResponse = z
   .object({
     code: z.string().meta({
@@ -56,8 +59,15 @@ export const BrowserSession = z
   .meta({ id: 'BrowserSession', description: 'A browser session. Its key is in the cookie only' });
 export type BrowserSession = z.infer<typeof BrowserSession>;
 
+const SessionKind = z.enum(['session', 'user']).meta({
+  id: 'SessionKind',
+  description: '`session`: a browser is signed in. `user`: the request has a personal key',
+});
+
 export const Session = z
   .object({
+    kind: SessionKind,
+    uid: z.string().describe('UID of the session or the key, by which the list of API keys names it'),
     user: UserProfile.describe('The person who is signed in'),
     teams: z.array(Team).describe('Teams of the person, oldest first. `is_current`: the team of this request'),
     csrf_token: z.string().optional().meta({
@@ -65,6 +75,7 @@ export const Session = z
         'For the header `X-CSRF-Token` of requests that change something. Absent: the caller sent an API key',
     }),
     expires_at: expiresAt.optional(),
+    base_url: z.string().describe('URL at which clients reach the service, without `/api/v1`'),
   })
   .meta({ id: 'Session', description: 'Who is signed in' });
 export type Session = z.infer<typeof Session>;

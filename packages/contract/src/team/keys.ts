@@ -24,6 +24,10 @@ export const ApiKey = z
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     expires_at: Timestamp.optional().meta({ description: 'Absent: never' }),
     last_used_at: Timestamp.optional().meta({ description: 'To the minute' }),
+    is_session: z
+      .literal(true)
+      .optional()
+      .describe('True: it is a browser session, and its deletion signs out the browser'),
   })
   .meta({ id: 'ApiKey', description: 'An API key without its secret part' });
 export type ApiKey = z.infer<typeof ApiKey>;

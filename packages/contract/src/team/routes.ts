@@ -124,7 +124,8 @@ export const teamRoutes = {
     tag: 'teams',
     summary: 'Invite a person',
     description: `The key in the answer is shown once, lasts 7 days and is for one person, who sends it to POST /team-invitations/accept, or, with an API key of their own, to POST /team-invitations/join. A team has at most ${maxMembers} people.`,
-    allow: administrators,
+    // The person who accepts it gets a key.
+    allow: { ...administrators, session: 'recent' },
     params: team,
     body: CreateTeamInvitationRequest,
     once: 'createTeamInvitation',
@@ -161,7 +162,7 @@ export const teamRoutes = {
     method: 'POST',
     path: '/team-invitations/join',
     tag: 'teams',
-    summary: 'Accept an invitation as the person of your key',
+    summary: 'Accept an invitation as the person of your key or session',
     description: 'Your personal keys work in the team from then on, with the header X-Team-Uid.',
     allow: { user: 'viewer' },
     body: JoinTeamRequest,

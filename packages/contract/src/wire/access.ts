@@ -10,8 +10,7 @@ export const isAtLeast = (has: Role, needed: Role): boolean => roles.indexOf(has
 /**
  * Kinds of callers. `user`: a person, by a personal key. `agent`: a service account of the team, by an agent key. `run`: an execution
  * that has not ended, by its run token. `worker`: a self-hosted worker, by a key that only connects one; no key is of this kind yet,
- * and workers connect with the keys of users and agents. `session`: a person in a browser, by the cookie of a browser session. It
- * may do what the person may, but for what would outlive or prolong it unseen.
+ * and workers connect with the keys of users and agents. `session`: a person in a browser, by the cookie of a browser session.
  */
 export const principalKinds = ['user', 'agent', 'run', 'worker', 'session'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
@@ -27,8 +26,12 @@ export interface AllowKeys {
    * them is executed as other people.
    */
   readonly agent?: true | 'made_by_agents';
-  /** False: browser sessions are refused. They are accepted everywhere else, with the role of their user. */
-  readonly session?: false;
+  /**
+   * Browser sessions are accepted wherever users are, with the role of their person, unless this says otherwise. Who steals a session shall
+   * get nothing that outlives it. `false`: sessions are refused, because the answer would be another session. `recent`: only in the first
+   * hour after the sign-in, because the answer is a key that outlives the session. The routes of the operator refuse all sessions.
+   */
+  readonly session?: false | 'recent';
   /** True: keys of workers are accepted too. */
   readonly worker?: true;
   /** A higher role that some bodies need: `roles` has it for values of the member `member` of the body. */
@@ -87,7 +90,8 @@ export function describeAllow(allow: Allow): string {
   return [
     users,
     ...(allow.agent ? [allow.agent === true ? 'agent keys' : 'agent keys for things that no person made'] : []),
-    ...(allow.session === false ? ['no browser sessions'] : []),
+    ...(allow.session === undefined ? ['browser sessions'] : []),
+    ...(allow.session === 'recent' ? ['browser sessions in their first hour'] : []),
     ...(allow.worker ? ['worker keys'] : []),
     ...(allow.publicThings ? ['everyone for public things'] : []),
     ...(allow.keylessBytes ? [`everyone with at most ${allow.keylessBytes / 1024} KB`] : []),

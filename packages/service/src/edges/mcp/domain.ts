@@ -65,8 +65,10 @@ export const mcpServerDomain = ({ executionDeps, baseUrl }: McpServerDeps): Edge
     const places = makePlaces(maxInFlight);
     const waitingOf = waitingSignals(app);
     for (const { url, title, tools } of servers) {
+      // Programs call it, not pages.
+      const onRequest = authorizer.forRoute({ ...teamReads, session: false });
       const parts = { title, toolset: makeToolset(tools), log };
-      app.post(url, { bodyLimit, onRequest: authorizer.forRoute(teamReads) }, async (request, reply) => {
+      app.post(url, { bodyLimit, onRequest }, async (request, reply) => {
         const { principal } = authorizer.callerOf(request);
         if (!principal) throw refuse('authentication_required');
         if (!isAllowedOrigin(request.headers.origin, baseUrl()))

@@ -22,7 +22,7 @@ function refuseKey(reason: KeyRefusal): Refusal {
   }
 }
 
-/** List, create and delete of API keys; the one-time codes of sign-in links, and the end of the browser sessions that they open. */
+/** List, create and delete of API keys, and the one-time codes of sign-in links. */
 export const keyRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
   serve(routes.listKeys, async ({ principal }) => ({ keys: await listKeys(db, principal) })),
 

@@ -20,10 +20,20 @@ describe.each(roles)('a route for users from the role %s', (needed) => {
   });
 });
 
-test('a route admits keys of agents and workers only if it declares them', () => {
-  expect(kindsOf({ user: 'viewer' }, 'member')).toEqual(['user']);
-  expect(kindsOf({ user: 'viewer', agent: true }, 'member')).toEqual(['user', 'agent']);
-  expect(kindsOf({ user: 'viewer', worker: true }, 'member')).toEqual(['user', 'worker']);
+test('a route admits keys of agents and workers only if it declares them, and sessions with users', () => {
+  expect(kindsOf({ user: 'viewer' }, 'member')).toEqual(['user', 'session']);
+  expect(kindsOf({ user: 'viewer', session: false }, 'member')).toEqual(['user']);
+  expect(kindsOf({ user: 'viewer', agent: true }, 'member')).toEqual(['user', 'agent', 'session']);
+  expect(kindsOf({ user: 'viewer', worker: true }, 'member')).toEqual(['user', 'worker', 'session']);
+});
+
+test('a session has the role of its person, is refused where the operator is needed, and may have to be recent', () => {
+  const of = (isRecent: boolean, role: Role = 'owner') =>
+    ({ kind: 'session', role, browserSession: { expiresAt: '', isRecent } }) as const;
+  expect(checkPermission({ user: 'admin' }, of(true, 'member'))).toEqual({ kind: 'role_too_low', needed: 'admin' });
+  expect(checkPermission({ user: 'viewer', operator: true }, of(true))).toEqual({ kind: 'not_operator' });
+  expect(checkPermission({ user: 'viewer', session: 'recent' }, of(true))).toEqual({ kind: 'allowed' });
+  expect(checkPermission({ user: 'viewer', session: 'recent' }, of(false))).toEqual({ kind: 'sign_in_again' });
 });
 
 test('an agent key whose role is too low is refused', () => {

@@ -3,15 +3,16 @@ import type { Principal } from './keys/principal.ts';
 
 /**
  * Reasons why the owner of a key may not call a route. `wrong_kind`: no key of this kind may, whatever its role;
- * `not_operator`: only the operator's key may.
+ * `not_operator`: only the operator's key may. `sign_in_again`: the sign-in of the session is too old.
  */
 export type Permission =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'wrong_kind' }
   | { readonly kind: 'not_operator' }
+  | { readonly kind: 'sign_in_again' }
   | { readonly kind: 'role_too_low'; readonly needed: Role };
 
-type KeyOwner = Pick<Principal, 'kind' | 'role'> & Partial<Pick<Principal, 'isOperator'>>;
+type KeyOwner = Pick<Principal, 'kind' | 'role'> & Partial<Pick<Principal, 'isOperator' | 'browserSession'>>;
 
 const allowed: Permission = { kind: 'allowed' };
 
@@ -23,7 +24,9 @@ export function checkPermission(allow: AllowKeys, owner: KeyOwner): Permission {
   switch (owner.kind) {
     case 'session':
       if (allow.session === false) return { kind: 'wrong_kind' };
-      return allow.operator ? { kind: 'not_operator' } : checkRole(allow.user, owner);
+      if (allow.operator) return { kind: 'not_operator' };
+      if (allow.session === 'recent' && !owner.browserSession?.isRecent) return { kind: 'sign_in_again' };
+      return checkRole(allow.user, owner);
     case 'user':
       return allow.operator && !owner.isOperator ? { kind: 'not_operator' } : checkRole(allow.user, owner);
     case 'agent':

@@ -236,7 +236,7 @@ describe('an action that changes no resource has an entry', () => {
     (await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', { key })).body.items;
 
   test('a sign-in and its end', async () => {
-    const key = await newBrowserSession(service);
+    const headers = await newBrowserSession(service);
     const [session] = await db.query<{ id: string }>(
       'SELECT id FROM api_keys WHERE minted_by IS NOT NULL ORDER BY id DESC',
     );
@@ -247,8 +247,14 @@ describe('an action that changes no resource has an entry', () => {
       subject,
       origin: { address: '127.0.0.1' },
     });
-    await service.request('DELETE', '/browser-sessions/current', { key });
+    await service.request('DELETE', '/browser-sessions/current', { key: null, headers });
     expect(await newest()).toMatchObject({ action: 'browser_session.delete', subject });
+    await service.request('DELETE', '/browser-sessions', { key: null, headers: await newBrowserSession(service) });
+    expect(await newest()).toMatchObject({
+      action: 'browser_session.delete',
+      actor: { display_name: 'Administrator' },
+      before: { browser_sessions: 1 },
+    });
   });
 
   test('a follow-up, an interrupt, an answer, an approval', async () => {

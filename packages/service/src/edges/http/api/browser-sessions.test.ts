@@ -1,20 +1,34 @@
+import { Session } from '@runyard/contract/team/browser-sessions';
+import { ListKeysResponse } from '@runyard/contract/team/keys';
 import { describe, expect, test } from 'vitest';
-import { exchange, newBrowserSession, newSignInCode } from '../../../../test/browser-session.ts';
+import {
+  newBrowserSession,
+  newSignInCode,
+  type PageHeaders,
+  pageHeaders,
+  signIn,
+} from '../../../../test/browser-session.ts';
+import { invite, newPerson, newTeam, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { authenticateWorker } from '../server/authorize.ts';
+import { csrfTokenOf } from '../server/session-cookie.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
 
 const listKeys = async (key = service.key) =>
-  (await service.request<{ keys: { uid: string; name: string; last_four: string }[] }>('GET', '/keys', { key })).body
-    .keys;
-const uidOf = async (key: string) => (await listKeys()).find(({ last_four }) => last_four === key.slice(-4))?.uid;
+  ListKeysResponse.parse((await service.request('GET', '/keys', { key })).body).keys;
+const uidOf = async (raw: string) => (await listKeys()).find(({ last_four }) => last_four === raw.slice(-4))?.uid;
+const send = async (headers: Record<string, string>, method: string, path: string, body?: unknown) =>
+  await service.request(method, path, { key: null, headers, ...(body === undefined ? {} : { body }) });
+const rawKeyOf = (cookie: string) => cookie.replace(/^[^=]*=/, '');
+const sessionOf = async (headers: Record<string, string>) =>
+  Session.parse((await send(headers, 'GET', '/session')).body);
 
 describe('the code of a sign-in link', () => {
   test('signs in one browser, also when many use it at once', async () => {
     const code = await newSignInCode(service);
-    const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(service, code)));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => signIn(service, { code })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 7 }, () => 403)]);
     const session = answers.find(({ status }) => status === 200)?.body;
     expect(session?.display_name).toBe('Administrator');
@@ -24,32 +38,18 @@ describe('the code of a sign-in link', () => {
   test('is refused after a minute, and says how to get another', async () => {
     const code = await newSignInCode(service);
     await db.query(`UPDATE sign_in_codes SET expires_at = expires_at - interval '60 seconds'`);
-    const { status, text } = await exchange(service, code);
+    const { status, text } = await signIn(service, { code });
     expect([status, text]).toEqual([403, expect.stringContaining('Make another: bin/runyard open')]);
-  });
-
-  test('is refused from pages of other origins and from programs that are not pages', async () => {
-    const code = await newSignInCode(service);
-    const own = service.baseUrl;
-    const headers: Record<string, string>[] = [
-      {},
-      { origin: 'null' },
-      { origin: 'https://evil.example' },
-      { origin: own, 'sec-fetch-site': 'cross-site' },
-      { origin: own, 'sec-fetch-site': 'same-site' },
-    ];
-    for (const each of headers) expect((await exchange(service, code, each)).status).toBe(403);
-    expect((await exchange(service, code, { origin: own, 'sec-fetch-site': 'same-origin' })).status).toBe(200);
   });
 
   test('is stored and logged only as a hash, as is the key of the session', async () => {
     const waiting = await newSignInCode(service);
     const code = await newSignInCode(service);
-    const { key } = (await exchange(service, code)).body;
+    const { cookie } = pageHeaders(service, await signIn(service, { code }));
     const [dump] = await db.query<{ dump: string }>(
       `SELECT (SELECT json_agg(c) FROM sign_in_codes c)::text || (SELECT json_agg(k) FROM api_keys k)::text AS dump`,
     );
-    for (const secret of [waiting, code, key]) {
+    for (const secret of [waiting, code, rawKeyOf(cookie)]) {
       expect(dump?.dump).not.toContain(secret);
       expect(service.logged.join('\n')).not.toContain(secret);
     }
@@ -59,72 +59,316 @@ describe('the code of a sign-in link', () => {
     const key = await service.newKey();
     const code = await newSignInCode(service, key);
     await service.request('DELETE', `/keys/${await uidOf(key)}`);
-    expect((await exchange(service, code)).status).toBe(403);
+    expect((await signIn(service, { code })).status).toBe(403);
   });
 
   test('is not created for an agent key, a run token, a session or a request without a key', async () => {
     const { runToken } = await service.startExecution();
     const agent = await service.newKey({ kind: 'agent' });
     await service.problem(403, 'POST', '/sign-in-codes', { key: agent });
-    await service.problem(403, 'POST', '/sign-in-codes', { key: await newBrowserSession(service) });
+    await service.problem(403, 'POST', '/sign-in-codes', { key: null, headers: await newBrowserSession(service) });
     await service.problem(401, 'POST', '/sign-in-codes', { key: runToken });
     await service.problem(401, 'POST', '/sign-in-codes', { key: null });
   });
 });
 
-describe('the key of a browser session', () => {
-  test('reads and answers the runs of its team as the person, and nothing of another team', async () => {
+describe('a sign-in', () => {
+  test('takes the key of a person, and neither another key nor two credentials', async () => {
     const member = await service.newKey({ role: 'member' });
-    const key = await newBrowserSession(service, member);
-    const runId = await service.newRun();
-    expect((await service.request('GET', `/agent/runs/${runId}`, { key })).status).toBe(200);
+    expect((await signIn(service, { api_key: member })).status).toBe(200);
+    const { cookie } = await newBrowserSession(service);
+    const agent = await service.newKey({ kind: 'agent' });
+    const expired = await service.newKey({ expiresIn: '-1 minute' });
+    for (const api_key of [agent, expired, 'unknown', rawKeyOf(cookie)])
+      expect((await signIn(service, { api_key })).status).toBe(403);
+    for (const body of [{ api_key: member, code: await newSignInCode(service) }, {}])
+      await service.problem(400, 'POST', '/browser-sessions', { key: null, body });
+  });
+
+  test('follows the acceptance of an invitation by a person without a key', async () => {
+    const team = await teamUidOf(service);
+    const body = { key: await invite(service, team, 'viewer'), display_name: 'Ada' };
+    const accepted = await service.request<{ key: string }>('POST', '/team-invitations/accept', { key: null, body });
+    const session = await sessionOf(await newBrowserSession(service, accepted.body.key));
+    expect(session).toMatchObject({ kind: 'session', user: { display_name: 'Ada' }, teams: [{ role: 'viewer' }] });
+  });
+
+  test('is refused from pages of other origins and from programs that are not pages', async () => {
+    const own = service.baseUrl;
+    const headers: Record<string, string>[] = [
+      {},
+      { origin: 'null' },
+      { origin: 'https://evil.example' },
+      { origin: own, 'sec-fetch-site': 'cross-site' },
+      { origin: own, 'sec-fetch-site': 'same-site' },
+    ];
+    for (const each of headers) {
+      const { status, text } = await signIn(service, { api_key: service.key }, each);
+      expect([status, text]).toEqual([403, expect.stringContaining('Only the pages of this service')]);
+    }
+    const page = { origin: own, 'sec-fetch-site': 'same-origin' };
+    expect((await signIn(service, { api_key: service.key }, page)).status).toBe(200);
+  });
+
+  test('gives a cookie that scripts and other sites cannot use, for as long as the session lives', async () => {
+    const parent = await service.newKey({ expiresIn: '2 minutes' });
+    const set = (await signIn(service, { api_key: parent })).headers.get('set-cookie') ?? '';
+    const { port } = new URL(service.baseUrl);
+    expect(set.replace(/ryk_[\w-]{43}/, 'KEY')).toMatch(
+      new RegExp(`^runyard-${port}=KEY; Path=/; HttpOnly; SameSite=Strict; Max-Age=1[01]\\d$`),
+    );
+  });
+});
+
+describe('at another address', () => {
+  const at = async (origin: string, host = new URL(origin).host, api_key = service.key) =>
+    await service.app.inject({
+      method: 'POST',
+      url: '/api/v1/browser-sessions',
+      headers: { origin, host },
+      payload: { api_key },
+    });
+  const read = async (cookie: string, host: string) =>
+    (await service.app.inject({ method: 'GET', url: '/api/v1/session', headers: { cookie, host } })).statusCode;
+
+  test('with TLS, the cookie is bound to TLS and the host, and no other one is read', async () => {
+    const host = 'runyard.example';
+    const answer = await at(`https://${host}`);
+    const [cookie = '', ...attributes] = String(answer.headers['set-cookie']).split('; ');
+    expect(cookie).toMatch(/^__Host-runyard=ryk_[\w-]{43}$/);
+    expect(attributes).toEqual([
+      'Path=/',
+      'HttpOnly',
+      'SameSite=Strict',
+      expect.stringMatching(/^Max-Age=2\d{4}$/),
+      'Secure',
+    ]);
+    expect(await read(`a=b; ${cookie}`, host)).toBe(200);
+    for (const name of ['runyard', 'runyard-80', '__Host-runyard2', '__Host-runyar'])
+      expect(await read(`${name}=${rawKeyOf(cookie)}`, host)).toBe(401);
+    const headers = { cookie, host, 'x-csrf-token': csrfTokenOf(rawKeyOf(cookie)) };
+    const write = async (origin: string) =>
+      (await service.app.inject({ method: 'DELETE', url: '/api/v1/browser-sessions', headers: { ...headers, origin } }))
+        .statusCode;
+    expect(await write(`http://${host}`)).toBe(403);
+    expect(await write(`https://${host}`)).toBe(200);
+  });
+
+  test('without TLS, a sign-in is refused with the ways out, except on a loopback address', async () => {
+    for (const origin of ['http://10.0.0.5:4180', 'http://runyard.example', 'http://127.0.0.1.evil.example:4180']) {
+      const answer = await at(origin);
+      expect([answer.statusCode, answer.json().detail]).toEqual([
+        403,
+        expect.stringMatching(/^Without TLS.*ssh -L.*RUNYARD_BASE_URL/),
+      ]);
+    }
+    // A proxy between browser and service has the loopback address.
+    expect((await at('http://10.0.0.5:4180', '127.0.0.1:4180')).statusCode).toBe(403);
+    for (const origin of ['http://localhost:9999', 'http://runyard.localhost:4180', 'http://[::1]:4180']) {
+      const answer = await at(origin);
+      expect(answer.headers['set-cookie']).toContain(`runyard-${new URL(origin).port}=`);
+    }
+  });
+});
+
+describe('a browser session', () => {
+  test('acts as its person: it starts, answers and deletes runs, and reads nothing of another team', async () => {
+    const headers = await newBrowserSession(service, await service.newKey({ role: 'member' }));
+    const made = await send(headers, 'POST', '/agent/runs', { prompt: 'Do it' });
+    const { run_id: runId } = made.body as { run_id: string };
     const body = { message: 'And the tests.' };
-    expect((await service.request('POST', `/agent/runs/${runId}/followups`, { key, body })).status).toBe(200);
-    expect((await service.request('POST', `/agent/runs/${runId}/cancel`, { key })).status).toBe(200);
+    expect((await send(headers, 'POST', `/agent/runs/${runId}/followups`, body)).status).toBe(200);
+    expect((await send(headers, 'POST', `/agent/runs/${runId}/cancel`)).status).toBe(200);
+    expect((await send(headers, 'DELETE', `/agent/runs/${runId}`)).status).toBe(200);
     const other = await newBrowserSession(service, service.otherKey);
-    await service.problem(404, 'GET', `/agent/runs/${runId}`, { key: other });
+    const path = `/agent/runs/${await service.newRun()}`;
+    await service.problem(404, 'GET', path, { key: null, headers: other });
   });
 
-  test('neither manages keys nor creates or deletes runs, and connects no worker', async () => {
-    const key = await newBrowserSession(service);
-    const runId = await service.newRun();
-    await service.problem(403, 'POST', '/keys', { key, body: { name: 'K', kind: 'personal' } });
-    await service.problem(403, 'GET', '/keys', { key });
-    await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'Do it' } });
-    await service.problem(403, 'DELETE', `/agent/runs/${runId}`, { key });
-    expect(await authenticateWorker(service.deps.keys, `Bearer ${key}`)).toBe(null);
+  test('acts in each team of its person that a header names, and in no third one', async () => {
+    const [team, second, third] = [await teamUidOf(service), await newTeam(service), await newTeam(service)];
+    const person = await newPerson(service, team, 'member');
+    const headers = await newBrowserSession(service, person.key);
+    const joined = { key: await invite(service, second, 'viewer') };
+    expect((await send(headers, 'POST', '/team-invitations/join', joined)).status).toBe(200);
+    expect((await sessionOf({ ...headers, 'x-team-uid': second })).teams).toMatchObject([
+      { uid: team, role: 'member', is_current: false },
+      { uid: second, role: 'viewer', is_current: true },
+    ]);
+    const inSecond = { key: null, headers: { ...headers, 'x-team-uid': second } };
+    await service.problem(403, 'POST', '/agent/runs', { ...inSecond, body: { prompt: 'a' } });
+    await service.problem(404, 'GET', `/agent/runs/${await service.newRun()}`, inSecond);
+    await service.problem(403, 'GET', '/agent/runs', { key: null, headers: { ...headers, 'x-team-uid': third } });
+    await service.problem(404, 'GET', `/teams/${third}/members`, { key: null, headers });
+  });
+
+  test('makes keys and invitations only in its first hour, and the key in a repeated answer is readable to it alone', async () => {
+    const headers = await newBrowserSession(service);
+    const [session] = (await listKeys()).filter(({ uid, is_session }) => is_session && uid !== '').slice(-1);
+    const repeated = { ...headers, 'idempotency-key': 'one' };
+    const body = { name: 'K', kind: 'personal' };
+    const [first, again] = [
+      await send(repeated, 'POST', '/keys', body),
+      await send(repeated, 'POST', '/keys', body),
+    ] as { status: number; body: { key: string } }[];
+    expect([first?.status, first?.body.key]).toEqual([201, again?.body.key]);
+    expect((await service.request('GET', '/keys', { key: first?.body.key ?? '' })).status).toBe(200);
+
+    await db.query(`UPDATE api_keys SET created_at = created_at - interval '61 minutes' WHERE id = $1`, [session?.uid]);
+    await db.query(`SELECT pg_notify('runyard_keys', '')`);
+    await expect.poll(async () => (await send(headers, 'POST', '/keys', body)).status).toBe(403);
+    const invitation = `/teams/${await teamUidOf(service)}/invitations`;
+    const refused = await service.problem(403, 'POST', invitation, { key: null, headers, body: { role: 'member' } });
+    expect(refused.detail).toContain('Sign in again');
+    expect((await send(headers, 'GET', '/keys')).status).toBe(200);
+  });
+
+  test('does what is the operator’s for nobody, connects no worker and opens no MCP server', async () => {
+    const headers = await newBrowserSession(service);
+    await service.problem(403, 'POST', '/teams', { key: null, headers, body: { name: 'T' } });
+    expect((await send(headers, 'POST', `${service.baseUrl}/mcp`, {})).status).toBe(403);
+    const raw = rawKeyOf(headers.cookie);
+    expect(await authenticateWorker(service.deps.keys, `Bearer ${raw}`)).toBe(null);
     expect(await authenticateWorker(service.deps.keys, `Bearer ${service.key}`)).not.toBe(null);
+    await service.problem(401, 'GET', '/agent/runs', { key: raw });
   });
 
-  test('ends at once with the key that made it, at its deletion, and at the sign-out', async () => {
-    const runId = await service.newRun();
+  test('is listed among the keys, and the answer about it names person, teams and its end', async () => {
+    const headers = await newBrowserSession(service);
+    const session = await sessionOf(headers);
+    expect(session).toMatchObject({
+      kind: 'session',
+      user: { type: 'user', display_name: 'Administrator' },
+      csrf_token: headers['x-csrf-token'],
+      base_url: service.baseUrl,
+    });
+    expect(Date.parse(session.expires_at ?? '')).toBeGreaterThan(Date.now() + 7.9 * 3_600_000);
+    expect((await listKeys()).find(({ uid }) => uid === session.uid)).toMatchObject({ is_session: true });
+    const byKey = Session.parse((await service.request('GET', '/session')).body);
+    expect([byKey.kind, byKey.csrf_token, byKey.user.uid]).toEqual(['user', undefined, session.user.uid]);
+    await service.problem(401, 'GET', '/session', { key: null });
+  });
+
+  test('leaves room for API keys: a key has at most 50 sessions, and the oldest ends first', async () => {
+    const parent = await service.newKey({ role: 'member' });
+    const first = await sessionOf(await newBrowserSession(service, parent));
+    for (let count = 0; count < 50; count++) await newBrowserSession(service, parent);
+    const sessions = (await listKeys(parent)).filter(({ is_session }) => is_session);
+    expect(sessions).toHaveLength(50);
+    expect(sessions.some(({ uid }) => uid === first.uid)).toBe(false);
+  });
+});
+
+describe('a request with the cookie of a session', () => {
+  const refusal = async (headers: Record<string, string>, method = 'POST') => {
+    const path = method === 'POST' ? '/agent/runs' : '/session';
+    const body = method === 'POST' ? { body: { prompt: 'a' } } : {};
+    return (await service.problem(403, method, path, { key: null, headers, ...body })).detail;
+  };
+  const without = (headers: PageHeaders, name: string) =>
+    Object.fromEntries(Object.entries(headers).filter(([each]) => each !== name));
+
+  test('that writes needs the token of its session, and says so', async () => {
+    const [headers, other] = [await newBrowserSession(service), await newBrowserSession(service)];
+    expect(await refusal(without(headers, 'x-csrf-token'))).toContain('X-CSRF-Token is missing');
+    for (const wrong of [other['x-csrf-token'], `${headers['x-csrf-token']}a`, ''])
+      expect(await refusal({ ...headers, 'x-csrf-token': wrong })).toContain('X-CSRF-Token is not that');
+  });
+
+  test('that writes comes from a page of the service, and says so', async () => {
+    const headers = await newBrowserSession(service);
+    expect(await refusal(without(headers, 'origin'))).toContain('Origin is missing');
+    const { port } = new URL(service.baseUrl);
+    for (const origin of ['null', 'https://evil.example', 'http://127.0.0.1:1', `https://127.0.0.1:${port}`])
+      expect(await refusal({ ...headers, origin })).toContain('Origin is of another page');
+    for (const site of ['cross-site', 'same-site', 'none'])
+      expect(await refusal({ ...headers, 'sec-fetch-site': site })).toContain(`Sec-Fetch-Site is ${site}`);
+    const own = { ...headers, 'sec-fetch-site': 'same-origin' };
+    expect((await send(own, 'POST', '/agent/runs', { prompt: 'a' })).status).toBe(200);
+  });
+
+  test('that reads is refused from other sites and other ports of the host, and accepted from the address bar', async () => {
+    const { cookie } = await newBrowserSession(service);
+    for (const site of ['cross-site', 'same-site'])
+      expect(await refusal({ cookie, 'sec-fetch-site': site }, 'GET')).toContain(`Sec-Fetch-Site is ${site}`);
+    for (const site of ['none', 'same-origin'])
+      expect((await send({ cookie, 'sec-fetch-site': site }, 'GET', '/session')).status).toBe(200);
+  });
+
+  test('and a key acts by the key alone', async () => {
+    const { cookie } = await newBrowserSession(service);
+    const options = { headers: { cookie }, body: { name: 'T' } };
+    expect((await service.request('POST', '/teams', options)).status).toBe(201);
+    await service.problem(401, 'GET', '/session', { key: 'unknown', headers: { cookie } });
+    const other = await service.request('GET', '/session', { key: service.otherKey, headers: { cookie } });
+    expect(other.body).toMatchObject({ kind: 'user', teams: [{ name: 'Other' }] });
+  });
+
+  test('is refused if the cookie has the key of a person', async () => {
+    const { cookie } = await newBrowserSession(service);
+    await service.problem(401, 'GET', '/session', {
+      key: null,
+      headers: { cookie: cookie.replace(/=.*/, `=${service.key}`) },
+    });
+  });
+});
+
+describe('a session ends', () => {
+  const read = async (headers: PageHeaders) => (await send(headers, 'GET', '/session')).status;
+
+  test('at once with the key that made it and at its deletion, and at its time', async () => {
     const parent = await service.newKey();
-    const read = async (key: string) => (await service.request('GET', `/agent/runs/${runId}`, { key })).status;
     const [first, second, third] = [
       await newBrowserSession(service, parent),
       await newBrowserSession(service),
       await newBrowserSession(service),
     ];
-    for (const key of [first, second, third]) expect(await read(key)).toBe(200);
+    for (const headers of [first, second, third]) expect(await read(headers)).toBe(200);
+    const [secondUid, thirdUid] = [(await sessionOf(second)).uid, (await sessionOf(third)).uid];
     await service.request('DELETE', `/keys/${await uidOf(parent)}`);
-    await service.request('DELETE', `/keys/${await uidOf(second)}`);
-    await service.request('DELETE', '/browser-sessions/current', { key: third });
+    await service.request('DELETE', `/keys/${secondUid}`);
+    await db.query('UPDATE api_keys SET expires_at = clock_timestamp() WHERE id = $1', [thirdUid]);
+    await db.query(`SELECT pg_notify('runyard_keys', '')`);
     // A notice reaches the other processes within milliseconds.
-    for (const key of [first, second, third]) await expect.poll(() => read(key)).toBe(401);
+    for (const headers of [first, second, third]) await expect.poll(() => read(headers)).toBe(401);
   });
 
-  test('ends when the key that made it expires', async () => {
-    const parent = await service.newKey({ expiresIn: '2 minutes' });
-    const { expires_at } = (await exchange(service, await newSignInCode(service, parent))).body;
-    expect(Date.parse(expires_at)).toBeLessThan(Date.now() + 3 * 60_000);
+  test('at the sign-out, with its streams, also for who has a copy of the cookie', async () => {
+    const headers = await newBrowserSession(service);
+    const { cookie } = headers;
+    const stream = await fetch(`${service.baseUrl}/api/v1/agent/runs/events`, { headers: { cookie } });
+    expect(stream.status).toBe(200);
+    const ended = stream.text().catch(() => 'cut');
+    const answer = await send(headers, 'DELETE', '/browser-sessions/current');
+    const gone = (name: string) => `${name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
+    const [name = ''] = cookie.split('=');
+    expect(answer.headers.getSetCookie()).toEqual([`${gone('__Host-runyard')}; Secure`, gone(name)]);
+    await expect.poll(() => read(headers)).toBe(401);
+    const problem = await service.problem(401, 'GET', '/session', { key: null, headers: { cookie } });
+    expect(problem.detail).toBe('The session has ended. Sign in again.');
+    expect(await ended).toBe('cut');
   });
 
-  test('leaves room for API keys: a key has at most 50 sessions, and the oldest ends first', async () => {
-    const parent = await service.newKey({ role: 'member' });
-    const first = await newBrowserSession(service, parent);
-    for (let count = 0; count < 50; count++) await newBrowserSession(service, parent);
-    const sessions = (await listKeys(parent)).filter(({ name }) => name === 'Browser session');
-    expect(sessions).toHaveLength(50);
-    expect(sessions.some(({ last_four }) => last_four === first.slice(-4))).toBe(false);
+  test('everywhere with all others of the person, in all teams, and with the codes that would open more', async () => {
+    const team = await teamUidOf(service);
+    const person = await newPerson(service, team, 'member');
+    const second = await newTeam(service);
+    const join = { key: await invite(service, second, 'member') };
+    await service.request('POST', '/team-invitations/join', { key: person.key, body: join });
+    const inSecond = await service.request<{ code: string }>('POST', '/sign-in-codes', {
+      key: person.key,
+      headers: { 'x-team-uid': second },
+    });
+    const sessions = [
+      await newBrowserSession(service, person.key),
+      pageHeaders(service, await signIn(service, { code: inSecond.body.code })),
+    ] as const;
+    const stranger = await newBrowserSession(service);
+    const code = await newSignInCode(service, person.key);
+    expect((await send(sessions[0], 'DELETE', '/browser-sessions')).status).toBe(200);
+    for (const headers of sessions) await expect.poll(() => read(headers)).toBe(401);
+    expect((await signIn(service, { code })).status).toBe(403);
+    expect(await read(stranger)).toBe(200);
+    expect((await service.request('GET', '/session', { key: person.key })).status).toBe(200);
   });
 });

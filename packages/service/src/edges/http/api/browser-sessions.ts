@@ -5,18 +5,20 @@ import {
   createBrowserSession,
   endBrowserSession,
   endBrowserSessions,
-  readSessionEnd,
 } from '../../../team/access/key-management/browser-sessions.ts';
 import { listTeams } from '../../../team/access/people/own-teams.ts';
 import { addRoute } from '../server/add-route.ts';
-import { originOf } from '../server/authorize.ts';
+import { type Authorizer, originOf } from '../server/authorize.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { cookieForPage, csrfTokenOf, dropCookies, keepCookie, sessionKeyOf } from '../server/session-cookie.ts';
+import { cookieForPage, csrfTokenOf, dropCookies, keepCookie } from '../server/session-cookie.ts';
 
 /** Registers the routes that sign browsers in and out. They need the headers of request and answer. */
 export function registerBrowserSessionRoutes(app: FastifyInstance, { db, baseUrl }: ServiceDeps): void {
+  const { keyIn } = app.getDecorator<Authorizer>('authorizer');
+
   addRoute(app, routes.createBrowserSession, async ({ body, request, reply }) => {
     const cookie = cookieForPage(request, baseUrl());
+    if (typeof cookie === 'string') return refuse('not_authorized', { detail: cookie });
     const made = await createBrowserSession(db, body, originOf(request));
     if (made === null) {
       const detail =
@@ -25,7 +27,7 @@ export function registerBrowserSessionRoutes(app: FastifyInstance, { db, baseUrl
           : 'This sign-in link was used already, or is older than a minute. Make another: bin/runyard open';
       return refuse('not_authorized', { detail });
     }
-    reply.header('set-cookie', keepCookie(cookie, made.key));
+    reply.header('set-cookie', keepCookie(cookie, made.key, made.session.expires_at));
     return made.session;
   });
 
@@ -43,14 +45,15 @@ export function registerBrowserSessionRoutes(app: FastifyInstance, { db, baseUrl
   });
 
   addRoute(app, routes.getSession, async ({ principal, request }) => {
-    const { uid, displayName, email } = principal.creator;
-    const [teams, expiresAt] = await Promise.all([listTeams(db, principal), readSessionEnd(db, principal)]);
-    const key = principal.kind === 'session' ? sessionKeyOf(request) : undefined;
+    const { keyId, creator, browserSession } = principal;
+    const { uid, displayName, email } = creator;
     return {
-      user: { type: principal.creator.kind, uid, display_name: displayName, ...(email === undefined ? {} : { email }) },
-      teams,
-      ...(key === undefined ? {} : { csrf_token: csrfTokenOf(key) }),
-      ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+      kind: browserSession ? ('session' as const) : ('user' as const),
+      uid: keyId,
+      user: { type: creator.kind, uid, display_name: displayName, ...(email === undefined ? {} : { email }) },
+      teams: await listTeams(db, principal),
+      ...(browserSession ? { csrf_token: csrfTokenOf(keyIn(request)), expires_at: browserSession.expiresAt } : {}),
+      base_url: baseUrl(),
     };
   });
 }

@@ -2,6 +2,7 @@
 import { RemoveTeamMemberResponse } from '@runyard/contract/team/teams';
 import { ListWorkerPoolsResponse } from '@runyard/contract/workers/worker-pools';
 import { expect, test } from 'vitest';
+import { newBrowserSession } from '../../../../test/browser-session.ts';
 import { joinWorkerPool } from '../../../../test/key.ts';
 import { invite, newPerson, newTeam, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
@@ -20,12 +21,7 @@ test('ends the keys, browser sessions and open streams of the person, in other p
   // The clock of its cache does not move, so no entry expires.
   const elsewhere = await openKeyDirectory(db, log, () => 0);
   expect(await elsewhere.authenticate(person.key)).not.toBeNull();
-  const { body } = await service.request<{ code: string }>('POST', '/sign-in-codes', { key: person.key });
-  const session = await service.request<{ key: string }>('POST', '/browser-sessions', {
-    key: null,
-    headers: { origin: service.baseUrl },
-    body: { code: body.code },
-  });
+  const session = await newBrowserSession(service, person.key);
   const runId = await service.newRun({}, person.key);
   const stream = await fetch(`${service.baseUrl}/api/v1/agent/runs/${runId}/events`, {
     headers: { authorization: `Bearer ${person.key}` },
@@ -33,8 +29,8 @@ test('ends the keys, browser sessions and open streams of the person, in other p
   const ended = stream.text().catch(() => 'cut');
   await service.request('DELETE', `/teams/${first}/members/${person.uid}`);
   await expect.poll(() => elsewhere.authenticate(person.key)).toBeNull();
-  for (const key of [person.key, session.body.key])
-    expect((await service.request('GET', `/agent/runs/${runId}`, { key })).status).toBe(401);
+  for (const options of [{ key: person.key }, { key: null, headers: session }])
+    await service.problem(401, 'GET', `/agent/runs/${runId}`, options);
   expect(await ended).toBe('cut');
   elsewhere.close();
 });

@@ -1,6 +1,7 @@
 import { maxInvitations, maxMembers } from '@runyard/contract/limits';
 import { ListTeamInvitationsResponse, ListTeamMembersResponse, ListTeamsResponse } from '@runyard/contract/team/teams';
 import { describe, expect, test } from 'vitest';
+import { pageHeaders, signIn } from '../../../../test/browser-session.ts';
 import { invite, newPerson, newTeam, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { openKeyDirectory } from '../../../team/access/keys/directory.ts';
@@ -50,15 +51,11 @@ describe('a person in two teams', () => {
     const second = await newTeam(service);
     const headers = { 'X-Team-Uid': second };
     const { body } = await service.request<{ code: string }>('POST', '/sign-in-codes', { headers });
-    const session = await service.request<{ key: string }>('POST', '/browser-sessions', {
-      key: null,
-      headers: { origin: service.baseUrl },
-      body: { code: body.code },
-    });
+    const page = pageHeaders(service, await signIn(service, body));
     const made = await service.request<{ run_id: string }>('POST', '/agent/runs', { headers, body: { prompt: 'a' } });
     const path = `/agent/runs/${made.body.run_id}`;
-    expect((await service.request('GET', path, { key: session.body.key })).status).toBe(200);
-    await service.problem(404, 'GET', `/agent/runs/${await service.newRun()}`, { key: session.body.key });
+    expect((await service.request('GET', path, { key: null, headers: page })).status).toBe(200);
+    await service.problem(404, 'GET', `/agent/runs/${await service.newRun()}`, { key: null, headers: page });
   });
 });
 

@@ -10,7 +10,7 @@ import type { RunMessagePage } from '@runyard/contract/runs/conversation-pages';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
 import { makeFakePullRequestApi } from '../../../../../../test/fakes/pull-request-api.ts';
-import { newBrowserSession, newSignInCode } from '../../../../test/browser-session.ts';
+import { newSignInCode } from '../../../../test/browser-session.ts';
 import { makeOwnThings, type OwnThings } from '../../../../test/own-things.ts';
 import { startTestService, type TestService } from '../../../../test/service.ts';
 
@@ -166,7 +166,6 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
     return { RUN_TOKEN: (await service.claimRun(runId)).runToken };
   },
   createBrowserSession: async () => ({ SIGN_IN_CODE: await newSignInCode(service) }),
-  endBrowserSession: async () => ({ RUNYARD_API_KEY: await newBrowserSession(service) }),
   joinTeam: async () => ({ RUNYARD_API_KEY: service.otherKey }),
   readMemory: async ({ runToken: key }) => {
     await service.request('PUT', '/harness-support/memory?turn=1', { key, raw: 'a' });
@@ -207,8 +206,12 @@ const ending: readonly RouteName[] = [
   'removeWorkerPoolConnector',
 ];
 
-/** The run of this test has the built-in harness, whose transcript of the conversation is refused, and a file instead of a screenshot. */
+/**
+ * The run of this test has the built-in harness, whose transcript of the conversation is refused, and a file instead of a screenshot. The
+ * command of a sign-out has a key, not the cookie of a session.
+ */
 const refused: Partial<Record<RouteName, number>> = {
+  endBrowserSession: 404,
   getConversationTranscript: 400,
   downloadConversationScreenshot: 404,
 };

@@ -59,7 +59,8 @@ function security(operation: Operation): string {
   const names = operation.security.flatMap((each) => Object.keys(each));
   if (names.includes('runToken')) return 'Run token';
   if (!names.includes('apiKey')) return 'No key';
-  return operation.security.length > 1 ? 'API key, unless public' : 'API key';
+  const key = names.includes('browserSession') ? 'API key or session' : 'API key';
+  return operation.security.some((each) => Object.keys(each).length === 0) ? `${key}, unless public` : key;
 }
 
 function operationView(path: string, method: string, operation: Operation, schemas: NamedSchemas): Html {

@@ -4,7 +4,14 @@ import path from 'node:path';
 import { type AllowKeys, isAtLeast } from '@runyard/contract/wire/access';
 import { apiPrefix, type Route } from '@runyard/contract/wire/route';
 import { describe, expect, test } from 'vitest';
-import { type AccessRow, accessOf, accessRows, type Credential, credentials } from '../../../../test/access-table.ts';
+import {
+  type AccessRow,
+  accessOf,
+  accessRows,
+  type Credential,
+  credentials,
+  sessionOf,
+} from '../../../../test/access-table.ts';
 import { newBrowserSession } from '../../../../test/browser-session.ts';
 import { makeOwnThings } from '../../../../test/own-things.ts';
 import { admitGuest } from '../../../../test/people.ts';
@@ -34,9 +41,10 @@ const keys: Readonly<Partial<Record<Credential, string>>> = {
 };
 
 const makeThings = async (credential: Credential, onlyFor?: Route) => {
-  const isPerson = ['operator', 'owner', 'administrator', 'member', 'viewer'].includes(credential);
-  const keyOwner = credential === 'viewer' ? viewer : member;
-  const things = await makeOwnThings(service, keyOwner, onlyFor, isPerson ? keys[credential] : undefined);
+  const person = sessionOf[credential] ?? credential;
+  const isPerson = ['operator', 'owner', 'administrator', 'member', 'viewer'].includes(person);
+  const keyOwner = person === 'viewer' ? viewer : member;
+  const things = await makeOwnThings(service, keyOwner, onlyFor, isPerson ? keys[person] : undefined);
   const { runId, executionId } = things.own;
   if (credential === 'stoppingRunToken') await service.request('POST', `/agent/runs/${runId}/cancel`);
   if (credential === 'endedRunToken')
@@ -94,10 +102,12 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   const { own, requestOf } = isChanging ? await makeThings(credential, route) : await sharedThings(credential);
   const { path: asked, options } = requestOf(name, route);
   const tokens = credential.endsWith('unToken') ? own.runToken : undefined;
-  // A new one for each call, because the call may end it.
-  const isJoining = name === 'joinTeam' && credential === 'otherTeam';
+  const isJoining = name === 'joinTeam' && credential.startsWith('otherTeam');
   const joining = isJoining ? await service.newKey({ teamId: service.otherTeamId }) : undefined;
-  const token = tokens ?? joining ?? (credential === 'session' ? await newBrowserSession(service) : keys[credential]);
+  const signedIn = sessionOf[credential];
+  const key = tokens ?? joining ?? keys[signedIn ?? credential];
+  // A new session for each call, because the call may end it.
+  const proof = signedIn ? await newBrowserSession(service, key) : key ? { authorization: `Bearer ${key}` } : {};
   const needsSignature = 'anyone' in route.allow && route.allow.anyone === 'with_signature';
   const unsigned = service.baseUrl + apiPrefix + asked;
   const method = route.method === 'PUT' ? 'PUT' : 'GET';
@@ -110,7 +120,7 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
     method: route.method,
     redirect: 'manual',
     headers: {
-      ...(token ? { authorization: `Bearer ${token}` } : {}),
+      ...proof,
       ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
       ...options.headers,
     },
@@ -172,9 +182,10 @@ describe.each(named)('%s', (_, row) => {
       expect([status, JSON.parse(text).error_code], text).toEqual([access, codes[access]]);
       return;
     }
-    const isElsewhere = credential === 'otherTeam' && ['findRunByExternalReference', 'accept'].includes(row.name);
-    const isNoSession = row.name === 'endBrowserSession' && credential !== 'session';
-    const isOutsider = credential === 'otherTeam' && row.name === 'joinTeam';
+    const isElsewhere =
+      credential.startsWith('otherTeam') && ['findRunByExternalReference', 'accept'].includes(row.name);
+    const isNoSession = row.name === 'endBrowserSession' && !sessionOf[credential];
+    const isOutsider = credential.startsWith('otherTeam') && row.name === 'joinTeam';
     const honest = isOutsider ? undefined : isElsewhere || isNoSession ? 404 : honestRefusals[row.name];
     expect(status, text).toBe(honest ?? row.route.answer.status);
   });

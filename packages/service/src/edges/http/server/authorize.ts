@@ -14,7 +14,7 @@ import { checkBodyPermission, checkPermission, type Permission } from '../../../
 import type { RateLimits, RateOutcome } from '../../../team/access/rate-limits/rate-limits.ts';
 import type { WorkerPrincipal } from '../../workers/rights.ts';
 import type { ServiceDeps } from './deps.ts';
-import { refuseForgery, sessionKeyOf } from './session-cookie.ts';
+import { refusalOfForged, sessionKeyOf } from './session-cookie.ts';
 
 /** The caller of a request: the owner of a key, the execution of a run token, or neither. */
 export interface Caller {
@@ -31,6 +31,8 @@ export interface Authorizer {
   checkRun(request: FastifyRequest): Promise<void>;
   /** Returns the caller that the hook found. */
   callerOf(request: FastifyRequest): Caller;
+  /** Returns the raw key of a request: of its header, else of the session of its cookie; empty: it has none. */
+  keyIn(request: FastifyRequest): string;
 }
 
 const noCaller: Caller = { principal: null, session: null };
@@ -77,6 +79,10 @@ function requirePermission(permission: Permission, principal: Principal, what: s
     }
     case 'wrong_kind': {
       const detail = `Keys of the kind ${principal.kind} may not call this endpoint; use a personal key.`;
+      throw refuse('not_authorized', { detail });
+    }
+    case 'sign_in_again': {
+      const detail = `${what} needs a session that began less than an hour ago. Sign in again, or use a personal key.`;
       throw refuse('not_authorized', { detail });
     }
     case 'role_too_low': {
@@ -136,24 +142,33 @@ export function makeAuthorizer(
     return team.by === 'path' ? principal : null;
   };
 
+  /** Returns the person of the session in the cookie; null: the request has no cookie, or one whose session has ended. */
+  const readSession = async (request: FastifyRequest): Promise<Principal | null> => {
+    const key = sessionKeyOf(request);
+    if (key === undefined) return null;
+    const detail = refusalOfForged(request, key, baseUrl());
+    if (detail !== null) throw refuse('not_authorized', { detail });
+    const owner = await keys.authenticate(key);
+    return owner?.kind === 'session' ? owner : null;
+  };
+
   const admitKey = async (request: FastifyRequest, reply: FastifyReply, allow: AllowKeys) => {
     // A key in a header counts more than a cookie, which a browser sends by itself.
-    const sessionKey = request.headers.authorization === undefined ? sessionKeyOf(request) : undefined;
-    if (request.headers.authorization === undefined && sessionKey === undefined) {
+    const hasKey = request.headers.authorization !== undefined;
+    const session = hasKey ? null : await readSession(request);
+    if (!hasKey && !session) {
       if (allow.publicThings) return;
       if (allow.keylessBytes) {
         const { over } = rateLimits.countKeyless(request.ip, performance.now());
         if (over) throw tooManyRequests(over);
         return;
       }
+      if (sessionKeyOf(request) !== undefined) throw unauthenticated('The session has ended. Sign in again.');
     }
-    const owner = await keys.authenticate(sessionKey ?? tokenOf(request));
+    const owner = session ?? (await keys.authenticate(tokenOf(request)));
     // A cookie opens only sessions, and a session comes only by its cookie: its key is in no other place.
-    if (!owner || (owner.kind === 'session') !== (sessionKey !== undefined))
-      throw unauthenticated(
-        sessionKey === undefined ? 'The key is unknown, expired or revoked.' : 'The session has ended. Sign in again.',
-      );
-    if (sessionKey !== undefined) refuseForgery(request, sessionKey, baseUrl());
+    if (!owner || (!session && owner.kind === 'session'))
+      throw unauthenticated('The key is unknown, expired or revoked.');
     const inTeam = await actIn(request, owner);
     const rate = rateLimits.count(inTeam ?? owner, performance.now());
     reply.headers(rate.headers);
@@ -189,6 +204,10 @@ export function makeAuthorizer(
       if (session && !(await readChildRunsPermission(db, session))) throw mayStartNone();
     },
     callerOf: (request) => callers.get(request) ?? noCaller,
+    keyIn: (request) => {
+      const { authorization } = request.headers;
+      return authorization === undefined ? (sessionKeyOf(request) ?? '') : bearerToken(authorization);
+    },
   };
 }
 

@@ -8,12 +8,13 @@ import type { Redirect, ServedRoute } from '../../../platform/serving/served-rou
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { seal, unseal } from '../../../team/access/keys/sealed.ts';
 import { addRoute, type Call, redirect } from './add-route.ts';
-import { bearerToken, originOf } from './authorize.ts';
+import { type Authorizer, originOf } from './authorize.ts';
 import { waitingSignals } from './closing.ts';
 
 /** Registers the routes of a domain. */
 export function mountRoutes(app: FastifyInstance, db: Database, served: readonly ServedRoute[]): void {
   const waitingOf = waitingSignals(app);
+  const { keyIn } = app.getDecorator<Authorizer>('authorizer');
 
   /** Returns the call without request and reply, of which domains know nothing. */
   const callOf = ({ request, reply, ...call }: Call<Route>) => ({
@@ -26,7 +27,7 @@ export function mountRoutes(app: FastifyInstance, db: Database, served: readonly
   });
 
   for (const each of served) {
-    const answer = 'once' in each ? answerOf(db, each) : each.handle;
+    const answer = 'once' in each ? answerOf(db, each, keyIn) : each.handle;
     addRoute(app, each.route, async (call) => {
       const result = await answer(callOf(call) as never, call as never);
       if (result instanceof Refusal || each.route.answer.schema) return result as never;
@@ -36,7 +37,7 @@ export function mountRoutes(app: FastifyInstance, db: Database, served: readonly
 }
 
 /** Returns the handler of a route that declares `once`: its work happens once for each request, repetitions get the recorded result. */
-function answerOf(db: Database, { once: steps }: Extract<ServedRoute, { once: unknown }>) {
+function answerOf(db: Database, { once: steps }: Extract<ServedRoute, { once: unknown }>, keyIn: Authorizer['keyIn']) {
   return async (call: never, http: Call<Route>): Promise<unknown> => {
     const refused = await steps.check?.(call);
     if (refused) return refused;
@@ -50,38 +51,34 @@ function answerOf(db: Database, { once: steps }: Extract<ServedRoute, { once: un
             }),
             (failure) => failure,
           )
-        : await answerWithKey(db, http, keySealedFor, (tx) => steps.work(tx, call));
+        : await answerWithKey(db, http.once, { of: keySealedFor, secret: () => keyIn(http.request) }, (tx) =>
+            steps.work(tx, call),
+          );
     return result instanceof Refusal || !steps.answer ? result : await steps.answer(result as never, call);
   };
 }
 
-interface Request {
-  readonly once: RepeatableRequest | undefined;
-  readonly request: { readonly headers: { readonly authorization?: string | undefined } };
-}
-
 /**
  * Does the work, whose result has a raw `key`, once for an `Idempotency-Key`. The result is stored for repetitions together with the raw
- * key, encrypted with the caller's own key, which is not stored. Without an `Idempotency-Key` nothing is stored. `operation` names the
+ * key, encrypted with the caller's own key, which is not stored. Without an `Idempotency-Key` nothing is stored. `sealing.of` names the
  * work.
  */
 async function answerWithKey(
   db: Database,
-  { once: repeatable, request }: Request,
-  operation: string,
+  repeatable: RepeatableRequest | undefined,
+  sealing: { readonly of: string; secret(): string },
   work: (tx: Queryable) => Promise<unknown>,
 ): Promise<unknown> {
   if (!repeatable || isClientAttempt(repeatable)) return await db.transaction(work);
-  const { authorization = '' } = request.headers;
-  const use = `answer to ${operation}, Idempotency-Key ${repeatable.key}`;
+  const use = `answer to ${sealing.of}, Idempotency-Key ${repeatable.key}`;
   const outcome = await once<{ readonly sealed: string }, Refusal>(db, repeatable, async (tx) => {
     const result = await work(tx);
     if (result instanceof Refusal) return { kind: 'failed', failure: result };
     const { key, ...rest } = result as { readonly key: string };
-    return { kind: 'done', response: { ...rest, sealed: seal(key, bearerToken(authorization), use) } };
+    return { kind: 'done', response: { ...rest, sealed: seal(key, sealing.secret(), use) } };
   });
   const answer = answerOnce(outcome, (failure) => failure);
   if (answer instanceof Refusal) return answer;
   const { sealed, ...rest } = answer;
-  return { ...rest, key: unseal(sealed, bearerToken(authorization), use) };
+  return { ...rest, key: unseal(sealed, sealing.secret(), use) };
 }

@@ -1,14 +1,13 @@
 /** The cookie of a browser session, and the defence against requests that other sites make a browser send. */
-
-import { createHash, timingSafeEqual } from 'node:crypto';
-import { browserSessionHours } from '@runyard/contract/team/browser-sessions';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { sessionCookie } from '@runyard/contract/team/browser-sessions';
 import type { FastifyRequest } from 'fastify';
-import { refuse } from '../../../platform/serving/refusal.ts';
 
-/** A browser takes a cookie of this name only over https, from this very host (RFC 6265bis, 4.1.3.2). */
-const secureName = '__Host-runyard';
+type Request = Pick<FastifyRequest, 'method' | 'headers'>;
 
-const isLoopback = (hostname: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i.test(hostname);
+/** Browsers resolve these names themselves (RFC 6761, 6.3), so no page from elsewhere has them. */
+const isLoopback = (hostname: string): boolean =>
+  /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 
 /**
  * Returns the name of the cookie over plain HTTP, which is used on this machine only; null: the host is another machine. Cookies do not
@@ -20,90 +19,88 @@ function plainName(host: string | undefined): string | null {
 }
 
 /** Returns the value of a cookie; undefined: the browser sent none. */
-function cookieOf(request: FastifyRequest, name: string): string | undefined {
-  for (const pair of (request.headers.cookie ?? '').split(';')) {
-    const [key, value] = pair.trim().split('=', 2);
-    if (key === name) return value;
-  }
-  return undefined;
+function cookieOf({ headers }: Request, name: string): string | undefined {
+  const start = `${name}=`;
+  const pair = headers.cookie?.split(';').find((each) => each.trimStart().startsWith(start));
+  return pair?.trim().slice(start.length) || undefined;
 }
 
 /** Returns the key of the session whose cookie the browser sent; undefined: none. */
-export function sessionKeyOf(request: FastifyRequest): string | undefined {
+export function sessionKeyOf(request: Request): string | undefined {
   const name = plainName(request.headers.host);
-  return cookieOf(request, secureName) ?? (name === null ? undefined : cookieOf(request, name));
+  return cookieOf(request, sessionCookie) ?? (name === null ? undefined : cookieOf(request, name));
 }
 
 /**
- * Returns the URL of the page that sent the request; null: no page of this service did. Browsers send `Origin` with every request that
- * changes something, and a page cannot set it (Fetch, 3.2); they send `Sec-Fetch-Site` on https and on localhost.
+ * Returns the URL of the page that sent the request; null: no page of this service did. Browsers send `Origin` with every request but GET
+ * and HEAD, and a page cannot set it (Fetch, 3.2).
  */
-function ownPageOf({ headers }: FastifyRequest, baseUrl: string): URL | null {
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined && site !== 'same-origin') return null;
+function ownPageOf({ headers }: Request, baseUrl: string): URL | null {
   const origin = URL.parse(headers.origin ?? '');
   if (origin === null) return null;
   return origin.origin === URL.parse(baseUrl)?.origin || origin.host === headers.host ? origin : null;
 }
 
-/** Returns the token that proves that a page of this service, which has read it, sent a request of the session. */
-export const csrfTokenOf = (key: string): string => createHash('sha256').update(`csrf of ${key}`).digest('base64url');
+/** Returns the token that proves that a page of this service, which has read it, sent a request of the session. It hides the key. */
+export const csrfTokenOf = (key: string): string => createHmac('sha256', key).update('csrf').digest('base64url');
 
-/**
- * Throws the refusal of a request that another site made the browser send. Reads must not come from another site; everything else
- * carries the token of the session, from a page of this service.
- */
-export function refuseForgery(request: FastifyRequest, key: string, baseUrl: string): void {
-  const site = request.headers['sec-fetch-site'];
-  if (site !== undefined && site !== 'same-origin' && site !== 'none')
-    throw refuse('not_authorized', {
-      detail: 'Another site sent this request. Only pages of this service use the session of a browser.',
-    });
-  if (request.method === 'GET' || request.method === 'HEAD') return;
-  if (ownPageOf(request, baseUrl) === null)
-    throw refuse('not_authorized', {
-      detail: 'Origin: only pages of this service change something with the session of a browser.',
-    });
-  const sent = createHash('sha256')
-    .update(String(request.headers['x-csrf-token'] ?? ''))
-    .digest();
-  const expected = createHash('sha256').update(csrfTokenOf(key)).digest();
-  if (!timingSafeEqual(sent, expected))
-    throw refuse('not_authorized', {
-      detail: 'X-CSRF-Token: is missing or wrong. GET /session has the token of this session.',
-    });
+function isCsrfToken(value: unknown, key: string): boolean {
+  const [sent, expected] = [Buffer.from(String(value)), Buffer.from(csrfTokenOf(key))];
+  return sent.length === expected.length && timingSafeEqual(sent, expected);
 }
 
-/** Returns the name of the cookie for the page that signs in, and whether it is for https. Throws the refusal of any other sender. */
-export function cookieForPage(
-  request: FastifyRequest,
-  baseUrl: string,
-): { readonly name: string; readonly isSecure: boolean } {
+/**
+ * Returns the detail of the refusal of a request with the cookie of a session that another page may have sent; null: a page of this
+ * service sent it. `SameSite=Strict` keeps the cookie from other sites already, but other ports of a host, and its other names in a domain,
+ * are the same site.
+ */
+export function refusalOfForged(request: Request, key: string, baseUrl: string): string | null {
+  const { origin, 'sec-fetch-site': site, 'x-csrf-token': token } = request.headers;
+  const reads = request.method === 'GET' || request.method === 'HEAD';
+  // `none`: the person entered the address. Browsers send the header on https and on loopback addresses.
+  if (site !== undefined && site !== 'same-origin' && !(reads && site === 'none'))
+    return `Sec-Fetch-Site is ${site}: only pages of this service use the session of a browser.`;
+  if (reads) return null;
+  // A page without TLS, which others on the network can write, does not use the session of pages with TLS.
+  const protocol = cookieOf(request, sessionCookie) === undefined ? 'http:' : 'https:';
+  if (ownPageOf(request, baseUrl)?.protocol !== protocol)
+    return `Origin is ${origin === undefined ? 'missing' : 'of another page'}: only pages of this service use the session of a browser.`;
+  if (isCsrfToken(token, key)) return null;
+  return `X-CSRF-Token is ${token === undefined ? 'missing' : 'not that of this session'}: GET /session has the token.`;
+}
+
+/** A cookie that a page may get: with `__Host-` and `Secure`, or on a loopback address without both. */
+export interface CookieForPage {
+  readonly name: string;
+  readonly isSecure: boolean;
+}
+
+/** Returns the cookie for the page that signs in, or the detail of its refusal. */
+export function cookieForPage(request: Request, baseUrl: string): CookieForPage | string {
+  const { host, 'sec-fetch-site': site } = request.headers;
   const page = ownPageOf(request, baseUrl);
-  if (page === null)
-    throw refuse('not_authorized', { detail: 'Only the pages of this service can sign in a browser.' });
-  if (page.protocol === 'https:') return { name: secureName, isSecure: true };
-  const name = plainName(request.headers.host);
+  if (page === null || (site !== undefined && site !== 'same-origin'))
+    return 'Only the pages of this service can sign in a browser.';
+  if (page.protocol === 'https:') return { name: sessionCookie, isSecure: true };
+  // The name is made of Host, by which later requests are read: a proxy must not have changed it.
+  const name = page.host === host ? plainName(host) : null;
   if (name !== null) return { name, isSecure: false };
-  throw refuse('not_authorized', {
-    detail:
-      'Sign in over https, or on the machine of the service: others could read a session over plain HTTP. Put a proxy with TLS before the service, and set RUNYARD_BASE_URL to its https address.',
-  });
+  return 'Without TLS, others on the network could read the session. Open the service through a tunnel (ssh -L 4180:localhost:4180 HOST, then http://localhost:4180), or put a proxy with TLS before it and set RUNYARD_BASE_URL to its https URL.';
 }
 
 const attributes = 'Path=/; HttpOnly; SameSite=Strict';
 
-/** Returns the `Set-Cookie` that keeps the key of a session in the browser. */
-export const keepCookie = (
-  { name, isSecure }: { readonly name: string; readonly isSecure: boolean },
-  key: string,
-): string => `${name}=${key}; ${attributes}; Max-Age=${browserSessionHours * 3600}${isSecure ? '; Secure' : ''}`;
+/** Returns the `Set-Cookie` that keeps the key of a session in the browser until the session ends. */
+export function keepCookie({ name, isSecure }: CookieForPage, key: string, expiresAt: string): string {
+  const seconds = Math.max(0, Math.floor((Date.parse(expiresAt) - Date.now()) / 1000));
+  return `${name}=${key}; ${attributes}; Max-Age=${seconds}${isSecure ? '; Secure' : ''}`;
+}
 
 /** Returns the `Set-Cookie` headers that remove the session from the browser. */
-export function dropCookies(request: FastifyRequest): string[] {
+export function dropCookies(request: Request): string[] {
   const name = plainName(request.headers.host);
   return [
-    `${secureName}=; ${attributes}; Max-Age=0; Secure`,
+    `${sessionCookie}=; ${attributes}; Max-Age=0; Secure`,
     ...(name === null ? [] : [`${name}=; ${attributes}; Max-Age=0`]),
   ];
 }

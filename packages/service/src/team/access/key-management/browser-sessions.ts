@@ -8,8 +8,8 @@ import {
   signInCodeSeconds,
 } from '@runyard/contract/team/browser-sessions';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
-import type { Database, Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, nullable, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { defineStatement, integer, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
 import { recordAction } from '../audit/record.ts';
 import { hashKey, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
@@ -80,22 +80,18 @@ const deleteSession = defineStatement({
   row: {},
 });
 
+/** The sessions of a person are in teams of the person, so the index of a team's keys finds them. The codes would open further ones. */
 const deleteSessionsOfPerson = defineStatement({
   name: 'delete_browser_sessions_of_person',
   text: `
-    WITH gone AS (
-      DELETE FROM api_keys WHERE minted_by IS NOT NULL AND user_id = (SELECT id FROM users WHERE uid = $1) RETURNING id),
-    codes AS (
-      DELETE FROM sign_in_codes WHERE key_id IN (
-        SELECT id FROM api_keys WHERE user_id = (SELECT id FROM users WHERE uid = $1)))
-    SELECT id, pg_notify('${keysChannel}', id::text) FROM gone`,
-  row: { id: uuid },
-});
-
-const readExpiry = defineStatement({
-  name: 'read_expiry_of_key',
-  text: 'SELECT expires_at FROM api_keys WHERE id = $1',
-  row: { expires_at: nullable(timestamp) },
+    WITH own AS (
+      SELECT k.id, k.minted_by FROM users u JOIN team_members m ON m.user_id = u.id
+        JOIN api_keys k ON k.team_id = m.team_id AND k.user_id = u.id
+      WHERE u.uid = $1),
+    codes AS (DELETE FROM sign_in_codes WHERE key_id IN (SELECT id FROM own)),
+    gone AS (DELETE FROM api_keys WHERE id IN (SELECT id FROM own WHERE minted_by IS NOT NULL) RETURNING id)
+    SELECT count(*)::int AS count, pg_notify('${keysChannel}', '') FROM gone`,
+  row: { count: integer },
 });
 
 /** Creates a code for the person of the key. Only the result holds the code. */
@@ -149,18 +145,10 @@ export async function endBrowserSession(db: Database, principal: Principal): Pro
 
 /** Ends all sessions of the person, and the sign-in links that wait. */
 export async function endBrowserSessions(db: Database, principal: Principal): Promise<void> {
+  const { uid } = principal.creator;
   await db.transaction(async (tx) => {
-    for (const { id } of await tx.query(deleteSessionsOfPerson, [principal.creator.uid]))
-      await recordAction(tx, principal, {
-        action: 'browser_session.delete',
-        subject: { type: 'browser_session', uid: id },
-      });
+    const [row] = await tx.query(deleteSessionsOfPerson, [uid]);
+    const before = { browser_sessions: row?.count ?? 0 };
+    await recordAction(tx, principal, { action: 'browser_session.delete', subject: { type: 'user', uid }, before });
   });
-}
-
-/** Returns when the session of the principal ends; undefined: it is no session, or has just ended. */
-export async function readSessionEnd(db: Queryable, { kind, keyId }: Principal): Promise<string | undefined> {
-  if (kind !== 'session') return undefined;
-  const [row] = await db.query(readExpiry, [keyId]);
-  return row?.expires_at ?? undefined;
 }

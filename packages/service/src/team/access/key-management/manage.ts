@@ -35,7 +35,8 @@ async function lockIdentityForKey(
   return row ? { onBehalfOfEnabled: row.on_behalf_of_enabled } : null;
 }
 
-const columns = 'id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at';
+const columns =
+  'id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at, minted_by IS NOT NULL AS is_session';
 const keyRow = {
   id: uuid,
   name: text(),
@@ -47,6 +48,7 @@ const keyRow = {
   created_at: timestamp,
   expires_at: nullable(timestamp),
   last_used_at: nullable(timestamp),
+  is_session: boolean,
 };
 
 /** SQL: the keys that a principal may see and delete: administrators all of the team, others their own. */
@@ -116,6 +118,7 @@ const toApiKey = (row: RowOf<typeof insertAgent>): ApiKey => ({
   created_at: row.created_at,
   ...(row.expires_at ? { expires_at: row.expires_at } : {}),
   ...(row.last_used_at ? { last_used_at: row.last_used_at } : {}),
+  ...(row.is_session ? { is_session: true } : {}),
 });
 
 /** Returns the keys that the principal may see, oldest first. */

@@ -10,6 +10,7 @@ import {
   nullable,
   type RowOf,
   text,
+  timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { isUid } from '../teams/uid.ts';
@@ -20,7 +21,7 @@ import type { Principal } from './principal.ts';
 export interface KeyDirectory {
   /** Returns the owner of the key, and notes its use; null: malformed, unknown, deleted or expired. */
   authenticate(raw: string): Promise<Principal | null>;
-  /** Returns the person of a personal key as the person is in another team; null: the person is not in it. */
+  /** Returns the person of a personal key or a session as the person is in another team; null: the person is not in it. */
   inTeam(principal: Principal, teamUid: string): Promise<Principal | null>;
   close(): void;
 }
@@ -30,7 +31,7 @@ const readKey = defineStatement({
   text: `
     SELECT k.id, k.hash, k.kind, k.name, k.team_id, t.uid AS team_uid, k.agent_uid, k.is_operator,
       (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS remaining_ms,
-      k.minted_by IS NOT NULL AS is_session,
+      k.minted_by IS NOT NULL AS is_session, k.expires_at, k.created_at > clock_timestamp() - interval '1 hour' AS is_recent,
       u.uid AS user_uid, u.display_name, u.email, m.role
     FROM api_keys k
     JOIN teams t ON t.id = k.team_id
@@ -47,6 +48,8 @@ const readKey = defineStatement({
     agent_uid: nullable(text()),
     is_operator: boolean,
     is_session: boolean,
+    is_recent: boolean,
+    expires_at: nullable(timestamp),
     remaining_ms: nullable(float),
     user_uid: nullable(text()),
     display_name: nullable(text()),
@@ -88,6 +91,9 @@ function principalOf(row: RowOf<typeof readKey>): Principal {
     creator,
     role: row.role ?? 'member',
     isOperator: row.is_operator,
+    ...(row.is_session && row.expires_at
+      ? { browserSession: { expiresAt: row.expires_at, isRecent: row.is_recent } }
+      : {}),
     from: null,
   };
 }

@@ -17,6 +17,8 @@ export interface Principal {
   readonly role: Role;
   /** The key belongs to the operator of the service. */
   readonly isOperator: boolean;
+  /** Absent: the key is not that of a browser session. `isRecent`: it began less than an hour ago. */
+  readonly browserSession?: { readonly expiresAt: string; readonly isRecent: boolean };
   /** The request in which the principal acts; null: none. */
   readonly from: RequestOrigin | null;
 }
