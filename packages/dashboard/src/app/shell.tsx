@@ -53,6 +53,7 @@ export function Shell({ children }: { children: ReactNode }) {
 function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavigate: () => void }) {
   const { team } = useSession();
   const client = useClient();
+  const waiting = useWaiting();
   const factories = useQuery({
     queryKey: ['factories', team.uid],
     queryFn: async () => (await client.listFactories({})).factories,
@@ -69,7 +70,7 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
       </button>
       <div className="nav">
         <Entry to="/runs" icon="runs" label="Runs" />
-        <Entry to="/needs-answer" icon="ask" label="Needs answer" />
+        <Entry to="/needs-answer" icon="ask" label="Needs answer" count={waiting} asks />
         <Entry to="/schedules" icon="clock" label="Schedules" />
       </div>
       <div className="nav-h">Factories</div>
@@ -110,6 +111,24 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
       </div>
     </nav>
   );
+}
+
+/** Returns how many runs and revisions wait for the person. */
+function useWaiting(): number {
+  const { team } = useSession();
+  const client = useClient();
+  const { data } = useQuery({
+    queryKey: ['waiting', team.uid],
+    queryFn: async () => {
+      const [runs, acceptances] = await Promise.all([
+        client.countRuns({ query: { state: ['BLOCKED'] } }),
+        client.countAcceptances({}),
+      ]);
+      return runs.total + acceptances.waiting;
+    },
+    refetchInterval: 15_000,
+  });
+  return data ?? 0;
 }
 
 const current = { 'aria-current': 'page' } as const;

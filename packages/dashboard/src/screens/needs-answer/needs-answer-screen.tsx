@@ -1,5 +1,237 @@
+import type { WaitingContent } from '@runyard/contract/runs/acceptances';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
+import { useClient, useSession } from '../../api/session.ts';
+import { useTeamEvents, useTeamStreamStatus } from '../../api/stream.ts';
 import { Page } from '../../frame/page.tsx';
+import { oneOf } from '../../frame/search.ts';
+import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { Icon, StateBadge } from '../../parts/icon.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { Live } from '../../parts/live.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago, Lasting } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
 
+const route = getRouteApi('/shell/needs-answer');
+
+/** The inbox of a person: runs of the team that wait for an answer, and revisions that wait for the person's acceptance. */
 export function NeedsAnswerScreen() {
-  return <Page title="NeedsAnswerScreen">{null}</Page>;
+  const tab = oneOf(route.useSearch({ select: ({ tab: name }) => name })) ?? 'runs';
+  const status = useTeamStreamStatus();
+  const { data: runs, error, refetch } = useBlockedRuns();
+  const { data: waiting, error: waitingError } = useWaitingContents();
+  useNotifications(runs ?? []);
+  return (
+    <Page
+      title="Needs answer"
+      status={<Live status={status} />}
+      actions={<AskForNotifications />}
+      tabs={
+        <nav className="tabs" aria-label="Kinds">
+          <Link to="/needs-answer" search={{}} {...(tab === 'runs' ? { 'aria-current': 'page' as const } : {})}>
+            Runs that ask {runs && runs.length > 0 && <span className="n ask">{runs.length}</span>}
+          </Link>
+          <Link
+            to="/needs-answer"
+            search={{ tab: 'acceptances' }}
+            {...(tab === 'acceptances' ? { 'aria-current': 'page' as const } : {})}
+          >
+            Revisions to accept {waiting && waiting.length > 0 && <span className="n ask">{waiting.length}</span>}
+          </Link>
+        </nav>
+      }
+    >
+      <div className="pad stack">
+        {tab === 'acceptances' ? (
+          <>
+            <Problem error={waitingError} />
+            {waiting?.length === 0 && (
+              <Empty title="Nothing waits for your acceptance">
+                Your runs execute environments, schedules and other contents that people of your team write. What others
+                have written since you accepted it last is listed here.
+              </Empty>
+            )}
+            {waiting?.map((content) => (
+              <Revision key={`${content.kind}/${content.uid}`} content={content} />
+            ))}
+          </>
+        ) : (
+          <>
+            <Problem error={error} onRetry={() => void refetch()} />
+            {runs === undefined && !error && <SkeletonRows count={4} />}
+            {runs?.length === 0 && (
+              <Empty title="No run asks anything" command="bin/runyard run --approval-policy ask '…'">
+                A run whose approval policy is ask waits here before each command and each change of a file.
+              </Empty>
+            )}
+            {runs?.map((run) => (
+              <Question key={run.run_id} run={run} />
+            ))}
+          </>
+        )}
+      </div>
+    </Page>
+  );
+}
+
+function useBlockedRuns() {
+  const client = useClient();
+  const { team } = useSession();
+  const queries = useQueryClient();
+  const key = ['blocked', team.uid];
+  useTeamEvents(
+    (event) => {
+      if (event.type === 'state') void queries.invalidateQueries({ queryKey: key });
+    },
+    () => void queries.invalidateQueries({ queryKey: key }),
+  );
+  return useQuery({
+    queryKey: key,
+    queryFn: async () =>
+      (await client.listRuns({ query: { state: ['BLOCKED'], view: 'summary', limit: 100, sort_order: 'asc' } })).runs,
+  });
+}
+
+function useWaitingContents() {
+  const client = useClient();
+  const { team } = useSession();
+  return useQuery({
+    queryKey: ['acceptances', team.uid],
+    queryFn: async () => (await client.listAcceptances({})).waiting,
+  });
+}
+
+function Question({ run }: { run: RunItem }) {
+  return (
+    <article className="card">
+      <div className="card-h">
+        <StateBadge state={run.state} />
+        <Link className="md cut grow" to="/runs/$runId" params={{ runId: run.run_id }}>
+          {visibleText(run.title)}
+        </Link>
+        <span className="small waitc">
+          waits <Lasting from={run.blocked_on?.asked_at ?? run.updated_at} to={undefined} />
+        </span>
+      </div>
+      <div className="card-b row top">
+        <code className="grow">{visibleText(run.blocked_on?.title ?? '')}</code>
+        <Link className="btn pri" to="/runs/$runId" params={{ runId: run.run_id }}>
+          Answer
+        </Link>
+      </div>
+    </article>
+  );
+}
+
+function Revision({ content }: { content: WaitingContent }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const { team } = useSession();
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const accept = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const { kind, uid, revision } = content;
+      await client.accept({ body: { kind, uid, revision } });
+      await queries.invalidateQueries({ queryKey: ['acceptances', team.uid] });
+      await queries.invalidateQueries({ queryKey: ['waiting', team.uid] });
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  return (
+    <article className="card">
+      <div className="card-h">
+        <Icon name="lock" small />
+        <span className="md cut">{visibleText(content.name ?? content.uid)}</span>
+        <span className="tag">{content.kind.replaceAll('_', ' ')}</span>
+        <span className="dim small right">
+          {`revision ${content.revision} by ${visibleText(content.author?.display_name ?? 'an unknown author')}, `}
+          <Ago time={content.written_at} />
+        </span>
+      </div>
+      <div className="card-b stack s2">
+        <p className="mut">
+          {content.accepted_revision === undefined
+            ? 'You have accepted no revision of it. These are all its members.'
+            : `What differs from revision ${content.accepted_revision}, which you accepted.`}
+        </p>
+        {content.difference === undefined ? (
+          <p className="mut">The difference is too long for this list.</p>
+        ) : (
+          <table className="tbl in-card">
+            <thead>
+              <tr>
+                <th className="w200">Member</th>
+                <th>Before</th>
+                <th>Now</th>
+              </tr>
+            </thead>
+            <tbody>
+              {content.difference.map(({ path, before, after }) => (
+                <tr key={path}>
+                  <td className="mono">{visibleText(path)}</td>
+                  <td>{before === undefined ? <span className="dim">none</span> : <JsonView value={before} />}</td>
+                  <td>{after === undefined ? <span className="dim">none</span> : <JsonView value={after} />}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+        <Problem error={error} />
+        <div className="row">
+          <button
+            type="button"
+            className="btn pri"
+            disabled={isBusy || content.difference === undefined}
+            onClick={() => void accept()}
+          >
+            Accept this revision
+          </button>
+          <span className="hint">Your later runs execute it with all your rights.</span>
+        </div>
+      </div>
+    </article>
+  );
+}
+
+/** Notifies the person of runs that ask while the page is in the background, where the person allows it. */
+function useNotifications(runs: readonly RunItem[]): void {
+  const known = useRef<ReadonlySet<string> | undefined>(undefined);
+  useEffect(() => {
+    const ids = new Set(runs.map(({ run_id: id, blocked_on: asked }) => `${id} ${asked?.asked_at ?? ''}`));
+    const fresh = runs.filter(
+      ({ run_id: id, blocked_on: asked }) => !known.current?.has(`${id} ${asked?.asked_at ?? ''}`),
+    );
+    const isFirst = known.current === undefined;
+    known.current = ids;
+    if (isFirst || !document.hidden || typeof Notification === 'undefined' || Notification.permission !== 'granted')
+      return;
+    for (const run of fresh.slice(0, 3)) {
+      const note = new Notification('A run needs your answer', { body: visibleText(run.title), tag: run.run_id });
+      note.onclick = () => {
+        window.focus();
+        location.assign(`/runs/${run.run_id}`);
+      };
+    }
+  }, [runs]);
+}
+
+function AskForNotifications() {
+  const [permission, setPermission] = useState(
+    typeof Notification === 'undefined' ? 'denied' : Notification.permission,
+  );
+  if (permission !== 'default') return null;
+  return (
+    <button type="button" className="btn" onClick={() => void Notification.requestPermission().then(setPermission)}>
+      <Icon name="bell" small />
+      Notify me
+    </button>
+  );
 }

@@ -1,6 +1,132 @@
+import type { RunCounts, RunStateCounts } from '@runyard/contract/runs/run-counts';
+import { isTerminal, type RunState } from '@runyard/contract/runs/run-states';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useClient, useSession } from '../../api/session.ts';
+import { useTeamEvents } from '../../api/stream.ts';
 import type { Search } from '../../frame/search.ts';
+import { clockText, countText, dollarText, numberText } from '../../parts/format.ts';
+import { filtersOf } from './views.ts';
 
-/** Shows the activity of the last 24 hours. */
-export function Strip(_: { search: Search }) {
-  return null;
+const hours = 24;
+const stepMs = 15 * 60_000;
+/** Events that arrive within this time become one count, milliseconds. */
+const gatherMs = 5_000;
+
+/** Returns the beginning of the strip: 24 hours ago, at a full step. */
+const beginning = (now: number): number => Math.ceil((now - hours * 3_600_000) / stepMs) * stepMs;
+
+const sum = (counts: RunStateCounts, of: (state: RunState) => boolean): number =>
+  Object.entries(counts).reduce((total, [state, count]) => total + (of(state as RunState) ? (count ?? 0) : 0), 0);
+
+/** Shows the activity of the last 24 hours: how many runs, how many broke, what they cost. The filters of the list hold. */
+export function Strip({ search }: { search: Search }) {
+  const client = useClient();
+  const { team } = useSession();
+  const {
+    state: _state,
+    created_after: _after,
+    created_before: _before,
+    updated_after: _changed,
+    ...filters
+  } = filtersOf(search);
+  const text = JSON.stringify(filters);
+  const [dirtyAt, setDirtyAt] = useState(0);
+  const { data } = useQuery({
+    queryKey: ['counts', team.uid, text, dirtyAt],
+    queryFn: async () =>
+      await client.countRuns({
+        query: { ...filters, created_after: new Date(beginning(Date.now())).toISOString(), step: '15m' },
+      }),
+    refetchInterval: 60_000,
+    placeholderData: (before) => before,
+  });
+  useTeamEvents(
+    () => setDirtyAt(Math.floor(Date.now() / gatherMs) * gatherMs),
+    () => setDirtyAt(Date.now()),
+  );
+  if (data === undefined) return <section className="strip strip-empty" aria-label="Activity" />;
+  const ended = sum(data.states, isTerminal);
+  const succeeded = data.states.SUCCEEDED ?? 0;
+  const failed = data.states.FAILED ?? 0;
+  const errors = data.states.ERROR ?? 0;
+  return (
+    <section className="strip" aria-label="Activity">
+      <Bars counts={data} />
+      <div className="figs">
+        <Figure value={`${numberText(data.total)}${data.is_exact ? '' : '+'}`} label="runs in 24 h" />
+        {ended > 0 && <Figure value={`${Math.round((succeeded / ended) * 100)}%`} label="succeeded" />}
+        <Figure value={numberText(failed)} label="failed" className={failed > 0 ? 'badc' : ''} />
+        <Figure value={numberText(errors)} label="errors" className={errors > 0 ? 'errc' : ''} />
+        <Figure value={dollarText(data.spent_usd)} label="models" />
+      </div>
+    </section>
+  );
+}
+
+const Figure = ({ value, label, className = '' }: { value: string; label: string; className?: string }) => (
+  <div>
+    <b className={className}>{value}</b>
+    <span className="dim small">{label}</span>
+  </div>
+);
+
+/** Height of the drawing for bars, and the place of its base line. */
+const height = 30;
+
+function Bars({ counts }: { counts: RunCounts }) {
+  const steps = counts.steps ?? [];
+  const most = Math.max(1, ...steps.map(({ states }) => sum(states, () => true)));
+  const scale = (count: number): number => (count === 0 ? 0 : Math.max(2, (count / most) * (height - 4)));
+  const troubled = steps.filter(({ states }) => (states.FAILED ?? 0) + (states.ERROR ?? 0) > 0);
+  const words =
+    troubled.length === 0
+      ? 'None failed.'
+      : `Failures or errors around ${troubled
+          .slice(-5)
+          .map(({ started_at: at }) => clockText(Date.parse(at)))
+          .join(', ')}.`;
+  return (
+    <div>
+      <svg
+        viewBox={`0 0 ${steps.length * 10} 34`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`Runs of the last 24 hours in steps of 15 minutes. ${countText(counts.total, 'run')}. ${words}`}
+      >
+        {steps.map(({ started_at: at, states }, index) => {
+          const parts = [
+            {
+              className: 'f-line',
+              count: sum(states, (state) => isTerminal(state) && state !== 'FAILED' && state !== 'ERROR'),
+            },
+            { className: 'f-bad', count: states.FAILED ?? 0 },
+            { className: 'f-err', count: states.ERROR ?? 0 },
+            { className: 'f-acc', count: sum(states, (state) => !isTerminal(state)) },
+          ];
+          let y = height;
+          return (
+            <g key={at}>
+              {parts.map(({ className, count }) => {
+                const tall = scale(count);
+                y -= tall;
+                return (
+                  tall > 0 && (
+                    <rect key={className} x={index * 10} y={y} width="8" height={tall} rx="1" className={className} />
+                  )
+                );
+              })}
+            </g>
+          );
+        })}
+        <path d={`M0 32.5h${steps.length * 10}`} className="k-line" />
+      </svg>
+      <div className="axis" aria-hidden="true">
+        {[24, 18, 12, 6].map((back) => (
+          <span key={back}>{clockText(Date.now() - back * 3_600_000)}</span>
+        ))}
+        <span>now</span>
+      </div>
+    </div>
+  );
 }

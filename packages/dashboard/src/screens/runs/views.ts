@@ -13,6 +13,8 @@ export const liveStates: readonly RunState[] = runStates.filter(
 export interface View {
   readonly name: string;
   readonly search: Search;
+  /** True: its runs are counted. */
+  readonly isCounted?: true;
   /** True: its runs need a person. */
   readonly asks?: true;
 }
@@ -20,9 +22,9 @@ export interface View {
 /** Returns the views of a person. */
 export const viewsOf = (personUid: string, today: string): readonly View[] => [
   { name: 'All', search: {} },
-  { name: 'Needs answer', search: { state: ['BLOCKED'] }, asks: true },
-  { name: 'Live', search: { state: liveStates } },
-  { name: 'Failed today', search: { state: ['FAILED', 'ERROR'], updated_after: today } },
+  { name: 'Needs answer', search: { state: ['BLOCKED'] }, isCounted: true, asks: true },
+  { name: 'Live', search: { state: liveStates }, isCounted: true },
+  { name: 'Failed today', search: { state: ['FAILED', 'ERROR'], updated_after: today }, isCounted: true },
   { name: 'Started by me', search: { creator: [personUid] } },
 ];
 
