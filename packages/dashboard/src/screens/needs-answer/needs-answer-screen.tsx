@@ -63,7 +63,7 @@ export function NeedsAnswerScreen() {
             <Problem error={error} onRetry={() => void refetch()} />
             {runs === undefined && !error && <SkeletonRows count={4} />}
             {runs?.length === 0 && (
-              <Empty title="No run asks anything" command="bin/runyard run --approval-policy ask '…'">
+              <Empty title="No run asks anything" command="bin/runyard run --approval ask '…'">
                 A run whose approval policy is ask waits here before each command and each change of a file.
               </Empty>
             )}

@@ -180,7 +180,7 @@ function Sandbox({ event }: { event: TimelineEvent }) {
 function Cost({ run }: { run: RunItem }) {
   const usage = run.request_usage;
   const usd = usage?.inference_cost_usd;
-  const limit = (run.agent_config as { budget?: { max_usd?: number } } | undefined)?.budget?.max_usd;
+  const limit = run.agent_config?.max_cost_usd;
   const parts = usage?.inference_cost_breakdown_usd;
   const rows: readonly (readonly [string, number | undefined])[] = parts
     ? [

@@ -1,3 +1,125 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useClient, useMay, useSession } from '../../api/session.ts';
+import { CommandBlock } from '../../parts/copy.tsx';
+import { countText } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { Problem } from '../../parts/problem.tsx';
+
+/** A prompt that the model `runbook` can work on: it runs the shell blocks. */
+const firstPrompt = 'Say hello.\n\n```sh\necho "hello from $(uname -s)"\n```\n';
+
+/** Leads a new installation to its first run, and from there to a model, a team and events. */
 export function Onboarding() {
-  return null;
+  const client = useClient();
+  const { team } = useSession();
+  const may = useMay('member');
+  const navigate = useNavigate();
+  const [error, setError] = useState<unknown>();
+  const workers = useQuery({
+    queryKey: ['workers', team.uid],
+    queryFn: async () => (await client.listConnectedWorkers({})).workers,
+    refetchInterval: 3_000,
+  });
+  const models = useQuery({
+    queryKey: ['models', team.uid],
+    queryFn: async () => (await client.listModels({})).models,
+  });
+  const hasModel =
+    models.data?.some(({ id, disable_reason: reason }) => id !== 'runbook' && reason === undefined) ?? false;
+  const hasWorker = (workers.data?.length ?? 0) > 0;
+  const start = async () => {
+    setError(undefined);
+    try {
+      const created = await client.createRun({
+        body: { prompt: firstPrompt, config: { model_id: 'runbook' } },
+        headers: { 'x-oz-api-source': 'WEB_APP' },
+      });
+      await navigate({ to: '/runs/$runId', params: { runId: created.run_id } });
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <div className="onb">
+      <div className="stack s2">
+        <h1>Start your first run</h1>
+        <p className="mut">
+          This page watches the service: the run opens as soon as it exists. You can do all of it in a terminal.
+        </p>
+      </div>
+      <ol>
+        <Step number={1} title="A worker is connected" isDone={hasWorker} isNow={!hasWorker}>
+          <p className="mut">
+            {hasWorker
+              ? `${countText(workers.data?.length ?? 0, 'worker')} of this team. `
+              : 'The command up starts a worker of this service beside it, which is not listed here. Workers on other machines of the team: '}
+            <Link className="link" to="/workers">
+              Workers
+            </Link>
+          </p>
+        </Step>
+        <Step number={2} title="Run something" isDone={false} isNow>
+          <p className="mut">It needs no API key: the model runbook runs the shell blocks of the prompt as they are.</p>
+          <CommandBlock command="bin/runyard run examples/hello.md" />
+          <div className="row">
+            <button type="button" className="btn pri" disabled={!may} onClick={() => void start()}>
+              <Icon name="play" small />
+              Run it now
+            </button>
+            <Link className="btn" to="/runs/new" search={{ prompt: firstPrompt }}>
+              Change it first
+            </Link>
+          </div>
+          <Problem error={error} />
+        </Step>
+        <Step number={3} title="Add a language model" isDone={hasModel} isNow={false}>
+          <p className="mut">
+            Keys of providers are settings of the service, so this page cannot set them. Set one, then start the service
+            again.
+          </p>
+          <CommandBlock command="export RUNYARD_ANTHROPIC_API_KEY=…   # or RUNYARD_OPENAI_API_KEY, RUNYARD_GOOGLE_API_KEY" />
+          <CommandBlock command="export RUNYARD_MODEL_BASE_URL=http://127.0.0.1:11434/v1   # your own: Ollama, vLLM, llama.cpp" />
+        </Step>
+        <Step number={4} title="Bring your team and your events" isDone={false} isNow={false}>
+          <p className="row wrap">
+            <Link className="btn" to="/settings/$tab" params={{ tab: 'members' }}>
+              Invite a person
+            </Link>
+            <Link className="btn" to="/factories">
+              Create a webhook
+            </Link>
+            <Link className="btn" to="/schedules" search={{ new: 'true' }}>
+              Create a schedule
+            </Link>
+          </p>
+        </Step>
+      </ol>
+    </div>
+  );
+}
+
+function Step({
+  number,
+  title,
+  isDone,
+  isNow,
+  children,
+}: {
+  number: number;
+  title: string;
+  isDone: boolean;
+  isNow: boolean;
+  children: ReactNode;
+}) {
+  return (
+    <li className="step">
+      <span className={`num-dot ${isDone ? 'done' : isNow ? 'now' : 'next'}`}>
+        {isDone ? <Icon name="check" small /> : number}
+      </span>
+      <h2 className={isDone || isNow ? '' : 'dim'}>{title}</h2>
+      <div className="body">{children}</div>
+    </li>
+  );
 }
