@@ -1,9 +1,244 @@
-import { Dialog } from '../../parts/dialog.tsx';
+/** Finds actions, screens and things by words. A pasted id or address of a run opens it directly. */
+
+import { useQuery } from '@tanstack/react-query';
+import { useRouter } from '@tanstack/react-router';
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useDeferredValue,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
+import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
+import { type Session, useSession } from '../../api/session.ts';
+import { Icon, type IconName, StateBadge, stateWord } from '../../parts/icon.tsx';
+import { type KeyCommand, keyCommands } from '../../parts/keys.ts';
+import { visibleText } from '../../parts/untrusted.ts';
+
+/** One line of the palette. */
+interface Option {
+  readonly id: string;
+  readonly group: string;
+  readonly label: string;
+  readonly note: string;
+  readonly icon: ReactNode;
+  /** Address in the dashboard, or what the option does. */
+  readonly open: string | (() => void);
+}
+
+const screens: readonly (readonly [string, string, IconName])[] = [
+  ['Runs', '/runs', 'runs'],
+  ['Needs answer', '/needs-answer', 'ask'],
+  ['Schedules', '/schedules', 'clock'],
+  ['Factories', '/factories', 'factory'],
+  ['Environments', '/environments', 'env'],
+  ['Agents and skills', '/agents', 'agent'],
+  ['Workers', '/workers', 'worker'],
+  ['Usage', '/usage', 'usage'],
+  ['Members', '/settings/members', 'people'],
+  ['Keys', '/settings/keys', 'key'],
+  ['Secrets', '/settings/secrets', 'lock'],
+  ['Models', '/settings/models', 'bolt'],
+  ['Budget', '/settings/budget', 'usage'],
+  ['Code hosts', '/settings/code-hosts', 'git'],
+  ['MCP servers', '/settings/mcp', 'link'],
+  ['Event subscriptions', '/settings/events', 'bell'],
+  ['Audit log', '/settings/audit', 'book'],
+];
+
+/** Options of one group that are listed. */
+const mostOfGroup = 6;
+
+/** Reads the things that the words find. */
+async function findThings({ client }: Session, words: string): Promise<Option[]> {
+  const [runs, schedules, factories, environments] = await Promise.all([
+    client.listRuns({ query: { q: words, view: 'summary', limit: mostOfGroup } }),
+    client.listSchedules({}),
+    client.listFactories({}),
+    client.listEnvironments({}),
+  ]);
+  const has = (name: string): boolean => name.toLowerCase().includes(words.toLowerCase());
+  return [
+    ...runs.runs.map((run) => ({
+      id: run.run_id,
+      group: 'Runs',
+      label: run.title,
+      note: stateWord(run.state),
+      icon: <StateBadge state={run.state} />,
+      open: `/runs/${run.run_id}`,
+    })),
+    ...schedules.schedules
+      .filter(({ name }) => has(name))
+      .map(({ id, name, cron_schedule: cron }) => option('Schedules', id, name, cron, 'clock', `/schedules/${id}`)),
+    ...factories.factories
+      .filter(({ name }) => has(name))
+      .map(({ uid, name }) => option('Factories', uid, name, '', 'factory', `/factories/${uid}`)),
+    ...environments.environments
+      .filter(({ uid, config }) => has(config.name ?? uid))
+      .map(({ uid, config }) => option('Environments', uid, config.name ?? uid, '', 'env', `/environments/${uid}`)),
+  ];
+}
+
+const option = (
+  group: string,
+  id: string,
+  label: string,
+  note: string,
+  icon: IconName,
+  open: Option['open'],
+): Option => ({ group, id: `${group}/${id}`, label, note, icon: <Icon name={icon} small />, open });
+
+/** Returns the actions of the present page and the screens whose names the words begin. */
+function ownOptions(words: string, commands: readonly KeyCommand[]): Option[] {
+  const has = (label: string): boolean =>
+    words
+      .toLowerCase()
+      .split(/\s+/)
+      .every((word) => label.toLowerCase().includes(word));
+  return [
+    ...commands
+      .filter(({ does, key }) => key !== 'mod+k' && has(does))
+      .map(({ key, does, run }) =>
+        option('Actions', key, does, key, 'bolt', () => run(new KeyboardEvent('keydown', { key }))),
+      ),
+    ...screens.filter(([label]) => has(label)).map(([label, to, icon]) => option('Go to', to, label, '', icon, to)),
+  ];
+}
 
 export function Palette({ close }: { close: () => void }) {
+  const session = useSession();
+  const router = useRouter();
+  const [text, setText] = useState('');
+  const [place, setPlace] = useState(0);
+  const [commands] = useState(keyCommands);
+  const list = useId();
+  const field = useRef<HTMLInputElement>(null);
+  const isCommand = text.startsWith('>');
+  const words = useDeferredValue(text.replace(/^[>#@]/, '').trim());
+  const found = useQuery({
+    queryKey: ['palette', session.team.uid, words],
+    queryFn: async () => await findThings(session, words),
+    enabled: words.length > 1 && !isCommand,
+    placeholderData: (before) => before,
+  });
+  const options = useMemo(() => {
+    const things = words.length > 1 && !isCommand ? (found.data ?? []) : [];
+    const own = text.startsWith('#')
+      ? []
+      : ownOptions(words, commands).filter(({ group }) => !isCommand || group === 'Actions');
+    const start =
+      words === '' || isCommand
+        ? []
+        : [
+            option(
+              'New run',
+              'new',
+              `New run: ${words}`,
+              '',
+              'plus',
+              `/runs/new?${new URLSearchParams({ prompt: words })}`,
+            ),
+          ];
+    const counts = new Map<string, number>();
+    return [...own, ...things, ...start].filter(({ group }) => {
+      const count = (counts.get(group) ?? 0) + 1;
+      counts.set(group, count);
+      return count <= mostOfGroup;
+    });
+  }, [words, found.data, commands, isCommand, text]);
+  const current = options[Math.min(place, options.length - 1)];
+
+  const choose = (chosen: Option | undefined) => {
+    if (chosen === undefined) return;
+    close();
+    if (typeof chosen.open === 'string') void router.navigate({ href: chosen.open });
+    else chosen.open();
+  };
+  const paste = (pasted: string) => {
+    const url = URL.parse(pasted.trim());
+    if (url?.origin === location.origin) choose(option('', 'url', '', '', 'link', url.pathname + url.search));
+    else if (/^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i.test(pasted.trim()))
+      choose(option('', 'id', '', '', 'link', `/runs/${pasted.trim()}`));
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (by !== 0) {
+      event.preventDefault();
+      setPlace((Math.min(place, options.length - 1) + by + options.length) % Math.max(1, options.length));
+    } else if (event.key === 'Enter') choose(current);
+  };
+  useEffect(() => {
+    document.getElementById(`${list}-current`)?.scrollIntoView({ block: 'nearest' });
+  });
   return (
-    <Dialog title="Search" close={close} footer={null}>
-      {null}
-    </Dialog>
+    <ModalOverlay className="over" isOpen isDismissable onOpenChange={(open) => open || close()}>
+      <Modal className="pal">
+        <AriaDialog aria-label="Search or jump to">
+          <div className="pal-in">
+            <Icon name="search" />
+            <input
+              ref={field}
+              // biome-ignore lint/a11y/noAutofocus: a dialog takes the focus
+              autoFocus
+              className="find-in grow"
+              role="combobox"
+              aria-expanded="true"
+              aria-controls={list}
+              aria-activedescendant={current ? `${list}-current` : undefined}
+              aria-label="Words, an id or an address"
+              placeholder="Words, an id or an address"
+              value={text}
+              onChange={({ target }) => {
+                setText(target.value);
+                setPlace(0);
+              }}
+              onPaste={({ clipboardData }) => paste(clipboardData.getData('text'))}
+              onKeyDown={onKeyDown}
+            />
+          </div>
+          <div role="listbox" id={list} className="pal-list" aria-label="Found">
+            {options.map((each, index) => (
+              <div key={each.id}>
+                {each.group !== options[index - 1]?.group && <div className="pal-g">{each.group}</div>}
+                {/* biome-ignore lint/a11y/useFocusableInteractive: as above */}
+                {/* biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys */}
+                <div
+                  role="option"
+                  id={each === current ? `${list}-current` : undefined}
+                  className="pal-o"
+                  aria-selected={each === current}
+                  onPointerMove={() => setPlace(index)}
+                  onClick={() => choose(each)}
+                >
+                  {each.icon}
+                  <span className="cut">{visibleText(each.label)}</span>
+                  <span className="dim small">{visibleText(each.note)}</span>
+                </div>
+              </div>
+            ))}
+            {options.length === 0 && (
+              <p className="pad mut">{found.isFetching ? 'Searching' : 'Nothing has these words.'}</p>
+            )}
+          </div>
+          <div className="pal-f">
+            <span>
+              <kbd>↑</kbd> <kbd>↓</kbd> move
+            </span>
+            <span>
+              <kbd>↵</kbd> open
+            </span>
+            <span>
+              <kbd>&gt;</kbd> actions only
+            </span>
+            <span>
+              <kbd>#</kbd> things only
+            </span>
+          </div>
+        </AriaDialog>
+      </Modal>
+    </ModalOverlay>
   );
 }

@@ -1,5 +1,299 @@
+import type { ScheduleFire } from '@runyard/contract/schedules/schedules';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { statusOf } from '../../api/problem.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
+import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
+import { oneOf } from '../../frame/search.ts';
+import { SkeletonRows } from '../../parts/empty.tsx';
+import { exactText } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
+import { Markdown } from '../../parts/markdown/markdown.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import { CronWords } from './cron-words.tsx';
+import { ScheduleForm } from './schedule-form.tsx';
 
+const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
+
+const route = getRouteApi('/shell/schedules/$scheduleId');
+
+const Crumb = () => (
+  <Link to="/schedules" className="hide-m">
+    Schedules
+  </Link>
+);
+
+/** Shows one schedule: its next times, what became of the last ones, and its prompt. */
 export function ScheduleScreen() {
-  return <Page title="ScheduleScreen">{null}</Page>;
+  const { scheduleId } = route.useParams();
+  const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;
+  const client = useClient();
+  const { team } = useSession();
+  const may = useMay('member');
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const [isDeleting, setDeleting] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const params = { scheduleId };
+  const schedule = useQuery({
+    queryKey: ['schedule', scheduleId],
+    queryFn: async () => await client.getSchedule({ params }),
+    refetchInterval: 15_000,
+  });
+  const fires = useQuery({
+    queryKey: ['schedule', scheduleId, 'fires'],
+    queryFn: async () => (await client.listScheduleFires({ params, query: { limit: 30 } })).fires,
+    refetchInterval: 15_000,
+  });
+  const edit = (isOpen: boolean) =>
+    void navigate({ to: '/schedules/$scheduleId', params, search: isOpen ? { edit: 'true' } : {} });
+  useKeys([{ key: 'e', does: 'Edit the schedule', run: () => may && edit(true) }]);
+  const { data } = schedule;
+  if (statusOf(schedule.error) === 404)
+    return (
+      <Page title="Schedule" crumbs={<Crumb />}>
+        <NotFound what="schedule" />
+      </Page>
+    );
+  if (data === undefined)
+    return (
+      <Page title="Schedule" crumbs={<Crumb />}>
+        {schedule.error ? <Problem error={schedule.error} /> : <SkeletonRows />}
+      </Page>
+    );
+  const act = async (work: () => Promise<unknown>) => {
+    setError(undefined);
+    try {
+      await work();
+    } catch (failure) {
+      setError(failure);
+    }
+    await queries.invalidateQueries({ queryKey: ['schedule', scheduleId] });
+    await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
+  };
+  const runNow = () =>
+    act(async () => {
+      const started = await client.runSchedule({ params });
+      if ('run_id' in started && typeof started.run_id === 'string')
+        await navigate({ to: '/runs/$runId', params: { runId: started.run_id } });
+    });
+  return (
+    <Page
+      title={data.name}
+      crumbs={<Crumb />}
+      actions={
+        <>
+          <button type="button" className="btn" disabled={!may} onClick={() => void runNow()}>
+            <Icon name="play" small />
+            Run now
+          </button>
+          <button
+            type="button"
+            className="btn"
+            disabled={!may}
+            onClick={() =>
+              void act(
+                async () => await (data.enabled ? client.pauseSchedule({ params }) : client.resumeSchedule({ params })),
+              )
+            }
+          >
+            <Icon name={data.enabled ? 'pause' : 'play'} small />
+            {data.enabled ? 'Pause' : 'Resume'}
+          </button>
+          <button type="button" className="btn" disabled={!may} onClick={() => edit(!isEditing)}>
+            Edit <kbd>E</kbd>
+          </button>
+          <button type="button" className="btn dan" disabled={!may} onClick={() => setDeleting(true)}>
+            Delete…
+          </button>
+        </>
+      }
+    >
+      <div className="wide">
+        <Problem error={error} />
+        {isEditing && <ScheduleForm schedule={data} close={() => edit(false)} />}
+        {data.last_spawn_error && (
+          <div className="note bad">
+            <Icon name="warn" />
+            <span>{visibleText(data.last_spawn_error)}</span>
+          </div>
+        )}
+        <dl className="kv far">
+          <dt>Fires</dt>
+          <dd>
+            <CronWords cron={data.cron_schedule} timezone={data.timezone} />{' '}
+            <code className="dim">{data.cron_schedule}</code>
+          </dd>
+          <dt>Next times</dt>
+          <dd>
+            {(data.upcoming_runs ?? []).length === 0
+              ? 'none: it is paused'
+              : data.upcoming_runs?.map((time) => (
+                  <NextTime key={time} time={time} timezone={data.timezone ?? 'UTC'} />
+                ))}
+          </dd>
+          <dt>While a run is live</dt>
+          <dd>{(data.overlap ?? 'allow').replaceAll('_', ' ')}</dd>
+          {data.updated_by && (
+            <>
+              <dt>Runs act as</dt>
+              <dd>{visibleText(data.updated_by.display_name ?? data.updated_by.uid)}</dd>
+            </>
+          )}
+          {data.agent_config?.model_id && (
+            <>
+              <dt>Model</dt>
+              <dd>
+                <code>{data.agent_config.model_id}</code>
+              </dd>
+            </>
+          )}
+          {data.agent_config?.environment_id && (
+            <>
+              <dt>Environment</dt>
+              <dd>
+                <Link className="link" to="/environments/$uid" params={{ uid: data.agent_config.environment_id }}>
+                  {visibleText(data.environment?.name ?? data.agent_config.environment_id)}
+                </Link>
+              </dd>
+            </>
+          )}
+        </dl>
+        <section className="stack s2">
+          <h2>Prompt</h2>
+          <div className="ask-box">
+            <Markdown text={data.prompt} />
+          </div>
+        </section>
+        <section className="stack s2">
+          <h2 className="row">
+            Last times
+            <Link className="link small right" to="/runs" search={{ schedule_id: scheduleId }}>
+              All its runs
+            </Link>
+          </h2>
+          <Problem error={fires.error} />
+          <Strip fires={fires.data ?? []} />
+          <Fires fires={fires.data ?? []} />
+        </section>
+      </div>
+      <Suspense>
+        {isDeleting && (
+          <ConfirmDialog
+            title={`Delete ${data.name}?`}
+            action="Delete the schedule"
+            run={async () => {
+              await client.deleteSchedule({ params });
+              await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
+              await navigate({ to: '/schedules' });
+            }}
+            close={() => setDeleting(false)}
+          >
+            It fires no more. Runs that it has started stay.
+          </ConfirmDialog>
+        )}
+      </Suspense>
+    </Page>
+  );
+}
+
+/** Shows a time on the clock of the schedule and on that of the browser. */
+function NextTime({ time, timezone }: { time: string; timezone: string }) {
+  const at = Date.parse(time);
+  const own = new Intl.DateTimeFormat('en-GB', {
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZone: timezone,
+    timeZoneName: 'short',
+  });
+  return (
+    <span className="row" title={exactText(at)}>
+      <span>{own.format(at)}</span>
+      <span className="dim">
+        <Ago time={time} />
+      </span>
+    </span>
+  );
+}
+
+const marks: Readonly<
+  Record<ScheduleFire['outcome'], { readonly className: string; readonly y: number; readonly height: number }>
+> = {
+  started: { className: 'f-ok', y: 4, height: 20 },
+  skipped: { className: 'f-line', y: 18, height: 6 },
+  waiting: { className: 'f-wait', y: 14, height: 10 },
+  failed: { className: 'f-bad', y: 0, height: 24 },
+};
+
+/** Draws what became of the last times, the oldest at the left. */
+function Strip({ fires }: { fires: readonly ScheduleFire[] }) {
+  if (fires.length === 0) return null;
+  const failed = fires.filter(({ outcome }) => outcome === 'failed').length;
+  return (
+    <svg
+      className="chart spark-h"
+      viewBox="0 0 300 24"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`The last ${fires.length} times, ${failed} of them failed.`}
+    >
+      {fires.toReversed().map(({ id, outcome, fired_at: at }, index) => (
+        <rect
+          key={id}
+          x={index * 10}
+          y={marks[outcome].y}
+          width="7"
+          height={marks[outcome].height}
+          className={marks[outcome].className}
+        >
+          <title>{`${outcome}, ${exactText(Date.parse(at))}`}</title>
+        </rect>
+      ))}
+    </svg>
+  );
+}
+
+function Fires({ fires }: { fires: readonly ScheduleFire[] }) {
+  if (fires.length === 0) return <p className="dim">It has not fired yet.</p>;
+  return (
+    <div className="card">
+      <table className="tbl in-card">
+        <thead>
+          <tr>
+            <th className="w180">Time</th>
+            <th className="w108">Outcome</th>
+            <th>Run or reason</th>
+          </tr>
+        </thead>
+        <tbody>
+          {fires.map((fire) => (
+            <tr key={fire.id}>
+              <td>
+                <Ago time={fire.due_at ?? fire.fired_at} />
+                {fire.due_at === undefined && <span className="dim"> by hand</span>}
+              </td>
+              <td className={fire.outcome === 'failed' ? 'badc' : ''}>{fire.outcome}</td>
+              <td>
+                {fire.run_id ? (
+                  <Link className="link mono" to="/runs/$runId" params={{ runId: fire.run_id }}>
+                    {fire.run_id.slice(0, 8)}
+                  </Link>
+                ) : (
+                  visibleText(fire.reason ?? '')
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
 }

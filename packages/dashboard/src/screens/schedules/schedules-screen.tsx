@@ -1,5 +1,138 @@
+import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
+import { oneOf } from '../../frame/search.ts';
+import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { showToast } from '../../parts/toast.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import { CronWords } from './cron-words.tsx';
+import { ScheduleForm } from './schedule-form.tsx';
 
+const route = getRouteApi('/shell/schedules');
+
+/** Lists the schedules: what fires next, and whether the last times started a run. */
 export function SchedulesScreen() {
-  return <Page title="SchedulesScreen">{null}</Page>;
+  const client = useClient();
+  const { team } = useSession();
+  const may = useMay('member');
+  const navigate = useNavigate();
+  const search = route.useSearch();
+  const { data, error, refetch } = useQuery({
+    queryKey: ['schedules', team.uid],
+    queryFn: async () => (await client.listSchedules({})).schedules,
+    refetchInterval: 30_000,
+  });
+  const isNew = oneOf(search.new) !== undefined;
+  const close = () => void navigate({ to: '/schedules', search: {} });
+  return (
+    <Page
+      title="Schedules"
+      actions={
+        <Link className="btn pri keep" to="/schedules" search={{ new: 'true' }} disabled={!may}>
+          <Icon name="plus" small />
+          New schedule
+        </Link>
+      }
+    >
+      {isNew && (
+        <div className="pad">
+          <ScheduleForm prompt={oneOf(search.prompt)} close={close} />
+        </div>
+      )}
+      {error ? (
+        <div className="pad">
+          <Problem error={error} onRetry={() => void refetch()} />
+        </div>
+      ) : data === undefined ? (
+        <SkeletonRows />
+      ) : data.length === 0 && !isNew ? (
+        <Empty
+          title="No schedule yet"
+          command="bin/runyard schedules create nightly --cron '0 3 * * *' --prompt 'Update the dependencies'"
+          action={
+            <Link className="btn pri" to="/schedules" search={{ new: 'true' }} disabled={!may}>
+              New schedule
+            </Link>
+          }
+        >
+          A schedule starts a run of the same prompt at each of its times.
+        </Empty>
+      ) : (
+        <table className="tbl">
+          <thead>
+            <tr>
+              <th>Schedule</th>
+              <th className="w280">Fires</th>
+              <th className="w140">Next</th>
+              <th className="w140">Last run</th>
+              <th className="w120">State</th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.map((schedule) => (
+              <Row key={schedule.id} schedule={schedule} />
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Page>
+  );
+}
+
+function Row({ schedule }: { schedule: ScheduledAgentItem }) {
+  const client = useClient();
+  const may = useMay('member');
+  const { team } = useSession();
+  const queries = useQueryClient();
+  const { id, name, enabled, history } = schedule;
+  const set = async (on: boolean) => {
+    const params = { scheduleId: id };
+    await (on ? client.resumeSchedule({ params }) : client.pauseSchedule({ params }));
+    await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
+  };
+  const toggle = async () => {
+    try {
+      await set(!enabled);
+      showToast(`${enabled ? 'Paused' : 'Resumed'} ${name}`, () => void set(enabled));
+    } catch {
+      // The list is read again, and shows what holds.
+      await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
+    }
+  };
+  return (
+    <tr>
+      <td>
+        <span className="run-c">
+          <Link to="/schedules/$scheduleId" params={{ scheduleId: id }}>
+            {visibleText(name)}
+          </Link>
+          {schedule.last_spawn_error && <span className="say badc">{visibleText(schedule.last_spawn_error)}</span>}
+        </span>
+      </td>
+      <td>
+        <CronWords cron={schedule.cron_schedule} timezone={schedule.timezone} />
+      </td>
+      <td>{history?.next_run ? <Ago time={history.next_run} /> : <span className="dim">paused</span>}</td>
+      <td>{history?.last_ran ? <Ago time={history.last_ran} /> : <span className="dim">never</span>}</td>
+      <td>
+        <button
+          type="button"
+          role="switch"
+          aria-checked={enabled}
+          aria-label={`${name} is on`}
+          className="btn ghost sm"
+          disabled={!may}
+          onClick={() => void toggle()}
+        >
+          <span className={`sw ${enabled ? 'on' : ''}`} />
+          {enabled ? 'on' : 'paused'}
+        </button>
+      </td>
+    </tr>
+  );
 }

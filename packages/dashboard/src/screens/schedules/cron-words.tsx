@@ -1,0 +1,26 @@
+import { useEffect, useState } from 'react';
+
+/** Shows when a cron expression fires, in words; the expression itself until the words are loaded, and where there are none. */
+export function CronWords({ cron, timezone }: { cron: string; timezone: string | undefined }) {
+  const [words, setWords] = useState<string | undefined>();
+  useEffect(() => {
+    let isGone = false;
+    void import('cronstrue').then(({ default: cronstrue }) => {
+      if (isGone) return;
+      try {
+        setWords(cron.startsWith('@') ? undefined : cronstrue.toString(cron, { use24HourTimeFormat: true }));
+      } catch {
+        setWords(undefined);
+      }
+    });
+    return () => {
+      isGone = true;
+    };
+  }, [cron]);
+  return (
+    <span title={cron}>
+      {words ?? <code>{cron}</code>}
+      {timezone && timezone !== 'UTC' && <span className="dim">{`, ${timezone}`}</span>}
+    </span>
+  );
+}
