@@ -16,7 +16,9 @@ export const ApiKey = z
     kind: KeyKind,
     prefix: z.string().meta({ description: 'First characters of the raw key' }),
     last_four: z.string().describe('Last four characters of the raw key'),
+    user_uid: z.string().optional().describe('UID of the person that a personal key acts as'),
     agent_uid: z.string().optional().describe('Agent identity that an agent key acts as'),
+    is_current: z.literal(true).optional().describe('True: this request was sent with it'),
     created_by_uid: z
       .string()
       .optional()

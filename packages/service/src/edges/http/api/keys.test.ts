@@ -77,7 +77,10 @@ describe('a member', () => {
     const member = await service.newKey({ role: 'member' });
     const own = await create({ name: 'mine', kind: 'personal' }, member);
     const other = await create({ name: 'not mine', kind: 'personal' });
-    expect((await listed(member)).map(({ name }) => name).sort()).toEqual(['A key', 'mine']);
+    const seen = await listed(member);
+    expect(seen.map(({ name }) => name).sort()).toEqual(['A key', 'mine']);
+    expect(new Set(seen.map(({ user_uid }) => user_uid)).size).toBe(1);
+    expect(seen.filter(({ is_current }) => is_current).map(({ name }) => name)).toEqual(['A key']);
     await service.problem(404, 'DELETE', `/keys/${other.uid}`, { key: member });
     expect((await service.request('DELETE', `/keys/${own.uid}`, { key: member })).body).toEqual({ success: true });
   });

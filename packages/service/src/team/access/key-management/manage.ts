@@ -35,8 +35,8 @@ async function lockIdentityForKey(
   return row ? { onBehalfOfEnabled: row.on_behalf_of_enabled } : null;
 }
 
-const columns =
-  'id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at, minted_by IS NOT NULL AS is_session';
+const columns = `id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at,
+      minted_by IS NOT NULL AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid`;
 const keyRow = {
   id: uuid,
   name: text(),
@@ -49,6 +49,7 @@ const keyRow = {
   expires_at: nullable(timestamp),
   last_used_at: nullable(timestamp),
   is_session: boolean,
+  user_uid: nullable(text()),
 };
 
 /** SQL: the keys that a principal may see and delete: administrators all of the team, others their own. */
@@ -113,6 +114,7 @@ const toApiKey = (row: RowOf<typeof insertAgent>): ApiKey => ({
   kind: row.kind,
   prefix: row.prefix,
   last_four: row.last_four,
+  ...(row.user_uid ? { user_uid: row.user_uid } : {}),
   ...(row.agent_uid ? { agent_uid: row.agent_uid } : {}),
   ...(row.created_by_uid ? { created_by_uid: row.created_by_uid } : {}),
   created_at: row.created_at,
@@ -124,7 +126,10 @@ const toApiKey = (row: RowOf<typeof insertAgent>): ApiKey => ({
 /** Returns the keys that the principal may see, oldest first. */
 export async function listKeys(db: Queryable, principal: Principal): Promise<ApiKey[]> {
   const rows = await db.query(listManageable, scopeOf(principal));
-  return rows.map(toApiKey);
+  return rows.map((row) => ({
+    ...toApiKey(row),
+    ...(row.id === principal.keyId ? { is_current: true as const } : {}),
+  }));
 }
 
 const lifetime = { '1d': '1 day', '30d': '30 days', '90d': '90 days', never: null } as const;
