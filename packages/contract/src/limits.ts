@@ -53,6 +53,10 @@ export const maxArtifactBytes = 100 * 1024 * 1024;
 export const maxArtifactsPerRun = 100;
 /** Characters of a locator, as requested and in its canonical form. */
 export const maxLocatorLength = 2048;
+/** Bytes of a preview: of a text, of which a page shows the beginning, of an image, and of HTML or SVG in a frame. */
+export const maxTextPreviewBytes = 1024 * 1024;
+export const maxImagePreviewBytes = 25 * 1024 * 1024;
+export const maxFramePreviewBytes = 5 * 1024 * 1024;
 /** Files of one snapshot. */
 export const maxSnapshotFiles = 100;
 /** Bytes of one file of a snapshot. */

@@ -32,6 +32,7 @@ export const clientRoutes: ClientRoutes = {
   checkConversationRedirect: { method: 'GET', path: '/agent/conversations/{conversationId}/redirect', isJson: true, isOnce: false },
   getArtifact: { method: 'GET', path: '/agent/artifacts/{artifactUid}', isJson: true, isOnce: false },
   downloadArtifact: { method: 'GET', path: '/agent/artifacts/{artifactUid}/download', isJson: false, isOnce: false },
+  getArtifactPreview: { method: 'GET', path: '/agent/artifacts/{artifactUid}/preview', isJson: true, isOnce: false },
   deleteArtifact: { method: 'DELETE', path: '/agent/artifacts/{artifactUid}', isJson: true, isOnce: false },
   shareArtifact: { method: 'POST', path: '/agent/artifacts/{artifactUid}/share', isJson: true, isOnce: false },
   unshareArtifact: { method: 'DELETE', path: '/agent/artifacts/{artifactUid}/share', isJson: true, isOnce: false },

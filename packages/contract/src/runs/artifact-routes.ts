@@ -4,7 +4,7 @@ import { teamReads, teamWrites } from '../wire/access.ts';
 import { DeleteResponse, EmptyResponse } from '../wire/bodies.ts';
 import { Text } from '../wire/primitives.ts';
 import type { Route } from '../wire/route.ts';
-import { ArtifactResponse, ArtifactSharing, RunByExternalReferenceResponse } from './artifacts.ts';
+import { ArtifactPreview, ArtifactResponse, ArtifactSharing, RunByExternalReferenceResponse } from './artifacts.ts';
 
 const artifact = z.object({ artifactUid: z.string().meta({ description: 'UID of the artifact' }) });
 const errors = {
@@ -40,6 +40,18 @@ export const artifactRoutes = {
     params: artifact,
     answer: { status: 302, description: 'Go to Location', headers: { Location: 'Signed URL, for 15 minutes' } },
     errors,
+  },
+  getArtifactPreview: {
+    method: 'GET',
+    path: '/agent/artifacts/{artifactUid}/preview',
+    tag: 'artifacts',
+    summary: 'Read how a page can show a file',
+    description:
+      'For files and screenshots. The first bytes decide, not the name or media type that the agent chose. HTML and SVG have a preview only if the service has an origin for files (RUNYARD_FILES_URL).',
+    allow: teamReads,
+    params: artifact,
+    answer: { status: 200, description: 'The kind of the preview, and its URL', schema: ArtifactPreview },
+    errors: { 400: 'Nothing to preview: plans, pull requests and external references', 404: errors[404] },
   },
   putAttachment: {
     method: 'PUT',

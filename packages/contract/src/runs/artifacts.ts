@@ -168,6 +168,34 @@ export const ArtifactResponse = z
   .meta({ id: 'ArtifactResponse', description: 'A signed download URL, or the content of a plan' });
 export type ArtifactResponse = z.infer<typeof ArtifactResponse>;
 
+const PreviewKind = z.enum(['image', 'text', 'frame', 'none']).meta({
+  id: 'PreviewKind',
+  description:
+    '`image`: PNG, JPEG, GIF or WebP. `text`: any other text. `frame`: HTML or SVG. `none`: the file can only be downloaded',
+});
+
+/** How a page can show an artifact. */
+export const ArtifactPreview = z
+  .object({
+    kind: PreviewKind,
+    url: z
+      .string()
+      .optional()
+      .describe(
+        'Signed, for 15 minutes. `image` and `text`: path of this service. `frame`: URL of RUNYARD_FILES_URL, for an `<iframe sandbox>`. Absent: there is no preview',
+      ),
+    expires_at: Timestamp.optional().describe('When the URL stops working, RFC 3339 in UTC'),
+    content_type: z.string().optional().describe('Media type of the preview, by the first bytes of the file'),
+    size_bytes: z.int().describe('Size of the file in bytes'),
+    shown_bytes: z
+      .int()
+      .optional()
+      .describe('Bytes of the preview: of a long text the beginning, which can end inside a character'),
+    reason: z.string().optional().describe('Why there is no preview, for people'),
+  })
+  .meta({ id: 'ArtifactPreview', description: 'How a page can show an artifact' });
+export type ArtifactPreview = z.infer<typeof ArtifactPreview>;
+
 /** Answer to sharing an artifact, and to ending the sharing. */
 export const ArtifactSharing = z
   .object({

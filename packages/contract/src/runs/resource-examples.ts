@@ -102,6 +102,16 @@ export const resourceExamples = {
     query: { url: 'https://example.com/issues/7' },
     answer: { run_id: exampleIds.RUN_ID },
   },
+  getArtifactPreview: {
+    answer: {
+      kind: 'text',
+      url: `/api/v1/blobs/preview/${exampleIds.ARTIFACT_UID}?expires=…&signature=…`,
+      expires_at: exampleTimes.ended,
+      content_type: 'text/plain; charset=utf-8',
+      size_bytes: 6,
+      shown_bytes: 6,
+    },
+  },
   getBlob: { query: signed, answer: 'hello\n' },
   listEnvironments: { query: { sort_by: 'name' }, answer: { environments: [environment] } },
   createEnvironment: { body: { config: environmentConfig }, answer: environment },

@@ -35,6 +35,12 @@ export const serviceSettings = {
     description: 'URL at which clients reach the service, without `/api/v1`. Default: `http://{host}:{port}`.',
     usedBy: ['service', 'worker', 'cli'],
   },
+  RUNYARD_FILES_URL: {
+    read: httpUrl,
+    description:
+      'URL with another host name than RUNYARD_BASE_URL, from which browsers get files of runs. The service answers there signed downloads only, and a page can show HTML and SVG of it in a sandboxed frame. A proxy in front must pass the header Host. Absent: files come from RUNYARD_BASE_URL, and HTML and SVG are downloads only.',
+    usedBy: ['service'],
+  },
   RUNYARD_TEAM: {
     read: matching(/^[A-Za-z0-9]{22}$/, 'must be the UID of a team: 22 characters of [A-Za-z0-9]'),
     description: 'Team that commands act in, by its UID. Default: the team that the key was made in.',

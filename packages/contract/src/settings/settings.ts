@@ -56,5 +56,12 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
       problems.push(`${name}: ${reading.problem}${shown}`);
     }
   }
+  const [files, base] = [settings.RUNYARD_FILES_URL, settings.RUNYARD_BASE_URL].map((url) =>
+    typeof url === 'string' ? new URL(url).hostname : undefined,
+  );
+  if (files !== undefined && files === base)
+    problems.push(
+      'RUNYARD_FILES_URL: must have another host name than RUNYARD_BASE_URL: cookies are sent to all ports of a host',
+    );
   return problems.length > 0 ? { ok: false, problems } : { ok: true, settings: settings as Settings };
 }

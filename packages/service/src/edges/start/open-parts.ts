@@ -143,6 +143,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     blobs,
     settings,
     baseUrl,
+    filesUrl: () => settings.RUNYARD_FILES_URL ?? baseUrl(),
     log,
     models: opened.models,
     ...(policy ? { contentPolicy: policy.policy } : {}),

@@ -1,5 +1,6 @@
 import { routes } from '@runyard/contract/routes';
-import type { ArtifactResponse, ArtifactSharing } from '@runyard/contract/runs/artifacts';
+import type { ArtifactPreview, ArtifactResponse, ArtifactSharing } from '@runyard/contract/runs/artifacts';
+import type { Settings } from '@runyard/contract/settings/settings';
 import { apiPrefix } from '@runyard/contract/wire/route';
 import type { Logger } from 'pino';
 import { signUrl } from '../../platform/secrets/signed-urls.ts';
@@ -12,6 +13,7 @@ import type { Principal } from '../../team/access/keys/principal.ts';
 import { serve } from '../../team/access/serve.ts';
 import { deleteArtifact } from './artifacts/delete.ts';
 import { findRunByExternalReference } from './artifacts/external-reference.ts';
+import { hasBytes, readPreview, type StoredFile } from './artifacts/preview.ts';
 import { findArtifact, hasScreenshot, type StoredArtifact } from './artifacts/read.ts';
 import { shareArtifact } from './artifacts/share.ts';
 import { blobTarget } from './signed-targets.ts';
@@ -21,10 +23,12 @@ interface ArtifactRouteDeps {
   readonly blobs: BlobStore;
   readonly log: Logger;
   readonly signing: Signer;
+  readonly settings: Pick<Settings, 'RUNYARD_FILES_URL'>;
   baseUrl(): string;
+  filesUrl(): string;
 }
 
-/** Read, download, sharing and deletion of artifacts, and the look-up of the run of a reference. */
+/** Read, download, preview, sharing and deletion of artifacts, and the look-up of the run of a reference. */
 export function artifactRoutes(deps: ArtifactRouteDeps): readonly ServedRoute[] {
   const { db } = deps;
 
@@ -71,12 +75,19 @@ export function artifactRoutes(deps: ArtifactRouteDeps): readonly ServedRoute[] 
         return refuse('operation_not_supported', { status: 400, detail: `A plan is no file: read it at ${read}.` });
       }
       if (artifact.blobKey === null) return nothingToDownload(artifact);
-      return { location: signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', artifact.id)).url };
+      return { location: signUrl(deps.signing, deps.filesUrl(), blobTarget('artifact', artifact.id)).url };
+    }),
+
+    serve(routes.getArtifactPreview, async ({ params, principal }) => {
+      const artifact = await findReadable(principal, params.artifactUid);
+      if (artifact instanceof Refusal) return artifact;
+      if (!hasBytes(artifact)) return nothingToDownload(artifact);
+      return (await toPreview(deps, artifact)) ?? notFound('artifact');
     }),
 
     serve(routes.downloadConversationScreenshot, async ({ params, principal }) => {
       if (!(await hasScreenshot(db, principal.teamId, params))) return notFound('screenshot');
-      return { location: signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', params.artifactUid)).url };
+      return { location: signUrl(deps.signing, deps.filesUrl(), blobTarget('artifact', params.artifactUid)).url };
     }),
 
     serve(routes.deleteArtifact, async ({ params, principal }) => {
@@ -100,6 +111,25 @@ const nothingToDownload = ({ type }: Pick<StoredArtifact, 'type'>) =>
     detail: `An artifact of type ${type} has nothing to read or download.`,
   });
 
+/** Returns how a page can show the file; undefined: its bytes were deleted. */
+async function toPreview(deps: ArtifactRouteDeps, artifact: StoredFile): Promise<ArtifactPreview | undefined> {
+  const preview = await readPreview(deps.blobs, artifact);
+  if (!preview) return undefined;
+  const size = { size_bytes: artifact.sizeBytes };
+  if (preview.kind === 'none') return { kind: 'none', ...size, reason: preview.reason };
+  const { RUNYARD_FILES_URL: filesUrl } = deps.settings;
+  if (preview.kind === 'frame' && filesUrl === undefined)
+    return {
+      kind: 'none',
+      ...size,
+      reason: 'HTML and SVG can run scripts, and the service has no origin for files (RUNYARD_FILES_URL).',
+    };
+  const origin = preview.kind === 'frame' ? (filesUrl ?? '') : '';
+  const { url, expiresAt } = signUrl(deps.signing, origin, blobTarget('preview', artifact.id));
+  const { kind, contentType, shownBytes } = preview;
+  return { kind, url, expires_at: expiresAt, content_type: contentType, ...size, shown_bytes: shownBytes };
+}
+
 function toResponse(
   deps: ArtifactRouteDeps,
   artifact: StoredArtifact,
@@ -116,7 +146,7 @@ function toResponse(
   const optional = (...names: string[]) =>
     Object.fromEntries(names.map((name) => [name, data[name]]).filter(([, value]) => value !== undefined));
   const download = () => {
-    const { url, expiresAt } = signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', id));
+    const { url, expiresAt } = signUrl(deps.signing, deps.filesUrl(), blobTarget('artifact', id));
     return { content_type: data.mime_type ?? 'application/octet-stream', download_url: url, expires_at: expiresAt };
   };
   switch (type) {

@@ -1,8 +1,8 @@
 /** The objects that signed URLs open. */
 import type { SignedTarget } from '../../platform/secrets/signed-urls.ts';
 
-/** Kinds of objects that can be downloaded. */
-export type BlobKind = 'artifact' | 'handoff' | 'transcript' | 'conversation-transcript';
+/** Kinds of objects that can be downloaded. `preview`: an artifact that a page shows. */
+export type BlobKind = 'artifact' | 'preview' | 'handoff' | 'transcript' | 'conversation-transcript';
 
 /** Returns the target of an object's download. */
 export const blobTarget = (kind: BlobKind, id: string): SignedTarget => ({

@@ -44,7 +44,7 @@ interface ConversationRouteDeps {
   readonly db: Database;
   readonly conversationReads: BodyBudget;
   readonly signing: Signer;
-  baseUrl(): string;
+  filesUrl(): string;
 }
 
 /** Conversation and transcript, of a run and of a conversation. */
@@ -160,7 +160,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
       if (!(await hasTranscript(db, [run.id]))) {
         return refuseUnsaid(principal.teamId, [run], 'The run has no transcript yet.');
       }
-      return { location: signUrl(deps.signing, deps.baseUrl(), blobTarget('transcript', run.id)).url };
+      return { location: signUrl(deps.signing, deps.filesUrl(), blobTarget('transcript', run.id)).url };
     }),
 
     serve(routes.getConversationTranscript, async ({ params, principal }) => {
@@ -178,7 +178,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
         return refuseUnsaid(principal.teamId, runs, 'The conversation has no transcript yet.');
       }
       const target = blobTarget('conversation-transcript', params.conversationId);
-      return { location: signUrl(deps.signing, deps.baseUrl(), target).url };
+      return { location: signUrl(deps.signing, deps.filesUrl(), target).url };
     }),
   ];
 }

@@ -21,6 +21,7 @@ interface ReadRouteDeps {
   readonly db: Database;
   readonly signing: Signer;
   baseUrl(): string;
+  filesUrl(): string;
 }
 
 const contextOf = (deps: ReadRouteDeps, principal: Principal): ReadContext => ({
@@ -84,7 +85,7 @@ export const readRoutes = (deps: ReadRouteDeps): readonly ServedRoute[] => {
         attachments: files.map(({ id, filename, mimeType }) => ({
           attachment_id: id,
           filename,
-          download_url: signUrl(signing, deps.baseUrl(), blobTarget('handoff', id)).url,
+          download_url: signUrl(signing, deps.filesUrl(), blobTarget('handoff', id)).url,
           ...(mimeType === null ? {} : { mime_type: mimeType }),
         })),
       };

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { notFound, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { findTranscriptRuns, hasTranscript, streamTranscript } from '../../../runs/conversations/transcript.ts';
+import { hasBytes, readPreview } from '../../../runs/files/artifacts/preview.ts';
 import { findArtifact } from '../../../runs/files/artifacts/read.ts';
 import { findHandoffFile } from '../../../runs/files/handoffs/read.ts';
 import { type BlobKind, blobTarget } from '../../../runs/files/signed-targets.ts';
@@ -13,12 +14,13 @@ import { readWebhook } from '../../../triggers/webhooks/webhooks.ts';
 import { addRoute } from '../server/add-route.ts';
 import { refuseSignature } from '../server/authorize.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { downloadHeaders, sendBlob, sendContent, sendStream } from '../server/download.ts';
+import { downloadHeaders, previewHeaders, sendBlob, sendContent, sendStream } from '../server/download.ts';
+import { isForFiles } from '../server/files-origin.ts';
 
 /** Registers `GET /blobs/{kind}/{id}`. */
 export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  const { db, blobs } = deps;
-  addRoute(app, routes.getBlob, async ({ params, query, reply }) => {
+  const { db, blobs, settings } = deps;
+  addRoute(app, routes.getBlob, async ({ params, query, request, reply }) => {
     const { kind, id } = params;
     const refused = refuseSignature(deps, blobTarget(kind as BlobKind, id), query);
     if (refused) return refused;
@@ -30,6 +32,18 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
       downloadHeaders(reply, filename ?? `screenshot.${contentType.split(/[/;+]/)[1]}`, contentType);
       const sent = await sendBlob(reply, blobs, { key: artifact.blobKey, sizeBytes: artifact.sizeBytes });
       return sent ? reply : notFound('artifact');
+    }
+    if (kind === 'preview') {
+      const artifact = await findArtifact(db, id);
+      const preview = artifact && hasBytes(artifact) && (await readPreview(blobs, artifact));
+      if (!preview || preview.kind === 'none') return notFound('preview');
+      const isFrame = preview.kind === 'frame';
+      // On the origin of the pages, markup of an agent is a download only.
+      if (isFrame && !isForFiles(request, settings.RUNYARD_FILES_URL)) return notFound('preview');
+      const blob = await blobs.get(artifact.blobKey, { start: 0, end: preview.shownBytes - 1 });
+      if (!blob) return notFound('preview');
+      previewHeaders(reply, preview.contentType, isFrame ? new URL(deps.baseUrl()).origin : undefined);
+      return sendStream(reply.header('content-length', preview.shownBytes), blob.stream);
     }
     if (kind === 'handoff') {
       const file = await findHandoffFile(db, id);

@@ -26,6 +26,8 @@ export interface ServiceDeps {
   readonly settings: Settings;
   /** Origin under which clients reach the service, without `/api/v1`; known once it listens. */
   baseUrl(): string;
+  /** Origin from which browsers get files of runs. */
+  filesUrl(): string;
   readonly log: Logger;
   readonly models: Models;
   /** Absent: the operator has defined no rules. */

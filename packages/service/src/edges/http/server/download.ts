@@ -28,6 +28,25 @@ export function downloadHeaders(reply: FastifyReply, fileName: string, contentTy
     .header('cache-control', 'private, no-store');
 }
 
+/**
+ * Sets headers so that a page can show the file of an agent, and nothing in it runs. `framedBy`: origin of the pages that may show it in a
+ * frame, of HTML and SVG, whose own styles and pictures are shown; undefined: no page may.
+ */
+export function previewHeaders(reply: FastifyReply, contentType: string, framedBy: string | undefined): FastifyReply {
+  const policy =
+    framedBy === undefined
+      ? "default-src 'none'; sandbox; frame-ancestors 'none'"
+      : `default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors ${framedBy}`;
+  return reply
+    .type(contentType)
+    .header('content-disposition', 'inline')
+    .header('x-content-type-options', 'nosniff')
+    .header('content-security-policy', policy)
+    .header('cross-origin-resource-policy', framedBy === undefined ? 'same-origin' : 'cross-origin')
+    .header('referrer-policy', 'no-referrer')
+    .header('cache-control', 'private, no-store');
+}
+
 /** Returns the single range of a Range header; null: none, or one that is ignored (RFC 9110, 14.2); `unsatisfiable`: answer 416. */
 function readRange(header: string | undefined, sizeBytes: number): ByteRange | null | 'unsatisfiable' {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '');

@@ -15,6 +15,7 @@ import type { Authorizer } from './authorize.ts';
 import { closeConnectionsWhileClosing } from './closing.ts';
 import { watchDeliveries } from './delivery.ts';
 import type { ServiceDeps } from './deps.ts';
+import { isForFiles, refuseOnFilesOrigin } from './files-origin.ts';
 import { parseJsonBodies } from './json-body.ts';
 import { answerUnreadable, refusalOf, sendRefusal, unavailable } from './problem.ts';
 import { shownPath, withoutQuery } from './shown-path.ts';
@@ -83,7 +84,8 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: S
     frameworkErrors: (error, request, reply) => {
       setCommonHeaders(request, reply);
       const refusal = refusalOf(error) ?? refuse('invalid_request', { detail: error.message });
-      if (refusal.code === 'resource_not_found' && showNotFound(request, reply)) return;
+      const isPage = refusal.code === 'resource_not_found' && !isForFiles(request, deps.settings.RUNYARD_FILES_URL);
+      if (isPage && showNotFound(request, reply)) return;
       sendRefusal(refusal, request, reply, deps.baseUrl());
     },
   });
@@ -125,6 +127,8 @@ export function makeApp(
     if (problem !== null)
       throw unavailable('disk', `Nothing new is stored: ${problem}. Free space there. Reading works.`);
   };
+  const { RUNYARD_FILES_URL: filesUrl } = deps.settings;
+  app.decorate('filesOrigin', filesUrl && new URL(filesUrl).origin);
   app.decorate('authorizer', authorizer);
   app.decorate('refuseWhileFull', refuseWhileFull);
 
@@ -135,6 +139,7 @@ export function makeApp(
   app.addHook('onRequest', async (request, reply) => {
     setCommonHeaders(request, reply);
     refuseByHeaders(request);
+    refuseOnFilesOrigin(request, filesUrl);
     // In this hook and not in the handler, because fastify would answer QUERY without a Content-Type with 400 first, and read the body.
     if (request.is404) {
       const refusal = methods.refusalOf(request);
