@@ -11,14 +11,14 @@ import { Shell } from './shell.tsx';
 
 /** Reads who is signed in. A person who is not signed in goes to the sign-in and comes back afterwards. */
 export function SignedIn() {
-  const path = useLocation({ select: ({ href }) => href });
+  const { pathname, searchStr, hash } = useLocation();
   const team = oneOf(useSearch({ strict: false, select: (search) => search[teamParameter] }));
   const { data, error, refetch } = useQuery({
     queryKey: ['session', team],
     queryFn: async () => await clientOf('', team).getSession(),
     staleTime: 60_000,
   });
-  if (isSignedOut(error)) return <Navigate to="/sign-in" search={{ next: path }} replace />;
+  if (isSignedOut(error)) return <Navigate to="/sign-in" search={{ next: pathname + searchStr }} hash={hash} replace />;
   if (error)
     return (
       <main className="pad">

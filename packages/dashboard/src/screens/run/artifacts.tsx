@@ -1,4 +1,5 @@
 import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
+import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { lazy, Suspense, useState } from 'react';
 import { useClient } from '../../api/session.ts';
@@ -62,7 +63,9 @@ export function Artifacts({ run }: { run: RunItem }) {
         Artifacts <span className="n">{artifacts.length > 0 ? artifacts.length : ''}</span>
       </h2>
       {artifacts.length === 0 ? (
-        <p className="dim">None{run.started_at === null ? '. The agent did not begin.' : ' yet.'}</p>
+        <p className="dim">
+          {!isTerminal(run.state) ? 'None yet.' : run.started_at === null ? 'None. The agent did not begin.' : 'None.'}
+        </p>
       ) : (
         <ul className="files">
           {artifacts.map((artifact, index) => (

@@ -22,7 +22,8 @@ export function Conversation({
 }) {
   const { story, storyError, isReading, readOlder } = followed;
   const place = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(true);
+  // A run that failed begins with why it did.
+  const isAtEnd = useRef(run.state !== 'FAILED' && run.state !== 'ERROR');
   const heightBefore = useRef<number | undefined>(undefined);
   const [seen, setSeen] = useState(0);
   const [error, setError] = useState<unknown>();

@@ -182,7 +182,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
                 <span className="mut">{visibleText(stateNote(run))}</span>
                 {hasEnded ? (
                   <span className="right dim small">
-                    ended <Ago time={run.finished_at} />
+                    ended <Ago time={run.finished_at} /> ago
                   </span>
                 ) : (
                   <span className="right">

@@ -60,7 +60,8 @@ export function spansOf(events: readonly TimelineEvent[]): Span[] {
       const ms = typeof payload.duration_ms === 'number' ? payload.duration_ms : 0;
       close(at - ms);
       spans.push({ kind: 'failed', from: at - ms, to: at, words: `failed in ${String(payload.name ?? 'setup')}` });
-    } else if (ends.includes(type)) close(at);
+      // A run that waits for a person waits after its sandbox is gone too.
+    } else if (ends.includes(type) && !(type === 'vm_shutdown' && open?.kind === 'waiting')) close(at);
   }
   if (open) spans.push({ ...open, to: undefined, words: names[open.kind] });
   return spans;

@@ -46,6 +46,18 @@ export function SignInScreen() {
     }
   };
 
+  /** Signs in by the code of a link. Somebody who is signed in stays so: a stranger's link must not change who acts here. */
+  const takeCode = async (code: string) => {
+    const isSignedIn = await clientOf('')
+      .getSession()
+      .then(
+        () => true,
+        () => false,
+      );
+    if (isSignedIn) await navigate({ href: next, replace: true });
+    else await signIn({ code });
+  };
+
   /** Makes a new person of an invitation, and signs the browser in with the person's first key. */
   const join = async (key: string, displayName: string) => {
     setBusy(true);
@@ -64,7 +76,7 @@ export function SignInScreen() {
     const text = location.hash.slice(1);
     if (!text.startsWith(fragment)) return;
     history.replaceState(null, '', location.pathname + location.search);
-    void signIn({ code: text.slice(fragment.length) });
+    void takeCode(text.slice(fragment.length));
   }, []);
 
   const submit = (event: FormEvent) => {
