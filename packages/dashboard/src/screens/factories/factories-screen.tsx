@@ -1,5 +1,105 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useRef, useState } from 'react';
+import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
+import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
 
+/** Lists the factories: groups of webhooks and of the automations that they start. */
 export function FactoriesScreen() {
-  return <Page title="FactoriesScreen">{null}</Page>;
+  const client = useClient();
+  const { team } = useSession();
+  const { data, error, refetch } = useQuery({
+    queryKey: ['factories', team.uid],
+    queryFn: async () => (await client.listFactories({ query: { limit: 100 } })).factories,
+  });
+  return (
+    <Page title="Factories">
+      <div className="pad stack">
+        <Problem error={error} onRetry={() => void refetch()} />
+        <NewFactory />
+        {data === undefined && !error && <SkeletonRows count={4} />}
+        {data?.length === 0 && (
+          <Empty title="No factory yet" command="bin/runyard factories create Billing">
+            A factory holds webhooks, which receive events of Stripe, GitHub, Sentry or your own systems, and
+            automations, which start runs of its agents for those that match.
+          </Empty>
+        )}
+        {data !== undefined && data.length > 0 && (
+          <div className="card">
+            <table className="tbl in-card">
+              <thead>
+                <tr>
+                  <th className="w230">Factory</th>
+                  <th>Purpose</th>
+                  <th className="w140">Changed</th>
+                </tr>
+              </thead>
+              <tbody>
+                {data.map(({ uid, name, description, updated_at: changed }) => (
+                  <tr key={uid}>
+                    <td>
+                      <Link className="md" to="/factories/$factoryUid" params={{ factoryUid: uid }}>
+                        {visibleText(name)}
+                      </Link>
+                    </td>
+                    <td className="mut">{visibleText(description ?? '')}</td>
+                    <td>
+                      <Ago time={changed} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </div>
+    </Page>
+  );
+}
+
+function NewFactory() {
+  const client = useClient();
+  const may = useMay('member');
+  const { team } = useSession();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const [error, setError] = useState<unknown>();
+  const key = useRef(crypto.randomUUID());
+  const create = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const name = String(new FormData(event.currentTarget).get('name') ?? '').trim();
+    setError(undefined);
+    try {
+      const { uid } = await client.createFactory({ body: { name }, headers: { 'idempotency-key': key.current } });
+      await queries.invalidateQueries({ queryKey: ['factories', team.uid] });
+      await navigate({ to: '/factories/$factoryUid', params: { factoryUid: uid } });
+    } catch (failure) {
+      key.current = crypto.randomUUID();
+      setError(failure);
+    }
+  };
+  return (
+    <>
+      <form className="row" onSubmit={(event) => void create(event)}>
+        <input
+          className="in w280"
+          name="name"
+          aria-label="Name of the new factory"
+          placeholder="Name"
+          required
+          maxLength={100}
+        />
+        <button type="submit" className="btn pri" disabled={!may}>
+          <Icon name="plus" small />
+          New factory
+        </button>
+      </form>
+      <Problem error={error} />
+    </>
+  );
 }

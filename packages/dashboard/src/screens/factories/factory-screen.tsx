@@ -1,5 +1,315 @@
+import type { Automation } from '@runyard/contract/automations/automations';
+import type { Webhook } from '@runyard/contract/webhooks/webhooks';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { statusOf } from '../../api/problem.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
+import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
+import { oneOf } from '../../frame/search.ts';
+import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { countText } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import { FactoryMap } from './factory-map.tsx';
 
+const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
+const NewWebhook = lazy(async () => ({ default: (await import('../webhooks/new-webhook.tsx')).NewWebhook }));
+
+const route = getRouteApi('/shell/factories/$factoryUid');
+
+const Crumb = () => (
+  <Link to="/factories" className="hide-m">
+    Factories
+  </Link>
+);
+
+/** Shows one factory: what starts what, what cannot fire, and whether it is as in git. */
 export function FactoryScreen() {
-  return <Page title="FactoryScreen">{null}</Page>;
+  const { factoryUid } = route.useParams();
+  const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'map';
+  const client = useClient();
+  const may = useMay('member');
+  const { team } = useSession();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const [open, setOpen] = useState<'webhook' | 'delete' | undefined>();
+  const params = { factoryUid };
+  const factory = useQuery({
+    queryKey: ['factory', factoryUid],
+    queryFn: async () => await client.getFactory({ params }),
+  });
+  const webhooks = useQuery({
+    queryKey: ['factory', factoryUid, 'webhooks'],
+    queryFn: async () => (await client.listWebhooks({ params })).webhooks,
+  });
+  const automations = useQuery({
+    queryKey: ['factory', factoryUid, 'automations'],
+    queryFn: async () => (await client.listAutomations({ params })).automations,
+    refetchInterval: 30_000,
+  });
+  if (statusOf(factory.error) === 404)
+    return (
+      <Page title="Factory" crumbs={<Crumb />}>
+        <NotFound what="factory" />
+      </Page>
+    );
+  if (factory.data === undefined)
+    return (
+      <Page title="Factory" crumbs={<Crumb />}>
+        {factory.error ? <Problem error={factory.error} /> : <SkeletonRows />}
+      </Page>
+    );
+  const problems = (automations.data ?? []).flatMap(({ name, problems: faults }) =>
+    (faults ?? []).map((fault) => `${name}: ${typeof fault === 'string' ? fault : JSON.stringify(fault)}`),
+  );
+  return (
+    <Page
+      title={factory.data.name}
+      crumbs={<Crumb />}
+      actions={
+        <>
+          <button type="button" className="btn" disabled={!may} onClick={() => setOpen('webhook')}>
+            <Icon name="plus" small />
+            New webhook
+          </button>
+          <Link
+            className="btn"
+            to="/factories/$factoryUid/automations/$automationUid"
+            params={{ factoryUid, automationUid: 'new' }}
+            disabled={!may}
+          >
+            <Icon name="plus" small />
+            New automation
+          </Link>
+          <button type="button" className="btn dan" disabled={!may} onClick={() => setOpen('delete')}>
+            Delete…
+          </button>
+        </>
+      }
+      tabs={
+        <nav className="tabs" aria-label="Views of the factory">
+          {(['map', 'definition', 'source'] as const).map((name) => (
+            <Link
+              key={name}
+              to="/factories/$factoryUid"
+              params={params}
+              search={name === 'map' ? {} : { tab: name }}
+              {...(tab === name ? { 'aria-current': 'page' as const } : {})}
+            >
+              {name === 'map' ? 'Map' : name === 'definition' ? 'Definition' : 'Source in git'}
+            </Link>
+          ))}
+        </nav>
+      }
+    >
+      {tab === 'definition' ? (
+        <Definition factoryUid={factoryUid} />
+      ) : tab === 'source' ? (
+        <Source factoryUid={factoryUid} />
+      ) : (
+        <div className="wide">
+          <Problem error={webhooks.error ?? automations.error} />
+          {problems.length > 0 && (
+            <div className="note wait">
+              <Icon name="warn" />
+              <ul>
+                {problems.map((text) => (
+                  <li key={text}>{visibleText(text)}</li>
+                ))}
+              </ul>
+            </div>
+          )}
+          {webhooks.data && automations.data && (
+            <FactoryMap factoryUid={factoryUid} webhooks={webhooks.data} automations={automations.data} />
+          )}
+          <Webhooks factoryUid={factoryUid} webhooks={webhooks.data ?? []} />
+          <Automations factoryUid={factoryUid} automations={automations.data ?? []} />
+        </div>
+      )}
+      <Suspense>
+        {open === 'webhook' && <NewWebhook factoryUid={factoryUid} close={() => setOpen(undefined)} />}
+        {open === 'delete' && (
+          <ConfirmDialog
+            title={`Delete ${factory.data.name}?`}
+            action="Delete the factory"
+            run={async () => {
+              await client.deleteFactory({ params });
+              await queries.invalidateQueries({ queryKey: ['factories', team.uid] });
+              await navigate({ to: '/factories' });
+            }}
+            close={() => setOpen(undefined)}
+          >
+            {`${countText(webhooks.data?.length ?? 0, 'webhook')} and ${countText(automations.data?.length ?? 0, 'automation')} go with it, and senders get 404. Runs stay.`}
+          </ConfirmDialog>
+        )}
+      </Suspense>
+    </Page>
+  );
+}
+
+function Webhooks({ factoryUid, webhooks }: { factoryUid: string; webhooks: readonly Webhook[] }) {
+  return (
+    <section className="stack s2">
+      <h2>Webhooks</h2>
+      {webhooks.length === 0 ? (
+        <p className="dim">None. A webhook is an address to which another system sends its events.</p>
+      ) : (
+        <div className="card">
+          <table className="tbl in-card">
+            <tbody>
+              {webhooks.map(
+                ({ uid, name, signature_scheme: scheme, auth_mode: mode, enabled, disabled_reason: reason }) => (
+                  <tr key={uid}>
+                    <td>
+                      <Link
+                        className="md"
+                        to="/factories/$factoryUid/webhooks/$webhookUid"
+                        params={{ factoryUid, webhookUid: uid }}
+                      >
+                        {visibleText(name)}
+                      </Link>
+                    </td>
+                    <td className="w180 mut">{scheme ?? mode.replaceAll('_', ' ')}</td>
+                    <td className="w280">
+                      {enabled ? (
+                        <span className="okc">on</span>
+                      ) : (
+                        <span className="badc">{visibleText(reason ?? 'off')}</span>
+                      )}
+                    </td>
+                  </tr>
+                ),
+              )}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Automations({ factoryUid, automations }: { factoryUid: string; automations: readonly Automation[] }) {
+  return (
+    <section className="stack s2">
+      <h2>Automations</h2>
+      {automations.length === 0 ? (
+        <p className="dim">None. An automation starts a run for each event that its filter lets pass.</p>
+      ) : (
+        <div className="card">
+          <table className="tbl in-card">
+            <tbody>
+              {automations.map((automation) => (
+                <tr key={automation.uid}>
+                  <td>
+                    <span className="run-c">
+                      <Link
+                        to="/factories/$factoryUid/automations/$automationUid"
+                        params={{ factoryUid, automationUid: automation.uid }}
+                      >
+                        {visibleText(automation.name)}
+                      </Link>
+                      {automation.last_spawn_error && (
+                        <span className="say badc">{visibleText(automation.last_spawn_error)}</span>
+                      )}
+                    </span>
+                  </td>
+                  <td className="w280 mut">
+                    {visibleText(automation.triggers.map(({ provider, event }) => `${provider} ${event}`).join(', '))}
+                  </td>
+                  <td className="w120">
+                    {automation.enabled ? <span className="okc">on</span> : <span className="dim">off</span>}
+                  </td>
+                  <td className="w140">
+                    <Link className="link small" to="/runs" search={{ automation_id: automation.uid }}>
+                      Its runs
+                    </Link>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Definition({ factoryUid }: { factoryUid: string }) {
+  const client = useClient();
+  const { data, error } = useQuery({
+    queryKey: ['factory', factoryUid, 'definition'],
+    queryFn: async () => await client.getFactoryDefinition({ params: { factoryUid } }),
+  });
+  return (
+    <div className="wide">
+      <p className="mut">
+        The factory as files. Keep them in a repository, and apply them with <code>bin/runyard factories apply</code>,
+        or let the factory follow the repository.
+      </p>
+      <Problem error={error} />
+      {data && <JsonView value={data} />}
+    </div>
+  );
+}
+
+function Source({ factoryUid }: { factoryUid: string }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const may = useMay('member');
+  const params = { factoryUid };
+  const [error, setError] = useState<unknown>();
+  const [plan, setPlan] = useState<unknown>();
+  const source = useQuery({
+    queryKey: ['factory', factoryUid, 'source'],
+    queryFn: async () => await client.getFactorySource({ params }),
+    retry: false,
+  });
+  const sync = async (isDry: boolean) => {
+    setError(undefined);
+    try {
+      setPlan(await client.syncFactorySource({ params, body: { dry_run: isDry } }));
+      if (!isDry) await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  if (statusOf(source.error) === 404)
+    return (
+      <Empty
+        title="The factory follows no repository"
+        command="bin/runyard factories source set FACTORY --repository owner/repo"
+      >
+        A factory that follows a branch applies each commit that changes its files, and says where it differs.
+      </Empty>
+    );
+  return (
+    <div className="wide">
+      <Problem error={source.error} />
+      {source.data && (
+        <>
+          <div className="row">
+            <button type="button" className="btn" disabled={!may} onClick={() => void sync(true)}>
+              Plan
+            </button>
+            <button type="button" className="btn pri" disabled={!may} onClick={() => void sync(false)}>
+              Apply the newest commit
+            </button>
+          </div>
+          <JsonView value={source.data} />
+        </>
+      )}
+      <Problem error={error} />
+      {plan !== undefined && <JsonView value={plan} />}
+      {source.data && (
+        <p className="hint">
+          Read <Ago time={new Date(source.dataUpdatedAt).toISOString()} /> ago.
+        </p>
+      )}
+    </div>
+  );
 }
