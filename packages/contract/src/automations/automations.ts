@@ -245,3 +245,4 @@ export const TestFilterResponse = z
     checks: z.array(TestFilterCheck).describe('Each condition of the filter'),
   })
   .meta({ id: 'TestFilterResponse', description: 'Whether a body matches a payload filter, and why' });
+export type TestFilterResponse = z.infer<typeof TestFilterResponse>;

@@ -96,6 +96,7 @@ export function FactoryMap({
   ]);
   const draw = (places: readonly Place[], x: number) =>
     places.map((place, index) => (
+      // biome-ignore lint/a11y/noStaticElementInteractions: the list below the drawing has the same links for keyboards
       <g
         key={place.id}
         className={place.to ? 'map-go' : ''}

@@ -1,0 +1,39 @@
+import { parsePayloadFilter } from '@runyard/contract/automations/payload-filter/parse';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { conditions, type FilterRow, filterOf, readValue, rowsOf } from './filter-rows.ts';
+
+test('the rows of a filter make the same filter again', () => {
+  const filter = {
+    action: { in: ['opened', 'synchronize'] },
+    pull_request: { draft: { not_in: [true] }, user: { login: { exists: true } } },
+    number: { in: [1, '1'] },
+  };
+  expect(filterOf(rowsOf(filter))).toEqual(filter);
+});
+
+test('a list is the condition that a value is in it', () => {
+  expect(rowsOf({ status: ['firing'] })).toEqual([{ path: 'status', condition: 'in', values: ['firing'] }]);
+});
+
+test('every filter that rows make is accepted by the parser of the service', () => {
+  const name = fc.stringMatching(/^[a-z]{1,4}$/).filter((word) => word !== 'in');
+  const row: fc.Arbitrary<FilterRow> = fc.record({
+    path: fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join('.')),
+    condition: fc.constantFrom(...conditions),
+    values: fc.array(fc.oneof(fc.string({ maxLength: 5 }), fc.integer(), fc.boolean()), { minLength: 1, maxLength: 3 }),
+  });
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(row, { selector: ({ path }) => path.split('.')[0], minLength: 1, maxLength: 4 }),
+      (rows) => {
+        expect(parsePayloadFilter(filterOf(rows)).ok).toBe(true);
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
+
+test('a typed value keeps its kind', () => {
+  expect(['1', '"1"', 'true', 'null', 'main', '1.5'].map(readValue)).toEqual([1, '1', true, null, 'main', 1.5]);
+});

@@ -1,0 +1,67 @@
+/** A payload filter as rows, one for each condition of a field, and back (`docs/webhooks.md` has the grammar). */
+
+/** A value that a field is compared with: `1` is not `"1"`. */
+export type FilterValue = string | number | boolean | null;
+
+export const conditions = ['in', 'not_in', 'exists', 'missing'] as const;
+export type Condition = (typeof conditions)[number];
+
+export interface FilterRow {
+  /** Names of the fields with dots between them, such as `pull_request.user.login`. */
+  readonly path: string;
+  readonly condition: Condition;
+  readonly values: readonly FilterValue[];
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Returns the conditions of a filter, in its order. */
+export function rowsOf(filter: unknown, path = ''): FilterRow[] {
+  if (!isObject(filter)) return [];
+  return Object.entries(filter).flatMap(([name, value]): FilterRow[] => {
+    const at = path === '' ? name : `${path}.${name}`;
+    if (Array.isArray(value)) return [{ path: at, condition: 'in', values: value }];
+    if (!isObject(value)) return [];
+    const rows: FilterRow[] = [];
+    if (Array.isArray(value.in)) rows.push({ path: at, condition: 'in', values: value.in });
+    if (Array.isArray(value.not_in)) rows.push({ path: at, condition: 'not_in', values: value.not_in });
+    if (typeof value.exists === 'boolean')
+      rows.push({ path: at, condition: value.exists ? 'exists' : 'missing', values: [] });
+    return rows.length > 0 ? rows : rowsOf(value, at);
+  });
+}
+
+/** Returns the filter of the rows. Rows without a field, and without values where the condition needs some, are left out. */
+export function filterOf(rows: readonly FilterRow[]): Record<string, unknown> {
+  const filter: Record<string, unknown> = {};
+  for (const { path, condition, values } of rows) {
+    const names = path.split('.').map((name) => name.trim());
+    if (names.some((name) => name === '')) continue;
+    if ((condition === 'in' || condition === 'not_in') && values.length === 0) continue;
+    let place = filter;
+    for (const name of names.slice(0, -1)) {
+      const next = isObject(place[name]) ? { ...place[name] } : {};
+      place[name] = next;
+      place = next;
+    }
+    const last = names.at(-1) ?? '';
+    const before = isObject(place[last]) ? place[last] : {};
+    const check =
+      condition === 'in' || condition === 'not_in' ? { [condition]: values } : { exists: condition === 'exists' };
+    place[last] = { ...before, ...check };
+  }
+  return filter;
+}
+
+/** Returns the value that a person typed: a number, true, false, null or a text in quotation marks as JSON; else the text. */
+export function readValue(text: string): FilterValue {
+  if (/^(?:-?\d+(?:\.\d+)?|true|false|null|".*")$/.test(text.trim())) {
+    try {
+      return JSON.parse(text) as FilterValue;
+    } catch {
+      return text;
+    }
+  }
+  return text;
+}
