@@ -170,6 +170,7 @@ if (filter === '') {
   await check('types of the dashboard (tsc)', [tool('tsc'), '--noEmit', '-p', 'packages/dashboard']);
   await check('lint and format (biome)', [tool('biome'), 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.']);
   await check('dead code (knip)', [tool('knip'), '--no-progress']);
+  await check('generated pages', [path.join(root, 'bin/generate'), '--check']);
   checkHere('import rules', () => findImportFaults(root));
   checkHere('one writer per table', () => findWriterFaults(root));
   checkHere('declared readers of tables', () => findReaderFaults(root));

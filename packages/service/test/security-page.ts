@@ -5,7 +5,7 @@ import { renderRightsTable } from './rights-table.ts';
 
 export const securityPage = path.resolve(import.meta.dirname, '../../../docs/security.md');
 
-const writtenBy = '<!-- Written by packages/service/test/write-access-table.ts from';
+const writtenBy = '<!-- Written by bin/generate from';
 const tables = [
   { begin: `${writtenBy} the routes of the contract. -->`, render: renderAccessTable },
   { begin: `${writtenBy} the decision about rights. -->`, render: renderRightsTable },

@@ -11,7 +11,7 @@ export function renderTable(): string {
       const isJson = answer.schema !== undefined;
       return `  ${name}: { method: '${method}', path: '${path}', isJson: ${isJson}, isOnce: ${once !== undefined} },`;
     });
-  return `// Written by packages/client/src/routes/generate.ts from packages/contract/src/routes.ts.
+  return `// Written by bin/generate from packages/contract/src/routes.ts.
 import type { ClientRoutes } from './client-route.ts';
 
 // biome-ignore format: one line a route

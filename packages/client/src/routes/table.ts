@@ -1,4 +1,4 @@
-// Written by packages/client/src/routes/generate.ts from packages/contract/src/routes.ts.
+// Written by bin/generate from packages/contract/src/routes.ts.
 import type { ClientRoutes } from './client-route.ts';
 
 // biome-ignore format: one line a route

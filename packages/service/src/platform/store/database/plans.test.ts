@@ -6,7 +6,7 @@ import { definedStatements } from './statement.ts';
 
 const sources = path.resolve(import.meta.dirname, '../../..');
 /** Programs: loading them would run them. */
-const programs = ['main.ts', 'platform/store/migrations/generate-tables.ts'];
+const programs = ['main.ts'];
 
 /** Tables that have few rows in any installation. */
 const smallTables = new Set([

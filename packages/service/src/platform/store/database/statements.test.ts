@@ -9,7 +9,7 @@ import { leavesNothing } from './transaction.ts';
 
 const sources = path.resolve(import.meta.dirname, '../../..');
 /** Programs: loading them would run them. */
-const programs = ['main.ts', 'platform/store/migrations/generate-tables.ts'];
+const programs = ['main.ts'];
 
 let database: TestDatabase;
 let client: pg.Client;

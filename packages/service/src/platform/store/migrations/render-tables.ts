@@ -44,7 +44,7 @@ const checksOfTables = defineStatement({
 
 const head = `# Tables
 
-Written from the migrations by \`node packages/service/src/platform/store/migrations/generate-tables.ts\`.
+Written from the migrations by \`bin/generate\`.
 `;
 
 /** Returns the text of `tables.md`. */

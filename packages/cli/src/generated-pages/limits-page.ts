@@ -3,7 +3,7 @@ import { limits } from '@runyard/contract/limits-table/limits-table';
 /** Returns `docs/limits.md`, written from the table of limits. */
 export function renderLimitsPage(): string {
   const rows = limits.map(({ of, most, above }) => `| ${of} | ${most} | ${above} |`);
-  return `<!-- Written by packages/cli/src/limits-page/generate.ts from packages/contract/src/limits-table/limits-table.ts. -->
+  return `<!-- Written by bin/generate from packages/contract/src/limits-table/limits-table.ts. -->
 
 # Limits
 

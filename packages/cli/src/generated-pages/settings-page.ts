@@ -10,7 +10,7 @@ export function renderSettingsPage(): string {
     const secret = 'secret' in setting ? ' **Secret.**' : '';
     return `| \`${name}\` | ${fallback} | ${escapeCell(setting.description)}${secret} | ${usedBy} |`;
   });
-  return `<!-- Written by packages/cli/src/settings-page/generate.ts from packages/contract/src/settings/settings.ts. -->
+  return `<!-- Written by bin/generate from packages/contract/src/settings/settings.ts. -->
 
 # Settings
 

@@ -1,6 +1,6 @@
 import { type FactoryFileName, factoryFileSchemas } from '@runyard/contract/factories/files/json-schemas';
 import { githubEvents } from '@runyard/contract/webhooks/github-events';
-import { example } from './example.ts';
+import { example } from './factory-files-example.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -16,7 +16,7 @@ const files: readonly (readonly [FactoryFileName, string, string])[] = [
 export function renderFactoryFilesPage(): string {
   const schemas = factoryFileSchemas();
   const tables = files.map(([name, title, text]) => `## ${title}\n\n${text}\n\n${keyTable(schemas[name])}`);
-  return `<!-- Written by packages/cli/src/factory-files-page/generate.ts from packages/contract/src/factory-files/schemas. -->
+  return `<!-- Written by bin/generate from packages/contract/src/factories/files. -->
 
 # Definition files of a factory
 
