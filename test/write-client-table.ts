@@ -1,5 +1,6 @@
 /**
- * Writes the table of client programs in docs/decisions/published-clients.md from the results of their tests.
+ * Writes the table of client programs in docs/decisions/published-clients.md from the results of their tests, and, for oz-agent-worker, from the
+ * file that `bin/test-public-worker` writes.
  *
  * Usage: node test/write-client-table.ts [RESULTS.json …], results of `vitest run FILE --reporter=json --outputFile=RESULTS.json`. Without
  * them it runs the tests.
@@ -8,42 +9,79 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { readResults } from '../bench/public-worker/results.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const page = path.join(root, 'docs/decisions/published-clients.md');
-const python = 'test/published-client-python.test.ts';
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
-const requirement = (name: string): string =>
-  new RegExp(`^${name}==(\\S+)`, 'm').exec(read('test/python-client/requirements.txt'))?.[1] ?? '';
+const inRequirements = (folder: string, name: string): string =>
+  new RegExp(`^${name}==(\\S+)`, 'm').exec(read(`test/${folder}/requirements.txt`))?.[1] ?? '';
+const inPackage = (folder: string, name: string): string =>
+  JSON.parse(read(`test/${folder}/package.json`)).dependencies[name];
+const installed = (name: string): string => JSON.parse(read(`node_modules/${name}/package.json`)).version;
 
 interface Program {
   readonly name: string;
   readonly version: string;
   /** Test files that drive it. */
   readonly files: readonly string[];
-  /** `describe` of its tests, in a file that drives other programs too. */
-  readonly suite?: string;
+  /** Text in the full names of its tests, in a file that drives other programs too. */
+  readonly named?: string;
 }
 
+const python = 'test/published-client-python.test.ts';
+const modelClients = ['anthropic', 'google-genai', 'litellm', 'openai'];
 const programs: readonly Program[] = [
   {
     name: 'PyPI `warp-platform-sdk`, every method',
-    version: requirement('warp-platform-sdk'),
+    version: inRequirements('python-client', 'warp-platform-sdk'),
     files: [python],
-    suite: 'warp-platform-sdk',
+    named: 'warp-platform-sdk',
   },
-  { name: 'PyPI `oz-agent-sdk`', version: requirement('oz-agent-sdk'), files: [python], suite: 'oz-agent-sdk' },
+  {
+    name: 'PyPI `oz-agent-sdk`',
+    version: inRequirements('python-client', 'oz-agent-sdk'),
+    files: [python],
+    named: 'oz-agent-sdk',
+  },
   {
     name: 'npm `oz-agent-sdk`',
-    version: JSON.parse(read('node_modules/oz-agent-sdk/package.json')).version,
+    version: installed('oz-agent-sdk'),
     files: ['test/published-client.test.ts', 'test/published-client-repeats.test.ts'],
+  },
+  {
+    name: `${modelClients.map((name) => `PyPI \`${name}\``).join(', ')}, npm \`ai\`, inside of runs`,
+    version: [...modelClients.map((name) => inRequirements('model-clients', name)), installed('ai')].join(', '),
+    files: ['test/model-clients.test.ts'],
+  },
+  {
+    name: 'npm `@modelcontextprotocol/client`',
+    version: installed('@modelcontextprotocol/client'),
+    files: ['packages/service/src/edges/mcp/tools.test.ts'],
+  },
+  {
+    name: 'npm `@modelcontextprotocol/conformance`',
+    version: inPackage('mcp-conformance', '@modelcontextprotocol/conformance'),
+    files: ['test/mcp-conformance.test.ts'],
+  },
+  {
+    name: 'npm `@modelcontextprotocol/inspector`',
+    version: inPackage('mcp-clients', '@modelcontextprotocol/inspector'),
+    files: ['test/mcp-clients.test.ts'],
+    named: 'inspector',
+  },
+  {
+    name: 'npm `@anthropic-ai/claude-code`, as MCP client',
+    version: inPackage('mcp-clients', '@anthropic-ai/claude-code'),
+    files: ['test/mcp-clients.test.ts'],
+    named: 'Claude Code',
   },
 ];
 
 interface Results {
   readonly testResults: readonly {
     readonly name: string;
-    readonly assertionResults: readonly { readonly ancestorTitles: readonly string[]; readonly status: string }[];
+    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
   }[];
 }
 
@@ -52,7 +90,11 @@ function runTests(): string {
   const files = [...new Set(programs.flatMap((program) => program.files))];
   const args = ['run', ...files, '--reporter=json', `--outputFile=${file}`];
   try {
-    execFileSync(path.join(root, 'node_modules/.bin/vitest'), args, { cwd: root, stdio: 'inherit' });
+    execFileSync(path.join(root, 'node_modules/.bin/vitest'), args, {
+      cwd: root,
+      stdio: 'inherit',
+      env: { ...process.env, MCP_CLIENTS: '1' },
+    });
   } catch {
     // Failed tests are in the table.
   }
@@ -64,17 +106,24 @@ const results = (given.length > 0 ? given : [runTests()]).flatMap(
   (file) => (JSON.parse(readFileSync(file, 'utf8')) as Results).testResults,
 );
 
-const rows = programs.map(({ name, version, files, suite }) => {
+const resultOf = (passed: number, failed: number, skipped: number): string =>
+  passed + failed + skipped === 0 ? 'not run' : `${passed} passed, ${failed} failed, ${skipped} skipped`;
+
+const rows = programs.map(({ name, version, files, named = '' }) => {
   const statuses = results
     .filter((file) => files.some((each) => file.name.endsWith(each)))
     .flatMap((file) => file.assertionResults)
-    .filter(({ ancestorTitles }) => suite === undefined || ancestorTitles.includes(suite))
+    .filter(({ fullName }) => fullName.includes(named))
     .map(({ status }) => status);
   const count = (status: string) => statuses.filter((each) => each === status).length;
-  const result = `${count('passed')} passed, ${count('failed')} failed, ${statuses.length - count('passed') - count('failed')} skipped`;
-  return `| ${name} | ${version} | ${statuses.length === 0 ? 'not run' : result} |`;
+  const [passed, failed] = [count('passed'), count('failed')];
+  return `| ${name} | ${version} | ${resultOf(passed, failed, statuses.length - passed - failed)} |`;
 });
-const table = ['| program | version | tests |', '|---|---|---|', ...rows].join('\n');
+const workerRows = (await readResults()).map(
+  ({ backend, version, passed, failed }) =>
+    `| Go \`oz-agent-worker\`, ${backend} mode | ${version} | ${resultOf(passed, failed, 0)} |`,
+);
+const table = ['| program | version | tests |', '|---|---|---|', ...rows, ...workerRows].join('\n');
 const text = readFileSync(page, 'utf8');
 const [start, end] = ['<!-- Written by test/write-client-table.ts -->', '<!-- end -->'];
 writeFileSync(page, text.replace(new RegExp(`${start}[^]*${end}`), `${start}\n\n${table}\n\n${end}`));

@@ -1,98 +1,28 @@
 /**
  * Runs the program oz-agent-worker itself against this service: `main.ts PROGRAM BACKEND…`. `bin/test-public-worker` starts it. Docker
- * mode has a real engine, the sidecar image and a registry on loopback. Prints what each backend did and how long it took.
+ * mode has a real engine, the sidecar image and a registry on loopback; Kubernetes mode has a real cluster of one node. Prints what each
+ * backend did and how long it took, and writes `results.json`, the source of a table of docs/decisions/published-clients.md.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Environment } from '@runyard/contract/environments/environments';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
-import { tarOf } from '../../packages/worker/src/sidecar/archive.ts';
-import { sidecarContent } from '../../packages/worker/src/sidecar/content.ts';
-import { startFakeImageRegistry } from '../../test/fakes/image-registry.ts';
-import { startTestEngine } from '../../test/support/container-engine.ts';
 import { eventually, startSystem } from '../../test/support/system.ts';
+import { grounds } from './grounds.ts';
+import { recordResult } from './results.ts';
 
 const [program = '', ...names] = process.argv.slice(2);
-const root = path.resolve(import.meta.dirname, '../..');
-const launcher = path.join(root, 'bin/runyard-agent');
 /** Longer than a service without a report of the worker takes to see that an agent is gone. */
 const runLimitMs = 600_000;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** What a backend needs of the machine. */
-interface Ground {
-  readonly serviceEnv?: Readonly<Record<string, string>>;
-  readonly workerEnv?: Readonly<Record<string, string>>;
-  /** `backend` of the worker's configuration. */
-  readonly backend: object;
-  /** Image of the runs; absent: none. */
-  readonly image?: string;
-  close(): Promise<void>;
-}
-
-/** Makes the ground of each backend in a folder of its own. Runs find `marks`, another folder, under its name. */
-const grounds: Readonly<Record<string, (folder: string, marks: string) => Promise<Ground>>> = {
-  direct: async (folder) => ({
-    backend: {
-      direct: {
-        workspace_root: path.join(folder, 'workspaces'),
-        oz_path: launcher,
-        environment: [{ name: 'RUNYARD_DATA_DIR', value: path.join(folder, 'agent') }],
-      },
-    },
-    close: async () => {},
-  }),
-  command: async (folder) => {
-    const runs = path.join(folder, 'runs');
-    await mkdir(runs);
-    // The dispatch command gives the agent the variables of the payload, and of its own only those of the machine's user.
-    const agent = path.join(folder, 'runyard-agent');
-    await writeFile(agent, `#!/bin/sh\nRUNYARD_DATA_DIR=${folder}/agent exec ${launcher} "$@"\n`, { mode: 0o755 });
-    return {
-      backend: {
-        command: {
-          dispatch_command: path.join(root, 'examples/dispatch.py'),
-          cancel_command: `echo "$OZ_EXECUTION_ID" >>${folder}/cancelled; kill -TERM -- "-$(cat "$RUNS_FOLDER/$OZ_EXECUTION_ID/pid")"`,
-          environment: [
-            { name: 'AGENT_PROGRAM', value: agent },
-            { name: 'RUNS_FOLDER', value: runs },
-          ],
-        },
-      },
-      close: async () => {},
-    };
-  },
-  docker: async (_folder, marks) => {
-    const host = '172.30.77.1';
-    if (existsSync('/sys/class/net/docker0')) throw new Error('docker0 exists: another container engine runs here');
-    const engine = await startTestEngine(`${host}/24`);
-    if (typeof engine === 'string') throw new Error(engine);
-    const box = await engine.makeRoot();
-    const entries = await sidecarContent({ root, busybox: '/bin/busybox', readableNode: false });
-    const registry = await startFakeImageRegistry({
-      'team/runyard-agent:1': { layer: await buffer(tarOf(entries)) },
-      'team/box:1': { layer: execFileSync('tar', ['-C', box, '-c', '.'], { maxBuffer: 1 << 28 }) },
-    });
-    return {
-      serviceEnv: { RUNYARD_HOST: host, RUNYARD_SIDECAR_IMAGE: `${registry.address}/team/runyard-agent:1` },
-      workerEnv: { DOCKER_HOST: engine.host },
-      backend: { docker: { volumes: [`${marks}:${marks}`] } },
-      image: `${registry.address}/team/box:1`,
-      close: async () => {
-        await registry[Symbol.asyncDispose]();
-        await engine[Symbol.asyncDispose]();
-        execFileSync('ip', ['link', 'delete', 'docker0']);
-      },
-    };
-  },
-};
-
 async function testBackend(name: string): Promise<void> {
+  let passed = 0;
   const folder = await mkdtemp(path.join(tmpdir(), `runyard-public-${name}-`));
   const marks = path.join(folder, 'marks');
   await mkdir(marks);
@@ -158,6 +88,7 @@ async function testBackend(name: string): Promise<void> {
   async function step(what: string, work: () => Promise<string>): Promise<void> {
     const began = performance.now();
     const found = await work();
+    passed += 1;
     say(`${name}: ${what}: ${found} after ${((performance.now() - began) / 1000).toFixed(1)} s`);
   }
   const untilGone = async (runId: string): Promise<string> => {
@@ -194,6 +125,21 @@ async function testBackend(name: string): Promise<void> {
     await startWorker();
     return 'the task went on, and SUCCEEDED';
   }
+  /** Waits until the commands of a run write no more: they touch a file each second. */
+  async function interruptRun(): Promise<string> {
+    const mark = path.join(marks, 'alive');
+    const runId = await create(`while touch ${mark}; do sleep 1; done`);
+    await eventually('the turn', async () => existsSync(mark), runLimitMs);
+    await system.call('POST', `/agent/runs/${runId}/interrupt`, {});
+    const { state } = await system.untilEnded(runId, runLimitMs);
+    const isQuiet = async () => {
+      const before = (await stat(mark)).mtimeMs;
+      await sleep(3000);
+      return (await stat(mark)).mtimeMs === before;
+    };
+    await eventually('the end of the commands', isQuiet, runLimitMs);
+    return `${state}, and its commands ended`;
+  }
   async function killAgent(): Promise<string> {
     const runId = await create('kill -9 $PPID; sleep 900');
     const run = await system.untilEnded(runId, runLimitMs);
@@ -205,11 +151,14 @@ async function testBackend(name: string): Promise<void> {
     await step('first run, which prepares the agent', play);
     await step('second run', play);
     await step('a run whose agent was killed', killAgent);
-    if (name === 'command') {
+    await step('an interrupted run', interruptRun);
+    if (name === 'command')
       await step('a run and the end of its execution', async () => await untilGone(await create(answer)));
-      await step('SIGTERM of the worker', stopAndContinue);
-    } else await step('SIGTERM of the worker', stopAndResume);
+    const continues = name === 'command' || name === 'kubernetes';
+    await step('SIGTERM of the worker', continues ? stopAndContinue : stopAndResume);
+    await recordResult(program, { backend: name, passed, failed: 0 });
   } catch (error) {
+    await recordResult(program, { backend: name, passed, failed: 1 });
     say(output.slice(-20_000));
     throw error;
   } finally {

@@ -5,7 +5,7 @@ import { openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { CoreV1Api, KubeConfig, RbacAuthorizationV1Api, VersionApi } from '@kubernetes/client-node';
+import { CoreV1Api, KubeConfig, RbacAuthorizationV1Api, type V1PolicyRule, VersionApi } from '@kubernetes/client-node';
 import { parseAllDocuments } from 'yaml';
 import { freePort } from '../../../../test/support/free-port.ts';
 import { eventually, killHard } from '../../../../test/support/system.ts';
@@ -192,10 +192,21 @@ async function giveRole(admin: KubeConfig): Promise<void> {
     .map((part) => part.split('\n```')[0] ?? '')
     .find((part) => part.includes('kind: Role\n'));
   const documents = parseAllDocuments(manifest ?? '').map((document) => document.toJSON());
-  const role = documents.find(({ kind }) => kind === 'Role');
-  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: role.metadata.name };
-  const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: workerUser }];
+  await bindRole(admin, namespace, documents.find(({ kind }) => kind === 'Role').rules);
+}
+
+/** Makes a namespace in which the user of the workers has these rights. */
+export async function makeNamespace(admin: KubeConfig, name: string, rules: V1PolicyRule[]): Promise<void> {
+  await admin.makeApiClient(CoreV1Api).createNamespace({ body: { metadata: { name } } });
+  await bindRole(admin, name, rules);
+}
+
+async function bindRole(admin: KubeConfig, of: string, rules: V1PolicyRule[]): Promise<void> {
+  const apiGroup = 'rbac.authorization.k8s.io';
   const rbac = admin.makeApiClient(RbacAuthorizationV1Api);
-  await rbac.createNamespacedRole({ namespace, body: role });
-  await rbac.createNamespacedRoleBinding({ namespace, body: { metadata: { name: 'worker' }, roleRef, subjects } });
+  const metadata = { name: 'worker' };
+  await rbac.createNamespacedRole({ namespace: of, body: { metadata, rules } });
+  const subjects = [{ apiGroup, kind: 'User', name: workerUser }];
+  const roleRef = { apiGroup, kind: 'Role', name: 'worker' };
+  await rbac.createNamespacedRoleBinding({ namespace: of, body: { metadata, roleRef, subjects } });
 }

@@ -1,0 +1,50 @@
+# Makes the programs of a cluster of one node. bin/test-kubernetes and bin/test-public-worker source this file after bin/prepare.sh.
+
+# Sets $kubernetes to a folder with etcd, the network plugins (cni) and Kubernetes (API server, controllers, scheduler, kubelet). Gets the first
+# two from the Debian archive and compiles Kubernetes from the Go module proxy into a cache, which needs Go 1.24 or newer, 6 GB of disk and many
+# minutes of processor time once. RUNYARD_KUBERNETES_CACHE is the cache; default: runyard/kubernetes in the user's cache folder.
+ensure_kubernetes() {
+  [ "$(id -u)" = 0 ] || die "only root can start a node"
+  for needed in containerd runc busybox; do
+    command -v "$needed" >/dev/null || die "$needed is needed: apt install containerd runc busybox-static"
+  done
+  version=1.34.2
+  kubernetes=${RUNYARD_KUBERNETES_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/runyard/kubernetes}/$version
+  mkdir -p "$kubernetes/source"
+
+  if [ ! -x "$kubernetes/etcd" ]; then
+    say "getting etcd"
+    (cd "$kubernetes/source" && apt-get download etcd-server && dpkg -x etcd-server_*.deb etcd)
+    cp "$kubernetes/source/etcd/usr/bin/etcd" "$kubernetes/etcd"
+  fi
+
+  if [ ! -d "$kubernetes/cni" ]; then
+    say "getting network plugins"
+    (cd "$kubernetes/source" && apt-get download containernetworking-plugins && dpkg -x containernetworking-plugins_*.deb plugins)
+    cp -R "$kubernetes/source/plugins/usr/lib/cni" "$kubernetes/cni"
+  fi
+
+  cluster=$root/packages/worker/test/kubernetes/cluster.go
+  if [ ! -x "$kubernetes/cluster" ] || ! cmp -s "$cluster" "$kubernetes/source/main.go"; then (compile_kubernetes); fi
+}
+
+compile_kubernetes() {
+  command -v go >/dev/null || PATH=$PATH:/usr/local/go/bin
+  command -v go >/dev/null || die "Go is needed to compile Kubernetes: install Go 1.24 or newer"
+  say "compiling Kubernetes $version"
+  cp "$cluster" "$kubernetes/source/main.go"
+  cd "$kubernetes/source"
+  # Kubernetes names its own parts with replacements that work only in its repository.
+  parts=$(GOFLAGS=-mod=mod GO111MODULE=on go mod download -json "k8s.io/kubernetes@v$version" |
+    sed -n 's/.*"GoMod": "\(.*\)",*/\1/p' | xargs sed -n 's#^\t\(k8s.io/[a-z-]*\) => ./staging.*#\1#p')
+  {
+    printf 'module runyard.test/cluster\n\ngo 1.24.0\n\nrequire k8s.io/kubernetes v%s\n\n' "$version"
+    for part in $parts; do printf 'replace %s => %s v0.%s\n' "$part" "$part" "${version#1.}"; done
+  } >go.mod
+  export GOFLAGS=-mod=mod
+  go mod tidy -e
+  stamp=k8s.io/component-base/version
+  minor=${version#1.}
+  nice -n 10 go build -p 2 -trimpath -ldflags "-s -w -X $stamp.gitVersion=v$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*}" \
+    -o "$kubernetes/cluster" .
+}
