@@ -134,8 +134,9 @@ describe('a team without room', () => {
     expectFull(sent.filter(({ status }) => status !== 200));
     // At most what is being stored while the bytes are read again may be above the limit.
     expect(await stored()).toBeLessThanOrEqual(maxBytes + 4 * 61 * 1024);
+    // Refused creates gave their room back, so one more may still fit.
+    await untilKnown(async () => expectFull([await create([30 * 1024, 30 * 1024])]));
     expectFull([
-      await create([30 * 1024, 30 * 1024]),
       await create([], kb(100)),
       await post(`/agent/runs/${runId}/followups`, { message: 'go', attachments: [file(100 * 1024)] }),
       await post(`/agent/schedules/${schedule.body.id}/run`),
