@@ -186,9 +186,9 @@ export const serviceSettings = {
   },
   RUNYARD_TEAM_STORAGE_MB: {
     read: whole(1, 1_073_741_824),
-    default: '20480',
+    default: '102400',
     description:
-      'All that a team may store: requests of runs with their attachments, follow-ups, conversations and transcripts, artifacts, kept workspaces and memories, handoffs, changed files. Further files are refused, and the conversations of its runs are cut with a notice.',
+      'All that a team may store: requests of runs with their attachments, follow-ups, conversations and transcripts, artifacts, kept workspaces and memories, handoffs, changed files. Further files are refused, and the conversations of its runs are cut with a notice. Set it so that all teams together fit on the disk.',
     usedBy: ['service'],
   },
   RUNYARD_LOG: {
