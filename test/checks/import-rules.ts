@@ -26,7 +26,10 @@ export interface Floor {
 
 /** The floors of the service, from the top to the bottom. `main.ts` and `service.ts` are above them. */
 export const serviceFloors: readonly Floor[] = [
-  { name: 'edges', rooms: [['start'], ['mcp'], ['http'], ['gateway'], ['workers', 'live', 'retention'], ['edge.ts']] },
+  {
+    name: 'edges',
+    rooms: [['start'], ['mcp'], ['http'], ['gateway'], ['workers', 'live', 'retention', 'search'], ['edge.ts']],
+  },
   {
     name: 'triggers',
     rooms: [
@@ -62,7 +65,7 @@ export const serviceFloors: readonly Floor[] = [
     rooms: [
       ['idempotency', 'uploads'],
       ['bodies', 'check-url.ts', 'domain.ts', 'operator-files', 'secrets'],
-      ['serving', 'threads'],
+      ['search.ts', 'serving', 'threads'],
       ['store'],
       ['fault.ts'],
     ],

@@ -28,6 +28,7 @@ import { keyRoutes } from './team/key-routes.ts';
 import { mcpServerRoutes } from './team/mcp-server-routes.ts';
 import { teamRoutes } from './team/routes.ts';
 import { savedViewRoutes } from './team/saved-view-routes.ts';
+import { searchRoutes } from './team/search-routes.ts';
 import { serviceRoutes } from './team/service-routes.ts';
 import { browserSessionRoutes } from './team/session-routes.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
@@ -59,6 +60,7 @@ export const routes = {
   ...factoryTaskRoutes,
   ...automationRoutes,
   ...serviceRoutes,
+  ...searchRoutes,
   ...workerPoolRoutes,
   ...handoffRoutes,
   ...harnessRoutes,

@@ -15,6 +15,7 @@ import type { ServiceDeps } from './edges/http/server/deps.ts';
 import { liveDomain } from './edges/live/domain.ts';
 import { mcpServerDomain } from './edges/mcp/domain.ts';
 import { retentionDomain } from './edges/retention/domain.ts';
+import { searchDomain } from './edges/search/domain.ts';
 import { makeFindDue, startLoops } from './edges/start/loops.ts';
 import { makeUndo, openParts, StartProblem, storeDomain, type Undo } from './edges/start/open-parts.ts';
 import { workersDomain } from './edges/workers/domain.ts';
@@ -92,7 +93,7 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     mcpServerDomain(deps),
     httpDomain(deps),
   ];
-  return [...domains, vaultDomain(deps, domains), retentionDomain(deps, domains)];
+  return [...domains, vaultDomain(deps, domains), retentionDomain(deps, domains), searchDomain(deps, domains)];
 }
 
 export interface RunningService {

@@ -72,6 +72,7 @@ const queries: Readonly<Record<string, string>> = {
   deleteSecret: '?scope=personal',
   keepWorkspace: '?turn=1',
   findRunByExternalReference: '?url=https%3A%2F%2Fexample.com%2F1',
+  search: '?q=a',
   streamRunEvents: '?follow=false',
 };
 

@@ -167,6 +167,7 @@ export const clientRoutes: ClientRoutes = {
   listConnectedWorkers: { method: 'GET', path: '/agent/connected-self-hosted-workers', isJson: true, isOnce: false },
   getEgressRanges: { method: 'GET', path: '/networking/egress-ranges', isJson: true, isOnce: false },
   getOpenApi: { method: 'GET', path: '/openapi.json', isJson: true, isOnce: false },
+  search: { method: 'GET', path: '/search', isJson: true, isOnce: false },
   listWorkerPools: { method: 'GET', path: '/worker-pools', isJson: true, isOnce: false },
   addWorkerPoolConnector: { method: 'PUT', path: '/worker-pools/{poolName}/connectors/{principalUid}', isJson: true, isOnce: false },
   removeWorkerPoolConnector: { method: 'DELETE', path: '/worker-pools/{poolName}/connectors/{principalUid}', isJson: true, isOnce: false },

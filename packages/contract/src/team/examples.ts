@@ -44,6 +44,22 @@ const savedView = {
 };
 
 export const accessExamples = {
+  search: {
+    query: { q: 'hello', kind: ['run'] },
+    answer: {
+      results: [
+        {
+          kind: 'run',
+          uid: exampleIds.RUN_ID,
+          name: 'Hello',
+          path: `/runs/${exampleIds.RUN_ID}`,
+          is_id_match: false,
+          changed_at: created,
+          state: 'SUCCEEDED',
+        },
+      ],
+    },
+  },
   listSavedViews: { answer: { saved_views: [savedView] } },
   createSavedView: { body: { name: savedView.name, path: savedView.path }, answer: savedView },
   updateSavedView: { body: { position: 0 }, answer: savedView },

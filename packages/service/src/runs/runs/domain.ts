@@ -7,6 +7,7 @@ import { indexRunWords, readWaiting, runsPerTurn } from './list/search-index.ts'
 import { messageRoutes } from './message-routes.ts';
 import { readRoutes } from './read-routes.ts';
 import { runRoutes } from './run-routes.ts';
+import { runSearch } from './search.ts';
 
 type RunDeps = Parameters<typeof createRoutes>[0] &
   Parameters<typeof runRoutes>[0] &
@@ -23,6 +24,7 @@ export const runsDomain = (deps: RunDeps): Domain => ({
     ...childRunRoutes(deps),
     ...messageRoutes(deps),
   ],
+  search: [runSearch],
   retention: { deleteRunDetail },
   loops: async () => [
     {

@@ -6,6 +6,7 @@ import { deleteOldChanges } from './audit/record.ts';
 import type { CheckDefaults, ListAgentsOfFactory } from './identities/identities.ts';
 import { identityRoutes } from './identity-routes.ts';
 import { keyRoutes } from './key-routes.ts';
+import { accessSearches } from './search.ts';
 import { auditRoutes, invitationRoutes, teamRoutes } from './team-routes.ts';
 import { workerPoolRoutes } from './worker-pool-routes.ts';
 
@@ -34,6 +35,7 @@ export function accessDomain(
       ...auditRoutes(deps),
       ...workerPoolRoutes(deps),
     ],
+    search: accessSearches,
     retention: {
       rows: [
         { table: 'audit_days', isOver: `day < (now() AT TIME ZONE 'UTC')::date - 1` },

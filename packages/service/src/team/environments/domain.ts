@@ -1,6 +1,7 @@
 import type { Domain } from '../../platform/domain.ts';
 import { type EnvironmentRouteDeps, environmentRoutes } from './environment-routes.ts';
 import { guestRoutes } from './guest-routes.ts';
+import { environmentSearch } from './search.ts';
 
 /** Things that a sandbox holds before the agent begins. */
 export const environmentsDomain = (
@@ -8,6 +9,7 @@ export const environmentsDomain = (
   checkSecrets: EnvironmentRouteDeps['checkSecrets'],
 ): Domain => ({
   name: 'environments',
+  search: [environmentSearch],
   retention: { rows: [{ table: 'environment_invitations', isOver: 'expires_at < now()' }] },
   routes: () => [...environmentRoutes({ ...deps, checkSecrets }), ...guestRoutes(deps)],
 });

@@ -1,0 +1,118 @@
+import { SearchResponse, type SearchResult } from '@runyard/contract/team/search';
+import { expect, test } from 'vitest';
+import { automationOf } from '../../../../test/own-requests.ts';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+const viewer = await service.newKey({ role: 'viewer' });
+const agentKey = await service.newKey({ kind: 'agent' });
+
+const post = async (path: string, body: object, key = service.key): Promise<Record<string, string>> => {
+  const answer = await service.request<Record<string, string>>('POST', path, { key, body });
+  expect(answer.status, answer.text).toBeLessThan(300);
+  return answer.body;
+};
+const search = async (query: Record<string, string> | string[][], key = viewer): Promise<SearchResult[]> => {
+  const answer = await service.request('GET', `/search?${new URLSearchParams(query as never)}`, { key });
+  expect(answer.status, answer.text).toBe(200);
+  return SearchResponse.parse(answer.body).results;
+};
+const found = async (q: string, key?: string) => (await search({ q }, key)).map(({ kind, name }) => `${kind} ${name}`);
+
+const schedule = { name: 'monthly-refund-report', cron_schedule: '@yearly', prompt: 'a', enabled: true };
+
+/** Makes a thing of each kind in the team of the key. */
+async function makeThings(key = service.key) {
+  const environment = await post('/agent/environments', { config: { name: 'Refund sandbox' } }, key);
+  const factory = await post('/factory', { name: 'Refunds' }, key);
+  const webhook = await post(`/factory/${factory.uid}/webhooks`, { name: 'Refund events' }, key);
+  const automation = await post(
+    `/factory/${factory.uid}/automations`,
+    { ...automationOf(webhook.uid ?? ''), name: 'Audit refund' },
+    key,
+  );
+  const identity = await post('/agent/identities', { name: 'Refund agent' }, key);
+  const made = await post('/agent/schedules', schedule, key);
+  const runId = await service.newRun({ title: 'Review idempotent refunds' }, key);
+  return { environment, factory, webhook, automation, identity, schedule: made, runId };
+}
+const things = await makeThings();
+const { factory, automation, webhook } = things;
+const others = await makeThings(service.otherKey);
+await service.deps.db.query(`UPDATE users SET display_name = 'Ada Refund' WHERE display_name = 'Administrator'`);
+
+test('finds a thing of each kind by a part of its name, by kind, with its path and state, for a viewer', async () => {
+  const results = await search({ q: 'REFUND' });
+  expect(results.map(({ kind, uid, path }) => [kind, uid, path])).toEqual([
+    ['run', things.runId, `/runs/${things.runId}`],
+    ['schedule', things.schedule.id, `/schedules/${things.schedule.id}`],
+    ['automation', automation.uid, `/factories/${factory.uid}/automations/${automation.uid}`],
+    ['webhook', webhook.uid, `/factories/${factory.uid}/webhooks/${webhook.uid}`],
+    ['factory', factory.uid, `/factories/${factory.uid}`],
+    ['environment', things.environment.uid, `/environments/${things.environment.uid}`],
+    ['agent', things.identity.uid, '/agents'],
+    ['person', expect.any(String), '/settings/members'],
+  ]);
+  expect(results[0]).toMatchObject({ name: 'Review idempotent refunds', state: 'QUEUED', is_id_match: false });
+  expect(results[1]).toMatchObject({ enabled: true, next_run_at: expect.any(String) });
+  expect(results[2]).toMatchObject({ name: 'Audit refund', enabled: true, factory_uid: factory.uid });
+});
+
+test('finds things that have all words, and nothing of other teams', async () => {
+  expect(await found('refund audit')).toEqual(['automation Audit refund']);
+  expect(await found('refund nothing')).toEqual([]);
+  const ofOthers = await search({ q: 'refund' }, service.otherKey);
+  const uids = ofOthers.map(({ uid }) => uid);
+  expect(uids).toEqual(expect.arrayContaining([others.runId, others.factory.uid, others.webhook.uid]));
+  const own = Object.values(things).map((thing) => (typeof thing === 'string' ? thing : (thing.uid ?? thing.id)));
+  expect(uids.filter((uid) => own.includes(uid))).toEqual([]);
+  for (const { uid } of ofOthers.filter(({ kind }) => kind !== 'person')) expect(await search({ q: uid })).toEqual([]);
+});
+
+test('finds the thing of a pasted id or address directly, and the things around it after it', async () => {
+  for (const q of [things.runId, things.runId.toUpperCase(), `${service.baseUrl}/runs/${things.runId}?tab=files`])
+    expect(await search({ q })).toMatchObject([{ kind: 'run', uid: things.runId, is_id_match: true }]);
+  for (const uid of [factory.uid ?? '', things.environment.uid ?? '', things.schedule.id ?? ''])
+    expect(await search({ q: uid })).toMatchObject([{ uid, is_id_match: true }]);
+  const address = `${service.baseUrl}/factories/${factory.uid}/automations/${automation.uid}`;
+  expect((await search({ q: address })).map(({ kind }) => kind)).toEqual(['automation', 'factory']);
+});
+
+test('lists of each kind at most `limit` things, names that begin with the words first, then the last changed', async () => {
+  for (const name of ['A limit', 'Limit 1', 'Limit 2', 'B limit']) await post('/factory', { name });
+  const query = [
+    ['q', 'limit'],
+    ['kind', 'factory'],
+    ['kind', 'run'],
+    ['limit', '3'],
+  ];
+  expect((await search(query)).map(({ name }) => name)).toEqual(['Limit 2', 'Limit 1', 'B limit']);
+});
+
+test('reads words as text', async () => {
+  for (const q of ['%', '_', '\\', `' OR 1=1 --`]) expect(await found(q)).toEqual([]);
+  await post('/factory', { name: '100% \\ sure' });
+  expect(await found('% \\')).toEqual(['factory 100% \\ sure']);
+});
+
+test('shows a personal schedule to its person and to administrators, and people to no agent', async () => {
+  const [member, colleague] = [await service.newKey({ role: 'member' }), await service.newKey({ role: 'member' })];
+  await post('/agent/schedules', { ...schedule, name: 'my secret plan', team: false }, member);
+  const name = 'schedule my secret plan';
+  expect(await found('secret plan', member)).toEqual([name]);
+  expect(await found('secret plan', service.key)).toEqual([name]);
+  for (const key of [colleague, viewer, agentKey]) expect(await found('secret plan', key)).toEqual([]);
+  expect(await found('ada', viewer)).toEqual(['person Ada Refund']);
+  expect(await found('ada', agentKey)).toEqual([]);
+});
+
+test.each([
+  ['no q', '', 'q'],
+  ['a blank q', 'q=%20', 'q'],
+  ['a long q', `q=${'a'.repeat(501)}`, 'q'],
+  ['another kind', 'q=a&kind=secret', 'kind.0'],
+  ['a large limit', 'q=a&limit=21', 'limit'],
+])('answers 400 for %s', async (_, query, path) => {
+  const problem = await service.problem(400, 'GET', `/search?${query}`);
+  expect(problem.errors?.map((error) => error.path)).toContain(path);
+});
