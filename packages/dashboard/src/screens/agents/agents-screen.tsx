@@ -1,5 +1,124 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
+import { SkeletonRows } from '../../parts/empty.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
 
+/** Lists the agents that runs and keys can act as, and the skills of the team's repositories. */
 export function AgentsScreen() {
-  return <Page title="AgentsScreen">{null}</Page>;
+  const client = useClient();
+  const { team } = useSession();
+  const identities = useQuery({
+    queryKey: ['identities', team.uid],
+    queryFn: async () => (await client.listAgentIdentities({})).agents,
+  });
+  const skills = useQuery({
+    queryKey: ['skills', team.uid],
+    queryFn: async () => (await client.listAgents({ query: { include_malformed_skills: true } })).agents,
+  });
+  const variants = (skills.data ?? []).flatMap(({ name, variants: each }) =>
+    each.map((variant) => ({ name, variant })),
+  );
+  return (
+    <Page title="Agents and skills">
+      <div className="wide">
+        <section className="stack s2">
+          <h2>Agents</h2>
+          <p className="mut">
+            A run or an agent key that acts as one gets its model, environment, skills and secrets. Make one with{' '}
+            <code>bin/runyard identities create</code>.
+          </p>
+          <Problem error={identities.error} onRetry={() => void identities.refetch()} />
+          {identities.isPending && <SkeletonRows count={3} />}
+          {identities.data?.length === 0 && (
+            <p className="dim">The team has none: runs act as the people who start them.</p>
+          )}
+          {identities.data !== undefined && identities.data.length > 0 && (
+            <div className="card">
+              <table className="tbl in-card">
+                <thead>
+                  <tr>
+                    <th className="w200">Agent</th>
+                    <th>What it is for</th>
+                    <th className="w180">Model</th>
+                    <th className="w120">Changed</th>
+                    <th className="w120">Its runs</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {identities.data.map((identity) => (
+                    <tr key={identity.uid}>
+                      <td>
+                        <span className="row">
+                          <span className="av bot" aria-hidden="true">
+                            {identity.name.slice(0, 1).toUpperCase()}
+                          </span>
+                          <span className="md cut">{visibleText(identity.name)}</span>
+                        </span>
+                      </td>
+                      <td className="mut">{visibleText(identity.description ?? '')}</td>
+                      <td className="mono">{identity.base_model ?? <span className="dim">the default</span>}</td>
+                      <td>
+                        <Ago time={identity.updated_at} />
+                      </td>
+                      <td>
+                        <Link className="link" to="/runs" search={{ executor: identity.uid }}>
+                          Runs
+                        </Link>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </section>
+        <section className="stack s2">
+          <h2>Skills</h2>
+          <p className="mut">
+            A SKILL.md in a repository of an environment. A run follows one by its name, for example{' '}
+            <code>bin/runyard run --skill owner/repo:name</code>.
+          </p>
+          <Problem error={skills.error} onRetry={() => void skills.refetch()} />
+          {skills.isPending && <SkeletonRows count={3} />}
+          {skills.data?.length === 0 && <p className="dim">The repositories of the environments have none.</p>}
+          {variants.length > 0 && (
+            <div className="card">
+              <table className="tbl in-card">
+                <thead>
+                  <tr>
+                    <th className="w200">Skill</th>
+                    <th>What it is for</th>
+                    <th className="w280">Name in a run</th>
+                    <th className="w120">Last run</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {variants.map(({ name, variant }) => (
+                    <tr key={variant.id}>
+                      <td className="md">{visibleText(name)}</td>
+                      <td className={variant.error ? 'badc' : 'mut'} title={variant.error ?? variant.description}>
+                        {visibleText(variant.error ?? variant.description)}
+                      </td>
+                      <td className="mono">{visibleText(variant.id)}</td>
+                      <td>
+                        {variant.last_run_timestamp ? (
+                          <Ago time={variant.last_run_timestamp} />
+                        ) : (
+                          <span className="dim">never</span>
+                        )}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </section>
+      </div>
+    </Page>
+  );
 }

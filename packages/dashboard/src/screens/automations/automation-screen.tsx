@@ -8,6 +8,7 @@ import { useClient, useMay } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
+import { Field } from '../../parts/field.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -397,27 +398,4 @@ function readJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function Field({
-  label,
-  fault,
-  children,
-}: {
-  label: string;
-  fault: { readonly message: string } | undefined;
-  children: (id: string) => ReactNode;
-}) {
-  const id = useId();
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      {children(id)}
-      {fault && (
-        <p className="small badc" role="alert">
-          {fault.message}
-        </p>
-      )}
-    </div>
-  );
 }

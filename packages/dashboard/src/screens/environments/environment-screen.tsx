@@ -1,5 +1,228 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { statusOf } from '../../api/problem.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
+import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
+import { oneOf } from '../../frame/search.ts';
+import { SkeletonRows } from '../../parts/empty.tsx';
+import { Icon, StateBadge } from '../../parts/icon.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { useKeys } from '../../parts/keys.ts';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import { EnvironmentForm } from './environment-form.tsx';
 
+const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
+
+const route = getRouteApi('/shell/environments/$uid');
+
+const Crumb = () => (
+  <Link to="/environments" className="hide-m">
+    Environments
+  </Link>
+);
+
+/** The prompt of a run that tests the setup: it does nothing once the setup has ended. */
+const testPrompt = 'The setup of this environment worked.\n\n```sh\npwd; ls\n```\n';
+
+/** Shows one environment: what is in it, whether its setup works, what it may reach, and who uses it. */
 export function EnvironmentScreen() {
-  return <Page title="EnvironmentScreen">{null}</Page>;
+  const { uid } = route.useParams();
+  const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;
+  const client = useClient();
+  const { team } = useSession();
+  const may = useMay('member');
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const [isDeleting, setDeleting] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const params = { uid };
+  const environment = useQuery({
+    queryKey: ['environment', uid],
+    queryFn: async () => await client.getEnvironment({ params }),
+  });
+  const runs = useQuery({
+    queryKey: ['environment', uid, 'runs'],
+    queryFn: async () => (await client.listRuns({ query: { environment_id: uid, view: 'summary', limit: 10 } })).runs,
+    refetchInterval: 10_000,
+  });
+  const guests = useQuery({
+    queryKey: ['environment', uid, 'guests'],
+    queryFn: async () => await client.listEnvironmentGuests({ params }),
+    retry: false,
+  });
+  const edit = (isOpen: boolean) =>
+    void navigate({ to: '/environments/$uid', params, search: isOpen ? { edit: 'true' } : {} });
+  const test = async () => {
+    setError(undefined);
+    try {
+      const run = await client.createRun({
+        body: {
+          prompt: testPrompt,
+          title: `Test of the setup of ${environment.data?.config.name ?? uid}`,
+          config: { environment_id: uid, model_id: 'runbook', refresh_environment: true, idle_timeout_minutes: 0 },
+        },
+        headers: { 'x-oz-api-source': 'WEB_APP' },
+      });
+      await navigate({ to: '/runs/$runId', params: { runId: run.run_id } });
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  useKeys([
+    { key: 'e', does: 'Edit the environment', run: () => may && edit(true) },
+    { key: 't', does: 'Test the setup', run: () => may && void test() },
+  ]);
+  const { data } = environment;
+  if (statusOf(environment.error) === 404)
+    return (
+      <Page title="Environment" crumbs={<Crumb />}>
+        <NotFound what="environment" />
+      </Page>
+    );
+  if (data === undefined)
+    return (
+      <Page title="Environment" crumbs={<Crumb />}>
+        {environment.error ? <Problem error={environment.error} /> : <SkeletonRows />}
+      </Page>
+    );
+  const { config } = data;
+  return (
+    <Page
+      title={config.name ?? uid}
+      crumbs={<Crumb />}
+      actions={
+        <>
+          <button type="button" className="btn" disabled={!may} onClick={() => void test()}>
+            <Icon name="play" small />
+            Test the setup <kbd>T</kbd>
+          </button>
+          <button type="button" className="btn" disabled={!may} onClick={() => edit(!isEditing)}>
+            Edit <kbd>E</kbd>
+          </button>
+          <button type="button" className="btn dan" disabled={!may} onClick={() => setDeleting(true)}>
+            Delete…
+          </button>
+        </>
+      }
+    >
+      <div className="wide">
+        <Problem error={error} />
+        {isEditing && <EnvironmentForm environment={data} close={() => edit(false)} />}
+        {data.setup_failed && (
+          <div className="note bad">
+            <Icon name="warn" />
+            <span>
+              The latest run failed before its agent could begin. Open it below: it shows the step that failed.
+            </span>
+          </div>
+        )}
+        <dl className="kv far">
+          <Fact name="What it is for">{config.description && visibleText(config.description)}</Fact>
+          <Fact name="Repositories">
+            {(config.github_repos ?? []).length > 0 && (
+              <span className="mono">
+                {visibleText((config.github_repos ?? []).map(({ owner, repo }) => `${owner}/${repo}`).join(', '))}
+              </span>
+            )}
+          </Fact>
+          <Fact name="Setup">
+            {(config.setup_commands ?? []).length > 0 && (
+              <ol className="mono">
+                {config.setup_commands?.map((command, index) => (
+                  <li key={index}>{visibleText(command)}</li>
+                ))}
+              </ol>
+            )}
+          </Fact>
+          <Fact name="Container image">{config.docker_image && <code>{visibleText(config.docker_image)}</code>}</Fact>
+          <Fact name="Folder">{config.working_directory && <code>{visibleText(config.working_directory)}</code>}</Fact>
+          <Fact name="May reach">
+            {config.network === undefined ? (
+              'only the gateway of the service: models, git and managed MCP servers'
+            ) : (
+              <JsonView value={config.network} />
+            )}
+          </Fact>
+          <Fact name="Variables">
+            {Object.keys(config.variables ?? {}).length > 0 && <JsonView value={config.variables} />}
+          </Fact>
+          <Fact name="Secrets">{(config.secrets ?? []).length > 0 && <JsonView value={config.secrets} />}</Fact>
+          <Fact name="Limits">{config.limits && <JsonView value={config.limits} />}</Fact>
+          <Fact name="Last changed">
+            <Ago time={data.last_updated} />{' '}
+            {data.last_editor && `by ${visibleText(data.last_editor.display_name ?? data.last_editor.uid)}`}
+          </Fact>
+        </dl>
+        <section className="stack s2">
+          <h2 className="row">
+            Latest runs
+            <Link className="link small right" to="/runs" search={{ environment_id: uid }}>
+              All its runs
+            </Link>
+          </h2>
+          {runs.data?.length === 0 && <p className="dim">None yet. Test the setup to see whether it works.</p>}
+          {runs.data !== undefined && runs.data.length > 0 && (
+            <div className="card">
+              <table className="tbl in-card">
+                <tbody>
+                  {runs.data.map((run) => (
+                    <tr key={run.run_id}>
+                      <td className="w120">
+                        <StateBadge state={run.state} />
+                      </td>
+                      <td>
+                        <Link to="/runs/$runId" params={{ runId: run.run_id }}>
+                          {visibleText(run.title)}
+                        </Link>
+                      </td>
+                      <td className="num w120">
+                        <Ago time={run.updated_at} />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </section>
+        {guests.data && (
+          <section className="stack s2">
+            <h2>Guests of other teams</h2>
+            <JsonView value={guests.data} />
+          </section>
+        )}
+      </div>
+      <Suspense>
+        {isDeleting && (
+          <ConfirmDialog
+            title={`Delete ${config.name ?? uid}?`}
+            action="Delete the environment"
+            run={async () => {
+              await client.deleteEnvironment({ params });
+              await queries.invalidateQueries({ queryKey: ['environments', team.uid] });
+              await navigate({ to: '/environments' });
+            }}
+            close={() => setDeleting(false)}
+          >
+            Schedules and automations that name it start no more runs. Runs that exist stay.
+          </ConfirmDialog>
+        )}
+      </Suspense>
+    </Page>
+  );
+}
+
+/** One fact; nothing where there is no value. */
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  if (children === undefined || children === null || children === false || children === '') return null;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
 }

@@ -1,5 +1,104 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
+import { oneOf } from '../../frame/search.ts';
+import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { Icon, StateBadge } from '../../parts/icon.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import { EnvironmentForm } from './environment-form.tsx';
 
+const route = getRouteApi('/shell/environments');
+
+/** Lists the environments: what sandboxes hold before an agent begins, and whether their setup works. */
 export function EnvironmentsScreen() {
-  return <Page title="EnvironmentsScreen">{null}</Page>;
+  const client = useClient();
+  const { team } = useSession();
+  const may = useMay('member');
+  const navigate = useNavigate();
+  const isNew = oneOf(route.useSearch({ select: (search) => search.new })) !== undefined;
+  const { data, error, refetch } = useQuery({
+    queryKey: ['environments', team.uid],
+    queryFn: async () => (await client.listEnvironments({})).environments,
+  });
+  return (
+    <Page
+      title="Environments"
+      actions={
+        <Link className="btn pri keep" to="/environments" search={{ new: 'true' }} disabled={!may}>
+          <Icon name="plus" small />
+          New environment
+        </Link>
+      }
+    >
+      {isNew && (
+        <div className="pad">
+          <EnvironmentForm close={() => void navigate({ to: '/environments', search: {} })} />
+        </div>
+      )}
+      {error ? (
+        <div className="pad">
+          <Problem error={error} onRetry={() => void refetch()} />
+        </div>
+      ) : data === undefined ? (
+        <SkeletonRows />
+      ) : data.length === 0 && !isNew ? (
+        <Empty
+          title="No environment yet"
+          command="bin/runyard environments create --name web --repo owner/repo --setup 'npm ci'"
+        >
+          An environment names the repositories to clone, the commands that set them up, and the hosts that a sandbox
+          may reach.
+        </Empty>
+      ) : (
+        <table className="tbl">
+          <thead>
+            <tr>
+              <th className="w230">Environment</th>
+              <th>Repositories</th>
+              <th className="w160">Setup</th>
+              <th className="w230">Latest run</th>
+              <th className="w120">Changed</th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.map(({ uid, config, setup_failed: failed, last_task_created: run, last_updated: changed }) => (
+              <tr key={uid}>
+                <td>
+                  <Link className="md" to="/environments/$uid" params={{ uid }}>
+                    {visibleText(config.name ?? uid)}
+                  </Link>
+                </td>
+                <td className="mono">
+                  {visibleText((config.github_repos ?? []).map(({ owner, repo }) => `${owner}/${repo}`).join(', '))}
+                </td>
+                <td>
+                  {failed ? (
+                    <span className="badc">failed last time</span>
+                  ) : run ? (
+                    <span className="okc">works</span>
+                  ) : (
+                    <span className="dim">not tried</span>
+                  )}
+                </td>
+                <td>
+                  {run && (
+                    <Link to="/runs/$runId" params={{ runId: run.id }} className="row">
+                      <StateBadge state={run.state} />
+                      <span className="cut">{visibleText(run.title)}</span>
+                    </Link>
+                  )}
+                </td>
+                <td>
+                  <Ago time={changed} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Page>
+  );
 }

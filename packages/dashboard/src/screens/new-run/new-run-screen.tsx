@@ -1,12 +1,13 @@
 import { approvalPolicies } from '@runyard/contract/wire/choices';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
 import { failureOf } from '../../api/problem.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
+import { Field } from '../../parts/field.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { visibleText } from '../../parts/untrusted.ts';
@@ -274,32 +275,5 @@ function Amount({
       value={value}
       onChange={({ target }) => change(target.value)}
     />
-  );
-}
-
-function Field({
-  label,
-  hint,
-  fault,
-  children,
-}: {
-  label: string;
-  hint?: string | undefined;
-  fault: { readonly message: string } | undefined;
-  children: (id: string) => ReactNode;
-}) {
-  const id = useId();
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      {children(id)}
-      {fault ? (
-        <p className="small badc" role="alert">
-          {fault.message}
-        </p>
-      ) : (
-        hint && <span className="hint">{hint}</span>
-      )}
-    </div>
   );
 }

@@ -1,11 +1,12 @@
 import { runStates } from '@runyard/contract/runs/run-states';
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, type ReactNode, useId } from 'react';
+import { type FormEvent, useId } from 'react';
 import { Button } from 'react-aria-components';
 import { useClient, useSession } from '../../api/session.ts';
 import { listOf, oneOf, type Search } from '../../frame/search.ts';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Field } from '../../parts/field.tsx';
 import { stateWord } from '../../parts/icon.tsx';
 import styles from './runs.module.css';
 
@@ -157,15 +158,5 @@ export function FilterDialog({
         </div>
       </form>
     </Dialog>
-  );
-}
-
-function Field({ label, children }: { label: string; children: (id: string) => ReactNode }) {
-  const id = useId();
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      {children(id)}
-    </div>
   );
 }

@@ -2,9 +2,10 @@ import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import { overlapPolicies } from '@runyard/contract/wire/choices';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { type FormEvent, useRef, useState } from 'react';
 import { failureOf } from '../../api/problem.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
+import { Field } from '../../parts/field.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { visibleText } from '../../parts/untrusted.ts';
 import { CronWords } from './cron-words.tsx';
@@ -217,28 +218,5 @@ export function ScheduleForm({
         </div>
       </div>
     </form>
-  );
-}
-
-function Field({
-  label,
-  fault,
-  children,
-}: {
-  label: string;
-  fault: { readonly message: string } | undefined;
-  children: (id: string) => ReactNode;
-}) {
-  const id = useId();
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      {children(id)}
-      {fault && (
-        <p className="small badc" role="alert">
-          {fault.message}
-        </p>
-      )}
-    </div>
   );
 }
