@@ -3,8 +3,8 @@ import { routes } from '@runyard/contract/routes';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
+import type { CheckDefaults } from './identities/defaults.ts';
 import {
-  type CheckDefaults,
   createIdentity,
   deleteIdentity,
   type IdentityRefusal,

@@ -4,12 +4,8 @@ import type { FactoryAgent } from '@runyard/contract/factories/factories';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import { isDefinedSkill } from '@runyard/definitions/defined-skill';
 import { defineStatement, json, nullable, text, timestamp } from '../../platform/store/database/statement.ts';
-import {
-  type Defaults,
-  defaultsOf,
-  type ListAgentsOfFactory,
-  membersWithoutEffect,
-} from '../../team/access/identities/identities.ts';
+import { type Defaults, defaultsOf, membersWithoutEffect } from '../../team/access/identities/defaults.ts';
+import type { ListAgentsOfFactory } from '../../team/access/identities/identities.ts';
 import { skillsOfRun } from '../../team/skills/skills-of-run.ts';
 import { configOfFactoryRun } from './run-config.ts';
 

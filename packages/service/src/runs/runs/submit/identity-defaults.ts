@@ -2,7 +2,7 @@ import type { Repository } from '@runyard/contract/environments/environments';
 import { workerName } from '@runyard/contract/workers/worker-name';
 import { type Fault, notUsable } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import type { CheckDefaults, DefaultFault } from '../../../team/access/identities/identities.ts';
+import type { CheckDefaults, DefaultFault } from '../../../team/access/identities/defaults.ts';
 import { imageProblem } from '../../../team/environments/image.ts';
 import { findNamedEnvironment } from '../../../team/environments/named.ts';
 import { noChoices } from '../../../team/models/choices.ts';

@@ -1,7 +1,6 @@
 /** Agent identities: the agents of a team that runs and agent keys act as. */
 
 import { maxIdentities } from '@runyard/contract/limits';
-import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type {
   AgentIdentity,
   CreateAgentIdentityRequest,
@@ -25,9 +24,19 @@ import { keysChannel } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 import { teamHasRoom } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';
-
-/** Defaults of the runs in the form in which they have them. */
-export type IdentityConfig = Pick<AmbientAgentConfig, 'base_prompt' | 'harness' | 'mcp_servers' | 'worker_host'>;
+import {
+  type CheckDefaults,
+  configAfter,
+  type DefaultFault,
+  type Defaults,
+  defaultsOf,
+  given,
+  givenText,
+  harnessFaults,
+  type IdentityConfig,
+  membersWithoutEffect,
+  textOrNone,
+} from './defaults.ts';
 
 const columns =
   'uid, name, description, base_model, environment_id, skills, secrets, config, on_behalf_of_enabled, created_at, updated_at';
@@ -97,15 +106,6 @@ const removeKeys = defineStatement({
 });
 
 type IdentityRow = RowOf<typeof readOne>;
-/** The members that runs as an identity get if their requests do not name others. */
-export type Defaults = Pick<IdentityRow, 'base_model' | 'environment_id' | 'skills' | 'secrets' | 'config'>;
-
-/** `isForbidden`: the default names a thing that the team may not use, which is 403. */
-export type DefaultFault = Fault & { readonly isForbidden?: true };
-
-/** Returns the faults of an identity's defaults, each with the path of its member; empty if its runs can be created. */
-export type CheckDefaults = (tx: Queryable, teamId: string, defaults: Defaults) => Promise<DefaultFault[]>;
-
 /** Returns the agents of a factory of the team, by name, or the one with this UID; empty: there is none. */
 export type ListAgentsOfFactory = (
   db: Queryable,
@@ -113,54 +113,6 @@ export type ListAgentsOfFactory = (
   wanted: { readonly factoryUid: string } | { readonly uid: string },
   check: CheckDefaults,
 ) => Promise<AgentIdentity[]>;
-
-/** Members that published clients require and this service does not support. */
-export const membersWithoutEffect = {
-  memory: { attached_stores: [], auto_memory: { enabled: false } },
-  default_runner_uid: '',
-} satisfies Partial<AgentIdentity>;
-
-const textOrNone = (value: string | null | undefined): string | null => value || null;
-
-const given = <T>(value: T | null | undefined, before: T): T => value ?? before;
-/** The published clients send null to keep a text, and an empty text to remove it. */
-const givenText = (value: string | null | undefined, before: string | null): string | null => (value ?? before) || null;
-
-/** Returns the members of an answer for a stored configuration. */
-export const defaultsOf = ({ base_prompt, harness, mcp_servers, worker_host }: IdentityConfig) => ({
-  ...(base_prompt === undefined ? {} : { prompt: base_prompt }),
-  ...(harness === undefined ? {} : { harness }),
-  ...(harness?.type === undefined ? {} : { base_harness: harness.type }),
-  ...(mcp_servers === undefined ? {} : { mcp_servers }),
-  ...(worker_host === undefined ? {} : { worker_host }),
-});
-
-type RequestedConfig = Pick<
-  UpdateAgentIdentityRequest,
-  'prompt' | 'harness' | 'base_harness' | 'mcp_servers' | 'worker_host'
->;
-
-/** Returns the configuration after a request. Members that it leaves out or that are null stay; an empty one removes. */
-function configAfter(request: RequestedConfig, before: IdentityConfig): IdentityConfig {
-  const { base_harness: type } = request;
-  const named = type == null ? undefined : type === '' ? {} : { type };
-  const harness = request.harness ?? named ?? before.harness ?? {};
-  const servers = request.mcp_servers ?? before.mcp_servers ?? {};
-  const prompt = givenText(request.prompt, before.base_prompt ?? null);
-  const host = givenText(request.worker_host?.trim(), before.worker_host ?? null);
-  return {
-    ...(prompt === null ? {} : { base_prompt: prompt }),
-    ...(Object.keys(harness).length === 0 ? {} : { harness }),
-    ...(Object.keys(servers).length === 0 ? {} : { mcp_servers: servers }),
-    ...(host === null ? {} : { worker_host: host }),
-  };
-}
-
-/** Returns the fault of a request whose two harnesses differ. */
-const harnessFaults = ({ harness, base_harness: type }: RequestedConfig): DefaultFault[] =>
-  type && harness && type !== (harness.type ?? 'oz')
-    ? [{ path: 'base_harness', message: 'must be harness.type, or be left out' }]
-    : [];
 
 async function toIdentity(
   db: Queryable,

@@ -14,7 +14,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../actor.ts';
 import type { ContentRevision } from '../contents/content.ts';
-import type { Defaults, IdentityConfig } from './identities.ts';
+import type { Defaults, IdentityConfig } from './defaults.ts';
 
 const readRunner = defineStatement({
   name: 'read_agent_identity_to_run_as',

@@ -1,0 +1,73 @@
+/** The defaults of an agent identity: members of runs whose requests do not name others. */
+
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { AgentIdentity, UpdateAgentIdentityRequest } from '@runyard/contract/team/identities';
+import type { Fault } from '../../../platform/fault.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+
+/** Defaults of the runs in the form in which they have them. */
+export type IdentityConfig = Pick<AmbientAgentConfig, 'base_prompt' | 'harness' | 'mcp_servers' | 'worker_host'>;
+
+/** The members that runs as an identity get if their requests do not name others. */
+export interface Defaults {
+  readonly base_model: string | null;
+  readonly environment_id: string | null;
+  readonly skills: string[];
+  readonly secrets: string[];
+  readonly config: IdentityConfig;
+}
+
+/** `isForbidden`: the default names a thing that the team may not use, which is 403. */
+export type DefaultFault = Fault & { readonly isForbidden?: true };
+
+/** Returns the faults of an identity's defaults, each with the path of its member; empty if its runs can be created. */
+export type CheckDefaults = (tx: Queryable, teamId: string, defaults: Defaults) => Promise<DefaultFault[]>;
+
+/** Members that published clients require and this service does not support. */
+export const membersWithoutEffect = {
+  memory: { attached_stores: [], auto_memory: { enabled: false } },
+  default_runner_uid: '',
+} satisfies Partial<AgentIdentity>;
+
+export const textOrNone = (value: string | null | undefined): string | null => value || null;
+
+export const given = <T>(value: T | null | undefined, before: T): T => value ?? before;
+/** The published clients send null to keep a text, and an empty text to remove it. */
+export const givenText = (value: string | null | undefined, before: string | null): string | null =>
+  (value ?? before) || null;
+
+/** Returns the members of an answer for a stored configuration. */
+export const defaultsOf = ({ base_prompt, harness, mcp_servers, worker_host }: IdentityConfig) => ({
+  ...(base_prompt === undefined ? {} : { prompt: base_prompt }),
+  ...(harness === undefined ? {} : { harness }),
+  ...(harness?.type === undefined ? {} : { base_harness: harness.type }),
+  ...(mcp_servers === undefined ? {} : { mcp_servers }),
+  ...(worker_host === undefined ? {} : { worker_host }),
+});
+
+type RequestedConfig = Pick<
+  UpdateAgentIdentityRequest,
+  'prompt' | 'harness' | 'base_harness' | 'mcp_servers' | 'worker_host'
+>;
+
+/** Returns the configuration after a request. Members that it leaves out or that are null stay; an empty one removes. */
+export function configAfter(request: RequestedConfig, before: IdentityConfig): IdentityConfig {
+  const { base_harness: type } = request;
+  const named = type == null ? undefined : type === '' ? {} : { type };
+  const harness = request.harness ?? named ?? before.harness ?? {};
+  const servers = request.mcp_servers ?? before.mcp_servers ?? {};
+  const prompt = givenText(request.prompt, before.base_prompt ?? null);
+  const host = givenText(request.worker_host?.trim(), before.worker_host ?? null);
+  return {
+    ...(prompt === null ? {} : { base_prompt: prompt }),
+    ...(Object.keys(harness).length === 0 ? {} : { harness }),
+    ...(Object.keys(servers).length === 0 ? {} : { mcp_servers: servers }),
+    ...(host === null ? {} : { worker_host: host }),
+  };
+}
+
+/** Returns the fault of a request whose two harnesses differ. */
+export const harnessFaults = ({ harness, base_harness: type }: RequestedConfig): DefaultFault[] =>
+  type && harness && type !== (harness.type ?? 'oz')
+    ? [{ path: 'base_harness', message: 'must be harness.type, or be left out' }]
+    : [];
