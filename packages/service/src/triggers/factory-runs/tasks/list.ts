@@ -9,6 +9,10 @@ import { uidsOfAddresses } from '../../../team/access/profiles.ts';
 import type { FactoryPlace } from './read.ts';
 import { changeOfTask, fromTasks, stageOfTask, type TaskRow, taskColumns, taskRow, toTasks } from './task-row.ts';
 
+/**
+ * SQL: the values of the sorts. The change of a task depends on its current run, which a cancel changes without writing the task, so no index
+ * has it: this sort reads all tasks of the factory, 20,000 in 0.5 to 0.9 s.
+ */
 const sortValues = { created_at: 't.created_at', updated_at: changeOfTask } as const;
 
 /**
