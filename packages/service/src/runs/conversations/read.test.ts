@@ -125,7 +125,7 @@ describe.each(Object.entries(stories))('%s', (_name, bodies) => {
   );
 });
 
-it('reads a conversation of several pages the same in parts as at once', async () => {
+it('reads a conversation in pages with the same result as in one read', async () => {
   const bodies: Body[] = Array.from({ length: 2500 }, (_, n) => {
     if (n % 7 === 0) return action(`a${n}`, `s${n % 3}`);
     if (n % 7 === 3) return result(`a${n - 3}`);
@@ -137,13 +137,13 @@ it('reads a conversation of several pages the same in parts as at once', async (
   expect(read).toEqual(replayed(events, true));
 });
 
-it('returns no conversation where no agent said anything', async () => {
+it('returns no conversation of a run without messages of an agent', async () => {
   const { runId } = await store([output('a', 'stray'), { type: 'agent_started', harness: 'oz', model_id: 'runbook' }]);
   expect(await readConversation(database.db, 'c', [{ id: runId, state: 'SUCCEEDED' }])).toBeNull();
   expect(await conversationText(readParts(database.db, [{ id: runId, state: 'SUCCEEDED' }]))).toBeUndefined();
 });
 
-it('writes a conversation as text for a model, of a long one its end', async () => {
+it('writes a conversation as text for a model, and only the end of a long one', async () => {
   const short = await store([
     { type: 'turn_started', step_id: 's', prompt: 'Go' },
     text('m', 'Work'),
@@ -166,7 +166,7 @@ it('writes a conversation as text for a model, of a long one its end', async () 
   expect(written).toBe(`[…] ${all.slice(-200_000)}`);
 });
 
-it('fails where events vanish while a conversation is read', async () => {
+it('fails if events are deleted while it reads a conversation', async () => {
   const { runId } = await store(Array.from({ length: 500 }, (_, n) => text(`m${n}`, 'x')));
   const parts = readParts(database.db, [{ id: runId, state: 'SUCCEEDED' }]);
   await parts.next();

@@ -63,7 +63,7 @@ describe('a replay', () => {
     });
   });
 
-  it('shows the output of the result instead of the pieces where the result has one', () => {
+  it('shows the output of the result instead of the pieces if the result has one', () => {
     const result = { type: 'action_result', action_id: 'a', state: 'completed' } as const;
     expect(resultOf(replay([turn, action, output('shown'), result]))).toMatchObject({
       state: 'completed',

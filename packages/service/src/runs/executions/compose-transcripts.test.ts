@@ -39,7 +39,7 @@ async function countComposed(): Promise<number> {
   return rows[0].count;
 }
 
-test('composes all transcripts behind many that cannot be composed, and leaves no blob of those', async () => {
+test('composes the transcripts that come after many broken ones, and stores no blob for the broken ones', async () => {
   await addEnded(25, 1_000);
   await addEnded(25, 3);
   const messages: string[] = [];

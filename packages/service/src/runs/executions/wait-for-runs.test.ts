@@ -14,13 +14,13 @@ function fakeNotices() {
   };
 }
 
-test('returns the value of the first look without a pause', async () => {
+test('returns the result of the first read without a pause', async () => {
   const notices = fakeNotices();
   expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 0 }, async () => 'found')).toBe('found');
   expect(notices.emitter.eventNames()).toEqual([]);
 });
 
-test('looks again after a notice that came during a look', async () => {
+test('reads again after a notice that came during a read', async () => {
   const notices = fakeNotices();
   let looks = 0;
   const look = async () => {
@@ -31,7 +31,7 @@ test('looks again after a notice that came during a look', async () => {
   expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 60_000 }, look)).toBe('found');
 });
 
-test('looks once for all notices that come within the least time between two looks', async () => {
+test('reads once for all notices that come within the least time between two reads', async () => {
   const notices = fakeNotices();
   let looks = 0;
   const look = async () => {
@@ -50,7 +50,7 @@ test('looks once for all notices that come within the least time between two loo
   expect(looks).toBe(2);
 });
 
-test('looks again at once when a look finds a further run, and then listens to that run', async () => {
+test('reads again at once when a read finds another run, and then listens to that run', async () => {
   const notices = fakeNotices();
   const runIds: string[] = [];
   let looks = 0;

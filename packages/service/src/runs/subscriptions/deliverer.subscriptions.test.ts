@@ -132,7 +132,7 @@ describe('a subscription', () => {
     await expect.poll(ofOthers, patience).toBe(2);
   });
 
-  test('gets its deliveries after a notice came while every place was taken', async () => {
+  test('gets its deliveries also if their notice came while all places were in use', async () => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const deliverer = await subscriptions.openDeliverer({ atOnce: 1, timeoutMs: 60_000 });
@@ -147,7 +147,7 @@ describe('a subscription', () => {
   });
 });
 
-test('loses deliveries older than 14 days with their attempts', async () => {
+test('the sweep deletes deliveries older than 14 days with their attempts', async () => {
   await subscriptions.subscribe();
   await subscriptions.openDeliverer();
   await subscriptions.newRun();

@@ -83,7 +83,7 @@ describe('a delivery', () => {
     expect(await sends()).toMatchObject({ verified: false });
   });
 
-  test('is left to a process that has the key of its secret', async () => {
+  test('is not sent by a process that lacks the key of its secret', async () => {
     await subscriptions.subscribe();
     const stranger = await subscriptions.openDeliverer({}, makeVault(randomBytes(32)));
     await subscriptions.newRun();

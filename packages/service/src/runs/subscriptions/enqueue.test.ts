@@ -112,7 +112,7 @@ test('leaves no delivery after a rollback', async () => {
   expect(await told()).toEqual([['run.blocked', 'BLOCKED']]);
 });
 
-test('enqueues nothing for a retry, but for the start of its agent', async () => {
+test('enqueues for a retry only the start of its agent', async () => {
   await subscriptions.subscribe({ events: ['run.started', 'run.ended'] });
   const target = await startRun();
   await finishRun(subscriptions.deps, subscriptions.database.db, {

@@ -117,7 +117,7 @@ describe('the answer of a receiver', () => {
     expect(outcome).toEqual({ kind: 'failed', error: 'no answer within 0.1 s' });
   });
 
-  test('ends a look-up whose name server is silent, and delays no other one', async () => {
+  test('ends a look-up whose name server does not answer, and delays no other look-up', async () => {
     const server = await startFakeNameServer({ 'good.test': ['127.0.0.1'] }, (name) => name === 'silent.test');
     const { resolve } = makeNameResolver({ servers: [server.address], timeoutMs: 60_000 });
     const stop = new AbortController();

@@ -41,7 +41,7 @@ test('leaves deliveries to a process that has the key and is sending', async () 
   expect(await settle()).toEqual({ givenUp: 0, sentAgain: 0 });
 });
 
-test('sends such failed deliveries again, with the same id, when the right key is back', async () => {
+test('sends unsigned failed deliveries again, with the same id, when the right key is back', async () => {
   await subscriptions.subscribe();
   await subscriptions.newRun();
   await passSeconds(11);
@@ -54,7 +54,7 @@ test('sends such failed deliveries again, with the same id, when the right key i
   expect(await settle(subscriptions.vault)).toEqual({ givenUp: 0, sentAgain: 0 });
 });
 
-test('sends it again after the secret was rotated, and leaves other failures as they are', async () => {
+test('sends an unsigned delivery again after the secret was rotated, and does not repeat other failures', async () => {
   const id = await subscriptions.subscribe();
   await subscriptions.newRun();
   await passSeconds(11);
@@ -68,7 +68,7 @@ test('sends it again after the secret was rotated, and leaves other failures as 
   expect((await subscriptions.deliveries()).map(({ status }) => status)).toEqual(['pending', 'failed']);
 });
 
-test('does not send a ping again, nor a delivery that a person has sent again', async () => {
+test('repeats neither a ping nor a delivery that a person has already sent again', async () => {
   const id = await subscriptions.subscribe();
   const ping = await enqueuePing(db, id);
   await passSeconds(11);

@@ -147,7 +147,7 @@ test('cancels a PENDING child as soon as it was claimed, and refuses to delete t
   expect(await deleteRun(t.deps, t.teamId, root, 0)).toMatchObject({ kind: 'deleted' });
 });
 
-test('continues a cancel in the reconciler of another process after its process died', async () => {
+test('continues a cancel in the reconciler of another process after the first process died', async () => {
   const root = await t.newRun();
   const child = await below(root);
   const grandchild = await below(child, root);
@@ -187,7 +187,7 @@ test('cancels a child that is tried again after the cancel', async () => {
   expect(await stateOf(child)).toBe('CANCELLED');
 });
 
-test('keeps a child that a person continues after the cancel, in a new sandbox or in the waiting one', async () => {
+test('does not cancel a child that a person continued after the cancel, in a new or a waiting sandbox', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const ended = await below(root);
@@ -208,7 +208,7 @@ test('keeps a child that a person continues after the cancel, in a new sandbox o
   expect(await stateOf(grandchild)).toBe('QUEUED');
 });
 
-test('reaches the runs below where the cancelled run itself is continued first', async () => {
+test('cancels the runs below also if the cancelled run itself is continued first', async () => {
   const root = await t.newRun();
   const child = await below(root);
   await cancelAndDie(root);
@@ -239,7 +239,7 @@ describe('creates no run', () => {
   });
 });
 
-test('leaves no live run below a cancelled one, whatever is created during the cancel', async () => {
+test('leaves no live run below a cancelled one when runs are created during the cancel', async () => {
   type Operation = { do: 'create' | 'cancel' | 'die' | 'start' | 'reconcile'; pick: number };
   const operation: fc.Arbitrary<Operation> = fc.record({
     do: fc.constantFrom('create', 'create', 'create', 'cancel', 'die', 'start', 'reconcile'),

@@ -39,7 +39,7 @@ test('keeps working executions, however many there are', async () => {
   expect(await evictIdle(t.deps, connection, 1)).toEqual([executions[2]]);
 });
 
-test('ends no more waits by evictions at the same moment than by one of them', async () => {
+test('evicts no more sandboxes in concurrent evictions than in one', async () => {
   const { connection } = await hold(['idle', 'idle', 'idle', 'idle', 'idle', 'idle']);
   const evicted = await Promise.all(Array.from({ length: 8 }, () => evictIdle(t.deps, connection, 4)));
   expect(evicted.flat()).toHaveLength(2);
@@ -72,7 +72,7 @@ async function order(connection: string, executions: readonly string[]): Promise
   return left;
 }
 
-test('evicts first from the team that holds most sandboxes, also where another team has waited longer, until all are equal', async () => {
+test('evicts first from the team with most sandboxes, even if those of another team have waited longer, until all teams are equal', async () => {
   const connection = await t.newConnection();
   const other = { teamId: await insertTeam(t.database) };
   const executions = [
@@ -87,7 +87,7 @@ test('evicts first from the team that holds most sandboxes, also where another t
   expect(await order(connection, executions)).toEqual([2, 3, 1, 4, 5, 0]);
 });
 
-test('counts working sandboxes among those that a team holds', async () => {
+test('counts the working sandboxes of a team too', async () => {
   const connection = await t.newConnection();
   const other = { teamId: await insertTeam(t.database) };
   const executions = [await rest(connection, 50, other), await rest(connection, 40, other), await rest(connection, 1)];
@@ -98,7 +98,7 @@ test('counts working sandboxes among those that a team holds', async () => {
   expect(await evictIdle(t.deps, connection, 4)).toEqual([executions[2]]);
 });
 
-test('evicts within a team ended turns before questions, runs of automation before those of people, and the oldest first', async () => {
+test('evicts within a team first ended turns, then questions; first runs of automations, then those of people; and the oldest first', async () => {
   const connection = await t.newConnection();
   const service = { kind: 'service_account', uid: 'ci' } as const;
   const executions = [

@@ -34,7 +34,7 @@ const lastSignOfLife = (secondsAgo: number) =>
 const stateOf = async (runId: string) =>
   (await t.deps.db.query<{ state: string }>('SELECT state FROM runs WHERE id = $1', [runId]))[0]?.state;
 
-test('loses no run after an outage of all service processes, whether the sweep or the sign of life comes first', async () => {
+test('loses no run after an outage of all service processes, whether the sweep or the heartbeat comes first', async () => {
   const instance = randomUUIDv7();
   await beatServiceInstance(t.deps, instance);
   const runId = await runWithLeaseOver();
@@ -49,7 +49,7 @@ test('loses no run after an outage of all service processes, whether the sweep o
   expect(await stateOf(runId), 'the worker did not come back').toBe('ERROR');
 });
 
-test('does not take a stopping sandbox for ended after an outage of all service processes', async () => {
+test('does not end a stopping sandbox after an outage of all service processes', async () => {
   const instance = randomUUIDv7();
   await beatServiceInstance(t.deps, instance);
   const runId = await runWithLeaseOver();
@@ -74,7 +74,7 @@ test('extends no lease at the start of a process while another process lives', a
   expect(await stateOf(runId)).toBe('ERROR');
 });
 
-test('leaves half of any lease after an unnoticed outage, and fits several signs of life into it', () => {
+test('leaves half of each lease after an unnoticed outage, which is time for several heartbeats', () => {
   for (const leaseSeconds of [2, 12, 90, 3600]) {
     const timing = { ...t.deps.timing, leaseSeconds };
     expect(outageSeconds(timing)).toBeLessThanOrEqual(leaseSeconds / 2);

@@ -82,7 +82,7 @@ test("assigns one run when several assigners read a team's free slot at the same
   expect(await next()).toBe('nothing');
 });
 
-test('assigns other runs before one that pauses, is of another pool, or has an older execution that has not ended', async () => {
+test('skips a run that pauses, is of another pool, or has an older execution that has not ended', async () => {
   const [paused, elsewhere, retried, last] = [
     await fixture.newRun(),
     await fixture.newRun({ workerHost: 'build-machine' }),

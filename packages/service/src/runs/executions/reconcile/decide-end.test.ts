@@ -28,6 +28,6 @@ test.each(kinds)('a sandbox that ends before its agent has begun is tried again,
     expect(decideEnd({ phase: 'claimed', kind, policy, resumes: 3 })).toBe('retry');
 });
 
-test('a sandbox that cannot fulfil the run is not tried again', () => {
+test('a run whose sandbox cannot meet its requirements is not tried again', () => {
   expect(decideEnd({ phase: 'claimed', kind: 'unfit', policy: 'resume', resumes: 0 })).toBe('unfit');
 });

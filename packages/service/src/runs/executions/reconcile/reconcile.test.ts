@@ -29,7 +29,7 @@ async function found() {
   return rows[0];
 }
 
-test('does not give up a sandbox whose lease was renewed after the sweep found it', async () => {
+test('does not end a sandbox whose lease was renewed after the sweep found it', async () => {
   await endSandbox(t.deps, assignment.executionId, { kind: 'silent', message: 'Lost.' });
   expect(await found()).toEqual({ state: 'CLAIMED', phase: 'claimed' });
 });
@@ -41,7 +41,7 @@ const stoppingSince = (minutes: number) =>
     [assignment.executionId, minutes],
   );
 
-test('waits for the end of a stopping sandbox while its worker gives signs of life, at most ten minutes', async () => {
+test('waits for the end of a stopping sandbox while its worker sends heartbeats, at most ten minutes', async () => {
   await stoppingSince(9);
   await reconcile(t.deps);
   expect(await found()).toMatchObject({ phase: 'stopping' });
@@ -50,7 +50,7 @@ test('waits for the end of a stopping sandbox while its worker gives signs of li
   expect(await found()).toMatchObject({ phase: 'ended' });
 });
 
-test('ends a stopping execution at its deadline where the worker is silent', async () => {
+test('ends a stopping execution at its deadline if the worker sends nothing', async () => {
   await stoppingSince(1);
   await t.deps.db.query("UPDATE executions SET lease_until = now() - interval '1 second' WHERE id = $1", [
     assignment.executionId,
@@ -59,7 +59,7 @@ test('ends a stopping execution at its deadline where the worker is silent', asy
   expect(await found()).toMatchObject({ phase: 'ended' });
 });
 
-test('reconciles the other executions where one fails', async () => {
+test('reconciles the other executions if one fails', async () => {
   await t.newRun();
   const other = await t.assign(await t.newConnection());
   await t.deps.db.query("UPDATE executions SET claim_deadline = now() - interval '1 second' WHERE id = $1", [

@@ -82,7 +82,7 @@ describe('max_cost_usd', () => {
     expect((await stateOf(service, grandchild.runId)).message).toContain(parent.runId);
   });
 
-  it('is refused with 400 where the price of the model is not known', async () => {
+  it('is refused with 400 if the price of the model is not known', async () => {
     const body = { prompt: 'Do it', config: { model_id: 'local/fake-local', max_cost_usd: 1 } };
     const problem = await service.problem(400, 'POST', '/agent/runs', { body });
     expect(problem.errors?.[0]).toMatchObject({ path: 'config.max_cost_usd' });
@@ -160,7 +160,7 @@ describe('max_duration_minutes', () => {
       [executionId, seconds],
     );
 
-  it('ends the run with budget_exceeded when it has worked so long, and not before', async () => {
+  it('ends the run with budget_exceeded when it has worked for that time, and not before', async () => {
     const working = await started(await service.startExecution({ config: { max_duration_minutes: 10 } }));
     await workFor(working.executionId, 590);
     await reconcile(service.deps.executionDeps);

@@ -31,14 +31,14 @@ async function lockBehind(change: string): Promise<string> {
   return (await locking) ?? '';
 }
 
-test('returns the phase that the transaction gave the execution for which the lock waited', async () => {
+test('returns the phase that another transaction set while the lock waited', async () => {
   expect(await lockBehind("phase = 'stopping'")).toBe('stopping');
 });
 
-test('refuses a token that the transaction replaced for which the lock waited', async () => {
+test('refuses a token that another transaction replaced while the lock waited', async () => {
   await expect(lockBehind("token_hash = '\\x00'")).rejects.toThrow(AttemptOver);
 });
 
-test('refuses an execution that the transaction ended for which the lock waited', async () => {
+test('refuses an execution that another transaction ended while the lock waited', async () => {
   await expect(lockBehind("phase = 'ended'")).rejects.toThrow(AttemptOver);
 });

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('moves the time of the run for an event that changes the run, and else only if the last change is a second ago', async () => {
+test('updates updated_at for an event that changes the run, and for other events at most once a second', async () => {
   const { runId, executionId } = await t.newSession();
   /** Sets the time of the last change by SQL, adds an event, and returns whether the event moved the time. */
   const moves = async (lastChange: string, changesRun?: true) => {

@@ -15,7 +15,7 @@ afterEach(() => fixture.close());
 const change = (text: string, ...values: unknown[]) => fixture.deps.db.query(text, values);
 const waitOf = async (runId: string) => (await readWaits(fixture.deps.db, fixture.teamId, [runId])).get(runId);
 
-test('names the worker that is missing', async () => {
+test('names the worker that is not connected', async () => {
   const runId = await fixture.newRun();
   const elsewhere = await fixture.newRun({ workerHost: 'build-machine' });
   expect(await waitOf(runId)).toBe('The run waits: no worker is connected. Start one with bin/runyard worker.');
@@ -78,7 +78,7 @@ test('names the bound of the sandboxes that wait for other runs, and what frees 
   expect(await waitOf(last)).toBe('The run waits for a worker to take it.');
 });
 
-test('says for how long a retry pauses, and that an older sandbox has to end', async () => {
+test('says how long a retry pauses, and that an older sandbox must end first', async () => {
   await fixture.newConnection();
   const runId = await fixture.newRun();
   await change(`UPDATE executions SET available_at = now() + interval '4900 ms' WHERE run_id = $1`, runId);
@@ -95,7 +95,7 @@ test('says for how long a retry pauses, and that an older sandbox has to end', a
   expect(await waitOf(runId)).toBe('The run waits until the sandbox of its earlier execution has ended.');
 });
 
-test('follows a run from its worker to its sandbox and setup, and is silent once it has begun', async () => {
+test('reports worker, sandbox and setup in turn, and nothing once the run has begun', async () => {
   const connection = await fixture.newConnection();
   const runId = await fixture.newRun();
   const assignment = await fixture.assign(connection);
@@ -125,7 +125,7 @@ test('follows a run from its worker to its sandbox and setup, and is silent once
   expect(await waitOf(runId)).toBeUndefined();
 });
 
-test('says nothing about a run of another team', async () => {
+test('reports nothing about a run of another team', async () => {
   const runId = await fixture.newRun();
   expect((await readWaits(fixture.deps.db, randomUUIDv7(), [runId])).size).toBe(0);
 });

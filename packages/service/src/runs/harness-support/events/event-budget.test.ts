@@ -116,7 +116,7 @@ it('blocks the run without storing the event when the reserve is used up', async
   expect(await run()).toMatchObject({ state: 'BLOCKED', dropped_events: 4 });
 });
 
-it('bounds the transcript on its own and reports the limit in its last line', async () => {
+it('bounds the transcript separately and reports the limit in its last line', async () => {
   await send(begin);
   for (let batch = 0; batch < 20; batch += 1) await send(line('x'.repeat(300)), line('x'.repeat(300)));
   const chunks = await t.deps.db.query<{ lines: string }>('SELECT lines FROM transcript_chunks ORDER BY agent_seq');
@@ -142,7 +142,7 @@ it('counts a batch that arrives twice once', async () => {
   expect(await run()).toMatchObject({ event_bytes: before.event_bytes, transcript_bytes: before.transcript_bytes });
 });
 
-it('keeps the limit with batches that arrive at the same time', async () => {
+it('does not exceed the limit when batches arrive at the same time', async () => {
   await send(begin);
   const batches = Array.from({ length: 8 }, (_, index) =>
     Array.from(

@@ -251,7 +251,7 @@ describe('the secrets of a batch', () => {
     expect(first?.transcript).toBe(`${JSON.stringify({ words: redacted })}\n`);
   });
 
-  it('leave the held texts of the input as they are', () => {
+  it('do not change the unfinished texts of the input', () => {
     const heldTexts = { 'text m': 'ryr_' };
     plan(numbered([text('x')]), { execution: { heldTexts } });
     expect(heldTexts).toEqual({ 'text m': 'ryr_' });

@@ -33,7 +33,7 @@ describe('a pattern of branches', () => {
     expect(matchesPattern(pattern, name)).toBe(expected);
   });
 
-  it('is compared in time that grows with the name only', () => {
+  it('is compared with patterns in time that grows only with the length of the name', () => {
     expect(matchesPattern(`${'*a'.repeat(100)}b`, 'a'.repeat(250))).toBe(false);
   });
 });
@@ -75,7 +75,7 @@ describe('a name that misleads git or people', () => {
     else expect(refusals.get(ref)).toContain(reason);
   });
 
-  it('is refused where nothing is protected, but for look-alikes', () => {
+  it('is refused only if it looks like another name, when no ref is protected', () => {
     const refusalsOf = (ref: string) =>
       decidePush({ ...facts, protectedBranches: [], commands: [{ from: none, to: a, ref }] }).size;
     expect(['refs/heads/HEAD', 'refs/heads/refs/heads/main', 'refs/heads/m\u0430in'].map(refusalsOf)).toEqual([
@@ -167,7 +167,7 @@ describe('the decision about a push', () => {
     else expect(reason).toContain(expected);
   });
 
-  it('refuses all refs where one is refused', () => {
+  it('refuses all refs if it refuses one', () => {
     const commands = [
       { from: none, to: a, ref: 'refs/heads/x' },
       { from: none, to: a, ref: 'refs/tags/v1' },

@@ -48,12 +48,12 @@ describe('the commits of a pack', () => {
     expect(descendsFrom(commits, tip, 'f'.repeat(40))).toBe(false);
   });
 
-  it('have the delta that the test is about', () => {
+  it('come from a pack in which one of them is a delta', () => {
     const delta = [...packOf('--delta-base-offset').subarray(12)].length;
     expect(delta).toBeLessThan([...packOf('--window=0').subarray(12)].length);
   });
 
-  it('are incomplete where the bytes end, and never wrong', () => {
+  it('of a pack that is cut anywhere are some of those of the whole pack', () => {
     const pack = packOf('--delta-base-offset');
     const all = readLeadingCommits(pack, 40).commits;
     for (let end = 0; end < pack.length; end += 7)
@@ -62,7 +62,7 @@ describe('the commits of a pack', () => {
     expect(readLeadingCommits(pack.subarray(0, 200), 40).isCut).toBe(true);
   });
 
-  it('are not made up by changed bytes', () => {
+  it('contain no commit that changed bytes invent', () => {
     const pack = packOf('--delta-base-offset');
     let seed = 7;
     const random = (below: number) => {

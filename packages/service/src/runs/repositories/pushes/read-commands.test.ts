@@ -34,7 +34,7 @@ describe('the beginning of a push', () => {
     expect(read(text.slice(0, -4))).toMatchObject({ kind: 'more' });
   });
 
-  it('may be a lone flush', () => {
+  it('may be a single flush packet', () => {
     expect(read('0000')).toMatchObject({ kind: 'head', head: { commands: [], packAt: 4 } });
   });
 
@@ -58,13 +58,13 @@ describe('the beginning of a push', () => {
     expect(read(text, '0000')).toMatchObject({ kind: 'bad' });
   });
 
-  it('asks for more at every cut, and gives the same result whatever follows', () => {
+  it('needs more bytes at every cut, and does not depend on the bytes that follow', () => {
     const text = `${line(`${a} ${b} refs/heads/c\0report-status push-options`)}0000${line('x')}0000`;
     for (let end = 0; end < text.length; end += 1) expect(read(text.slice(0, end)).kind).toBe('more');
     expect(read(text)).toEqual(read(text, 'anything'));
   });
 
-  it('never throws, and never takes a command that is not in the bytes', () => {
+  it('never throws, and never returns a command that is not in the bytes', () => {
     const valid = Buffer.from(`${line(`${a} ${b} refs/heads/c\0report-status`)}0000`);
     let seed = 1;
     const random = (below: number) => {

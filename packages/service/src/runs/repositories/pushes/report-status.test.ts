@@ -20,7 +20,7 @@ describe('the report of a push', () => {
     }
   });
 
-  it('is long enough for a narrow band to be split', () => {
+  it('is split into several packets for a client with small packets', () => {
     const many = Array.from({ length: 20 }, (_, index) => [`refs/heads/${index}`, 'x'.repeat(100)] as const);
     const watched = watchReport(['report-status', 'side-band']);
     watched.add(writeReport(['report-status', 'side-band'], many) ?? Buffer.alloc(0));
@@ -50,7 +50,7 @@ describe('the report of a push', () => {
     expect(watched.result()).toBeNull();
   });
 
-  it('keeps little of an answer without end', () => {
+  it('holds only the first bytes of an answer that does not end', () => {
     const watched = watchReport(['report-status']);
     for (let count = 0; count < 100; count += 1) watched.add(Buffer.alloc(1_000_000));
     expect(watched.result()).toBeNull();

@@ -42,7 +42,7 @@ async function probe(order: 'asc' | 'desc', list: FilterList, length: number, co
 describe.each(['desc', 'asc'] as const)('%s', (order) => {
   const expected = () => (order === 'desc' ? titles : titles.toReversed());
 
-  test('gives only runs of the hours that it has read completely, in the list of a facet, which is ordered by hours', async () => {
+  test('returns from the list of a facet, which is ordered by hour, only runs of hours that it has read completely', async () => {
     const facet = { facet: ['metadata:a=b'] };
     expect(await probe(order, facet, 6, 4)).toEqual(expected().slice(0, 4));
     expect(await probe(order, facet, 6, 5)).toBeNull();
@@ -50,12 +50,12 @@ describe.each(['desc', 'asc'] as const)('%s', (order) => {
     expect(await probe(order, facet, 11, 9)).toBeNull();
   });
 
-  test('gives all runs that it has read, in the list of a column', async () => {
+  test('returns from the list of a column all runs that it has read', async () => {
     expect(await probe(order, { filter: 'source' }, 6, 6)).toEqual(expected().slice(0, 6));
     expect(await probe(order, { filter: 'source' }, 6, 7)).toBeNull();
   });
 
-  test('gives all matches when it reads the list to its end', async () => {
+  test('returns all matches when it reads the list to its end', async () => {
     expect(await probe(order, { facet: ['metadata:a=b'] }, 13, 20)).toEqual(expected());
     expect(await probe(order, { facet: ['metadata:a=c', 'metadata:a=b'] }, 13, 20)).toEqual(expected());
     expect(await probe(order, { filter: 'source' }, 13, 20)).toEqual(expected());

@@ -27,7 +27,7 @@ const withParts = (parts: string) =>
     [parts],
   );
 
-test('takes each new run once, with several processes at once', async () => {
+test('indexes each new run once when several processes index', async () => {
   const { db } = service.deps;
   for (let i = 0; i < 30; i += 1) await service.newRun();
   const taken = await Promise.all(Array.from({ length: 4 }, () => indexRunWords(db, 10)));
@@ -37,7 +37,7 @@ test('takes each new run once, with several processes at once', async () => {
   expect(await waiting()).toBe(0);
 });
 
-test('leaves no words pending, which each search would read', async () => {
+test('leaves no words in the pending list, which each search would read', async () => {
   const { db } = service.deps;
   for (let i = 0; i < 3; i += 1) await service.newRun();
   expect(await indexRunWords(db, 10)).toBe(3);
@@ -45,7 +45,7 @@ test('leaves no words pending, which each search would read', async () => {
   expect(left).toEqual([{ pages: 0 }]);
 });
 
-test('forgets a run that was deleted before its turn', async () => {
+test('removes a run from the queue that was deleted before it was indexed', async () => {
   const { db } = service.deps;
   await service.newRun();
   await db.query('DELETE FROM runs');
@@ -53,7 +53,7 @@ test('forgets a run that was deleted before its turn', async () => {
   expect([await waiting(), await indexed()]).toEqual([0, []]);
 });
 
-test('keeps a run queued that is changing, and has it in the hour of its change after the next turn', async () => {
+test('keeps a changing run in the queue, and indexes it in the hour of its change in the next round', async () => {
   const { db } = service.deps;
   const id = await service.newRun();
   await db.transaction(async (tx) => {

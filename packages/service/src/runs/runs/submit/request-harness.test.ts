@@ -20,12 +20,12 @@ test.each(presetTypes)('lets %s use the models that it speaks to, and names the 
   expect(presetProblem(preset, { id: 'runbook', protocol: undefined, providerModel: '' })).toContain('runbook');
 });
 
-test('refuses a model that the program would ask for under another name', () => {
+test('refuses a model that the program would request under another name', () => {
   const renamed = { id: 'google/gemini-3.5-flash', protocol: 'google', providerModel: 'gemini-3.5-flash' } as const;
   expect(presetProblem(presets.gemini, renamed)).toContain('Gemini CLI asks the provider for a newer model');
 });
 
-test('keeps unknown members of the harness, and takes an own command with a preset', () => {
+test('keeps unknown members of the harness, and accepts a command together with a preset', () => {
   const config = { harness: { type: 'claude', colour: 'red', command: ['my-claude'], env: { A: 'b' } } };
   expect(checkHarness(config)).toMatchObject({ ok: true, harness: 'claude' });
   expect(checkHarness({ harness: { type: 'command', command: ['cat'] } })).toEqual({ ok: true, harness: 'command' });

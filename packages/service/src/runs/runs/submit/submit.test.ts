@@ -74,7 +74,7 @@ describe("in the caller's transaction", () => {
     expect(await Promise.all(ids.map(countRows))).toEqual([nothing]);
   });
 
-  test('refuses to write a run below another one without its admission', async () => {
+  test('refuses to write a child run that was not admitted', async () => {
     const parent = await submitted(submission());
     const child = submission({ request: { prompt: 'Do it.', parent_run_id: parent } });
     await expect(db.transaction((tx) => written(tx, child))).rejects.toThrow('is written by writeRun');
