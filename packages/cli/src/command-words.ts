@@ -34,10 +34,10 @@ const lists: Readonly<Record<string, string>> = {
 
 /** Returns the text of the service with commands in the place of requests. */
 export function inCommandWords(text: string): string {
-  const told = commands.reduce((before, [request, command]) => before.replaceAll(request, command), text);
-  const [, thing = ''] = /^There is no such ([\w ]+), or it belongs to another team\.$/.exec(told) ?? [];
+  const advice = commands.reduce((before, [request, command]) => before.replaceAll(request, command), text);
+  const [, thing = ''] = /^There is no such ([\w ]+), or it belongs to another team\.$/.exec(advice) ?? [];
   const list = Object.hasOwn(lists, thing) ? lists[thing] : undefined;
-  return list === undefined ? told : `${told} See: bin/runyard ${list}`;
+  return list === undefined ? advice : `${advice} See: bin/runyard ${list}`;
 }
 
 /** Options of `run`, by the member of the request that each of them sets. */

@@ -92,7 +92,7 @@ function sentence(issue: Issue, value: unknown): Sentence {
       const wanted = known.length === 1 ? known[0] : `one of ${known.join(', ')}`;
       return suggestion
         ? { message: ` must be ${wanted}${hint}`, suggestion }
-        : { message: ` must be ${wanted}, and is ${shown(value)}` };
+        : { message: ` must be ${wanted}, and is ${quoteValue(value)}` };
     }
     case 'invalid_key':
       return { message: ` is not accepted as a name: it ${issue.message}` };
@@ -121,7 +121,7 @@ function kindOf(value: unknown): string {
 const quoteHint = (expected: string, value: unknown): string =>
   expected === 'string' && (typeof value === 'number' || typeof value === 'boolean') ? '; put it in quotes' : '';
 
-const shown = (value: unknown): string =>
+const quoteValue = (value: unknown): string =>
   typeof value === 'string' ? JSON.stringify(shorten(value, 60)) : kindOf(value);
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>

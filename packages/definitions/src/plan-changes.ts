@@ -113,11 +113,11 @@ function isSame(one: unknown, other: unknown): boolean {
  */
 function refuseRenames(current: FactoryDefinition, next: FactoryDefinition): Refusal[] {
   const [had, has] = [current.webhooks, next.webhooks].map((list) => new Set(list.map(({ name }) => name)));
-  const gone = current.webhooks.filter(({ name }) => !has?.has(name));
+  const removed = current.webhooks.filter(({ name }) => !has?.has(name));
   return next.webhooks
     .filter(({ name }) => !had?.has(name))
     .flatMap(({ name, secretName }): Refusal[] => {
-      const before = gone.find((each) => each.secretName === secretName);
+      const before = removed.find((each) => each.secretName === secretName);
       if (before === undefined) return [];
       const message = `the webhook ${before.name} cannot be renamed to ${name}: its URL and UID would change. Keep the name; or delete it in one apply, and create ${name} in the next`;
       return [{ kind: 'webhook', name, message }];

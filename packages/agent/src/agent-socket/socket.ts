@@ -39,10 +39,10 @@ export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
   const connections = new Set<Socket>();
   const server = createServer((socket) => {
     connections.add(socket);
-    const gone = new AbortController();
+    const disconnect = new AbortController();
     socket.on('close', () => {
       connections.delete(socket);
-      gone.abort(new Error('the command is gone'));
+      disconnect.abort(new Error('the command is gone'));
     });
     socket.on('error', () => socket.destroy());
     socket.setTimeout(60_000, () => socket.destroy());
@@ -55,7 +55,7 @@ export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
       if (end === -1 || answered || socket.destroyed) return;
       answered = true;
       socket.setTimeout(0);
-      void answer(received.slice(0, end), gone.signal).then((result) => socket.end(`${JSON.stringify(result)}\n`));
+      void answer(received.slice(0, end), disconnect.signal).then((result) => socket.end(`${JSON.stringify(result)}\n`));
     });
   });
 

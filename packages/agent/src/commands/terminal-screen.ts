@@ -51,7 +51,7 @@ export function terminalScreen(window: OutputWindow = outputWindow()): TerminalS
   let rows: Row[] = [{ text: '', length: 0 }];
   let row = 0;
   let column = 0;
-  let held = '';
+  let pending = '';
 
   const current = (): Row => {
     while (rows.length <= row) rows.push({ text: '', length: 0 });
@@ -190,16 +190,16 @@ export function terminalScreen(window: OutputWindow = outputWindow()): TerminalS
 
   return {
     push(text) {
-      const whole = held + text;
+      const whole = pending + text;
       const last = whole.endsWith('\u001b') ? whole.length - 1 : whole.length;
       const escapes = [whole.lastIndexOf('\u001b', last - 1), last];
       const open = escapes.find((at) => at >= 0 && openSequence.test(whole.slice(at))) ?? whole.length;
       const isHeld = open < whole.length && whole.length - open <= maxSequence;
-      held = isHeld ? whole.slice(open) : '';
+      pending = isHeld ? whole.slice(open) : '';
       show(isHeld ? whole.slice(0, open) : whole);
     },
     end() {
-      show(held);
+      show(pending);
       window.push(Buffer.from(rows.map(({ text }) => text).join('\n')));
       return { text: window.text(), leftOut: window.leftOut };
     },

@@ -66,7 +66,7 @@ async function changesOf(
   const made = { scratch, path: env.PATH, maxBytes: Number.POSITIVE_INFINITY, signal };
   const { run, base, commit } = await openPatchGit(repository, made, [largeFiles]);
   const list = ['diff-index', '--raw', '--numstat', '-z', ...shape, `${base}^{tree}`, '--'];
-  const all = parseFileList(await run(list, { encoding: 'latin1' }));
+  const listedFiles = parseFileList(await run(list, { encoding: 'latin1' }));
   const reader = patchReader({ ofFile: maxFilePatchBytes, together: room.bytes, read: maxReadBytes });
   await run(['diff-index', '--patch', ...shape, '--src-prefix=a/', '--dst-prefix=b/', `${base}^{tree}`, '--'], {
     encoding: 'latin1',
@@ -74,14 +74,14 @@ async function changesOf(
   });
   const { patches, tooLarge } = reader.end();
   const files: ChangedFile[] = [];
-  for (const file of all.slice(0, room.files)) {
+  for (const file of listedFiles.slice(0, room.files)) {
     const isLarge =
       tooLarge.has(file.path) || (file.lines === undefined && (await hasManyBytes(repository, file.path)));
     files.push(reported(file, patches.get(file.path), isLarge));
   }
   room.files -= files.length;
   room.bytes -= files.reduce((sum, { patch = '' }) => sum + Buffer.byteLength(patch), 0);
-  const leftOut = all.length - files.length;
+  const leftOut = listedFiles.length - files.length;
   return {
     ...(commit === undefined ? {} : { base_commit: commit }),
     files,

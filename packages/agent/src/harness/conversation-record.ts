@@ -56,9 +56,9 @@ export function conversationRecord(): ConversationRecord {
         }
         case 'action_result': {
           const { name = 'tool', output = '' } = open.get(event.action_id) ?? {};
-          const told = typeof event.output === 'string' ? lastPart(event.output, maxOutputCharacters) : output;
+          const outputEnd = typeof event.output === 'string' ? lastPart(event.output, maxOutputCharacters) : output;
           open.delete(event.action_id);
-          say('assistant', `\n[${name} ${event.state}]\n${told}\n`);
+          say('assistant', `\n[${name} ${event.state}]\n${outputEnd}\n`);
           return;
         }
         default:

@@ -39,8 +39,8 @@ export async function startMcpLoopback(connection: ServiceConnection): Promise<M
       response.writeHead(404).end();
       return;
     }
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
+    const disconnect = new AbortController();
+    response.once('close', () => disconnect.abort());
     const body = method === 'POST' ? await readRequest(request) : undefined;
     const answered = await connection.open({
       method,
@@ -49,7 +49,7 @@ export async function startMcpLoopback(connection: ServiceConnection): Promise<M
       body,
       idleTimeoutMs: silenceMs,
       lane: 'waits',
-      signal: gone.signal,
+      signal: disconnect.signal,
     });
     response.writeHead(answered.statusCode ?? 502, pick(answered.headers, ['content-type', 'retry-after']));
     response.flushHeaders();

@@ -82,9 +82,9 @@ export function runMcp(options: RunMcpOptions): RunMcp {
         const tail = lastOutput();
         result.error = reason;
         if (tail !== '') result.output_tail = tail;
-        const said = tail === '' ? '' : `\nEnd of its output:\n${tail.trimEnd()}`;
+        const outputEnd = tail === '' ? '' : `\nEnd of its output:\n${tail.trimEnd()}`;
         throw new SetupFailure(
-          `The MCP server ${shorten(server.name, 100)} failed: ${reason}.${said}\n${adviceFor(server, options.network, `${reason}\n${tail}`)}`,
+          `The MCP server ${shorten(server.name, 100)} failed: ${reason}.${outputEnd}\n${adviceFor(server, options.network, `${reason}\n${tail}`)}`,
         );
       }
     });

@@ -149,11 +149,11 @@ function inPush(lines: readonly string[]): Printed[] {
   const onlyPushed = new Set(pushed).size === 1 ? pushed[0] : undefined;
   let named: string | undefined;
   for (const line of lines) {
-    const said = /^\s*remote:\s*(.*?)\s*$/.exec(line)?.[1];
-    if (said === undefined) continue;
+    const remoteText = /^\s*remote:\s*(.*?)\s*$/.exec(line)?.[1];
+    if (remoteText === undefined) continue;
     // GitLab: "View merge request for fix:"; Bitbucket: "View pull request for fix => main:"
-    named = /\b(?:merge|pull) request for '?([^\s']+?)'?(?: => \S+?)?:?$/.exec(said)?.[1] ?? named;
-    for (const [text] of said.matchAll(/https?:\/\/[^\s<>"']+/g)) {
+    named = /\b(?:merge|pull) request for '?([^\s']+?)'?(?: => \S+?)?:?$/.exec(remoteText)?.[1] ?? named;
+    for (const [text] of remoteText.matchAll(/https?:\/\/[^\s<>"']+/g)) {
       const url = pullRequestLocator(text);
       if (url !== undefined) found.push({ url, branch: named ?? onlyPushed });
     }

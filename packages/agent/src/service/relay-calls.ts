@@ -30,14 +30,14 @@ const plain = /^[\x20-\x7e]*$/;
  */
 export function relayCalls(socketPath: string): RelayCalls {
   const free: Socket[] = [];
-  const all = new Set<Socket>();
+  const sockets = new Set<Socket>();
 
   const open = (): Socket => {
     const socket = connect(socketPath);
-    all.add(socket);
+    sockets.add(socket);
     socket.on('error', () => {});
     socket.on('close', () => {
-      all.delete(socket);
+      sockets.delete(socket);
       const index = free.indexOf(socket);
       if (index >= 0) free.splice(index, 1);
     });
@@ -90,7 +90,7 @@ export function relayCalls(socketPath: string): RelayCalls {
         socket.write(text);
       }),
     close() {
-      for (const socket of all) socket.destroy();
+      for (const socket of sockets) socket.destroy();
     },
   };
 }

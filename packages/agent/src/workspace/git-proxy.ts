@@ -72,15 +72,15 @@ async function passOn(
     response.writeHead(404, { connection: 'close' }).end('Only the repositories of the run are here.\n');
     return;
   }
-  const gone = new AbortController();
-  response.once('close', () => gone.abort());
+  const disconnect = new AbortController();
+  response.once('close', () => disconnect.abort());
   const answer = await of.connection.open({
     method,
     path,
     // A GET is sent without a body: with a length, the agent's next request would be read as its body.
     headers: pick(request.headers, method === 'POST' ? postHeaders : getHeaders),
     ...(method === 'POST' ? { body: request } : {}),
-    signal: gone.signal,
+    signal: disconnect.signal,
     idleTimeoutMs,
   });
   answer.once('error', () => response.destroy());

@@ -42,7 +42,7 @@ export async function accept(context: Context, kind: ContentKind, uid: string, o
   const { revision } = waiting;
   if (options.revision !== undefined && options.revision !== revision)
     throw new Failure(`the present revision is ${revision}, not ${options.revision}; read the difference to it first`);
-  context.out(`${linesOf(waiting).map(shown).join('\n')}\n`);
+  context.out(`${linesOf(waiting).map(visibleLine).join('\n')}\n`);
   if (!options.yes && !(await isConfirmed('Accept it for your runs? [y/N] ')))
     throw new Failure('nothing was accepted');
   await client.accept({ body: { kind, uid, revision } });
@@ -64,7 +64,7 @@ const linesOfMember = ({ path, before, after }: ContentDifference): string[] => 
 ];
 
 /** Returns a line as it is, or with escapes if it has characters that a terminal would not show: a person must see all of it. */
-const shown = (line: string): string => (harmless(line) === line ? line : harmlessJson(line).slice(1, -1));
+const visibleLine = (line: string): string => (harmless(line) === line ? line : harmlessJson(line).slice(1, -1));
 
 /** Returns a value as lines: each item of a list, and each line of a text. */
 function textsOf(value: unknown): string[] {

@@ -113,8 +113,8 @@ async function print(context: Context, response: Response): Promise<string> {
   if (/[/+]json\b/.test(response.headers.get('content-type') ?? '')) {
     const text = await response.text();
     const value = tryJson(text);
-    const shown = value !== undefined && process.stdout.isTTY ? harmlessJson(value, 2) : text;
-    context.out(shown.endsWith('\n') ? shown : `${shown}\n`);
+    const output = value !== undefined && process.stdout.isTTY ? harmlessJson(value, 2) : text;
+    context.out(output.endsWith('\n') ? output : `${output}\n`);
     return text;
   }
   const decoder = new TextDecoder();

@@ -54,7 +54,7 @@ function welcome(
   const variable = ofCaller ? 'RUNYARD_API_KEY' : ofService ? 'RUNYARD_BOOTSTRAP_KEY' : undefined;
   const file = context.folder.bootstrapKeyFile;
   const word = variable === undefined ? `$(cat ${shellQuote(file)})` : `$${variable}`;
-  const shown = `${key.slice(0, 8)}…  ${dim(`(${variable === undefined ? `in ${file}` : `$${variable}`})`)}`;
+  const shortKey = `${key.slice(0, 8)}…  ${dim(`(${variable === undefined ? `in ${file}` : `$${variable}`})`)}`;
   return `
 ${bold(title)}
 
@@ -62,7 +62,7 @@ ${bold(title)}
   ${dim('Base URL')}   ${cyan(`${origin}/api/v1`)}   ${dim('(RUNYARD_BASE_URL of a client: without /api/v1)')}
   ${dim('Reference')}  ${cyan(`${origin}/docs`)}
   ${dim('Run page')}   ${cyan(`${origin}/runs/{run_id}`)}
-  ${dim('API key')}    ${shown}
+  ${dim('API key')}    ${shortKey}
   ${dim('Logs')}       ${context.folder.logs}
 
 Start a run (paste this into another terminal):

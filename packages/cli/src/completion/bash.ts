@@ -65,10 +65,10 @@ function optionValues(table: readonly CommandEntry[]): string {
 }
 
 function takingValue(table: readonly CommandEntry[]): string {
-  const all = table.flatMap(({ path, options }) =>
+  const cases = table.flatMap(({ path, options }) =>
     options.flatMap(({ names, value }) => (value ? names.map((name) => shellQuote(`${path} ${name}`)) : [])),
   );
-  return `    ${all.join('|')}) return 0 ;;`;
+  return `    ${cases.join('|')}) return 0 ;;`;
 }
 
 const words = (list: readonly string[]): string => `COMPREPLY=($(compgen -W ${shellQuote(list.join('\n'))} -- "$cur"))`;

@@ -76,7 +76,7 @@ async function checkLocal(base: string, key: string | undefined): Promise<Findin
   }
   if (model === undefined)
     return { name, level: 'bad', detail: `${base} has no model`, fix: 'load one there (Ollama: ollama pull qwen3)' };
-  const shown = harmlessLine(model, 80);
+  const modelName = harmlessLine(model, 80);
   try {
     const answer = await fetch(`${base}/chat/completions`, {
       method: 'POST',
@@ -99,22 +99,22 @@ async function checkLocal(base: string, key: string | undefined): Promise<Findin
       return {
         name,
         level: 'note',
-        detail: `${base} has ${shown}, but a request with a tool was answered ${answer.status}`,
+        detail: `${base} has ${modelName}, but a request with a tool was answered ${answer.status}`,
       };
     const calls = Completion.parse(await answer.json()).choices[0]?.message.tool_calls?.length ?? 0;
     return calls > 0
-      ? { name, level: 'good', detail: `${base}: ${shown} answers and calls tools` }
+      ? { name, level: 'good', detail: `${base}: ${modelName} answers and calls tools` }
       : {
           name,
           level: 'note',
-          detail: `${base}: ${shown} answers but did not call a tool when asked to: an agent cannot work with it`,
+          detail: `${base}: ${modelName} answers but did not call a tool when asked to: an agent cannot work with it`,
           fix: 'name a model that calls tools: RUNYARD_DEFAULT_MODEL=local/…',
         };
   } catch (error) {
     return {
       name,
       level: 'note',
-      detail: `${base} has ${shown}, but a request with a tool failed: ${reasonOf(error)}`,
+      detail: `${base} has ${modelName}, but a request with a tool failed: ${reasonOf(error)}`,
     };
   }
 }

@@ -5,11 +5,11 @@ import type { Finding } from './finding.ts';
 
 /** Reports the sandboxes in which agents of the worker of this data folder wait for runs. Nothing if none runs, or its sandboxes cannot wait. */
 export function checkWaitingSandboxes({ folder }: Pick<Context, 'folder'>): Finding[] {
-  const told = readWaitingFile(folder.path);
-  if (told === undefined) return [];
-  const { wanted, ready, taken, failed, failure } = told.pool;
-  const counts = `${ready} of ${wanted} ready; ${taken} taken and ${failed} failed since ${harmlessLine(told.since)}`;
-  const finding = { name: 'warm sandboxes', detail: `${counts} (worker, process ${told.pid})` };
+  const state = readWaitingFile(folder.path);
+  if (state === undefined) return [];
+  const { wanted, ready, taken, failed, failure } = state.pool;
+  const counts = `${ready} of ${wanted} ready; ${taken} taken and ${failed} failed since ${harmlessLine(state.since)}`;
+  const finding = { name: 'warm sandboxes', detail: `${counts} (worker, process ${state.pid})` };
   if (failure === undefined) return [{ ...finding, level: wanted === 0 ? 'fact' : 'good' }];
   const detail = `${finding.detail}\nlast failure: ${harmlessLine(failure)}`;
   if (ready > 0) return [{ ...finding, level: 'fact', detail }];

@@ -90,8 +90,8 @@ export function createLiveView(colours: Colours): LiveView {
 
   function actionStart(event: Extract<AgentEvent, { type: 'action' }>): string {
     const command = commandOf(event.input);
-    const shown = linesAround(harmless(command ?? ''), longestCommand);
-    const isShownWhole = command !== undefined && shown.join('\n') === visible(command).trimEnd();
+    const commandLines = linesAround(harmless(command ?? ''), longestCommand);
+    const isShownWhole = command !== undefined && commandLines.join('\n') === visible(command).trimEnd();
     actions.set(event.action_id, {
       cleaner: createCleaner(),
       key: `action ${event.action_id}`,
@@ -103,7 +103,7 @@ export function createLiveView(colours: Colours): LiveView {
         `${colours.cyan('●')} ${colours.bold(harmlessLine(event.name, 60))} ${colours.dim(inputHint(event.input))}`.trimEnd(),
       );
     }
-    return shown.map((text, index) => line(`${colours.cyan(index === 0 ? '$' : ' ')} ${colours.bold(text)}`)).join('');
+    return commandLines.map((text, index) => line(`${colours.cyan(index === 0 ? '$' : ' ')} ${colours.bold(text)}`)).join('');
   }
 
   function actionResult(event: Extract<AgentEvent, { type: 'action_result' }>): string {

@@ -48,10 +48,10 @@ export async function startProgram(start: ProgramStart): Promise<Program> {
   }
   // The program may have ended before its input is closed.
   child.stdin?.on('error', () => {});
-  let gone = false;
+  let hasEnded = false;
   const exited = new Promise<ProgramExit>((resolve) => {
     child.once('exit', (code, signal) => {
-      gone = true;
+      hasEnded = true;
       resolve({ code, signal });
     });
   });
@@ -62,7 +62,7 @@ export async function startProgram(start: ProgramStart): Promise<Program> {
   return {
     pid: child.pid ?? -1,
     exited,
-    hasExited: () => gone,
+    hasExited: () => hasEnded,
     signal: (name) => void child.kill(name),
     async stop(graceMs) {
       child.stdin?.end();

@@ -20,10 +20,10 @@ const digestName = /^sha256:[a-f0-9]{64}$/;
  * Reads a name such as `node:24`, `ghcr.io/team/image@sha256:…`. A name without a registry means Docker Hub; without a tag, `latest`.
  */
 export function readImageName(given: string): ReadImageName {
-  const shown = JSON.stringify(given.length > 200 ? `${given.slice(0, 200)}…` : given);
+  const quoted = JSON.stringify(given.length > 200 ? `${given.slice(0, 200)}…` : given);
   const problem = (why: string): ReadImageName => ({
     ok: false,
-    problem: `${shown} is not the name of a container image: ${why}. Write it like \`node:24\` or \`ghcr.io/team/image:tag\``,
+    problem: `${quoted} is not the name of a container image: ${why}. Write it like \`node:24\` or \`ghcr.io/team/image:tag\``,
   });
   if (given.length > longestName) return problem(`it has more than ${longestName} characters`);
   const [beforeDigest = '', digest, ...more] = given.split('@');

@@ -98,8 +98,8 @@ function shortest(network: string): string {
   const words = isIpv6 ? wordsOf(new URL(`http://[${address}]`).hostname.slice(1, -1)) : address.split('.').map(Number);
   const size = isIpv6 ? 16 : 8;
   const masked = words.map((word, index) => {
-    const kept = Math.min(Math.max(Number(bits) - index * size, 0), size);
-    return word & ~(2 ** (size - kept) - 1);
+    const bitsOfPart = Math.min(Math.max(Number(bits) - index * size, 0), size);
+    return word & ~(2 ** (size - bitsOfPart) - 1);
   });
   if (!isIpv6) return `${masked.join('.')}/${bits}`;
   const full = masked.map((word) => word.toString(16)).join(':');

@@ -52,8 +52,8 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     const reading = setting.read(text);
     if ('value' in reading) settings[name] = reading.value;
     else {
-      const shown = setting.secret ? '' : ` (it is ${JSON.stringify(text)})`;
-      problems.push(`${name}: ${reading.problem}${shown}`);
+      const valueNote = setting.secret ? '' : ` (it is ${JSON.stringify(text)})`;
+      problems.push(`${name}: ${reading.problem}${valueNote}`);
     }
   }
   const [files, base] = [settings.RUNYARD_FILES_URL, settings.RUNYARD_BASE_URL].map((url) =>

@@ -111,8 +111,8 @@ function unknownKeysMessage(issue: Extract<RawIssue, { code: 'unrecognized_keys'
   const named = suggestions.map(({ key, meant }) =>
     meant === undefined ? `no member ${key} is known` : `no member ${key} is known; did you mean ${meant}?`,
   );
-  const all = suggestions.some(({ meant }) => meant === undefined) && known.length > 0;
-  return `${named.join('; ')}${all ? `; known members: ${known.join(', ')}` : ''}`;
+  const hasOthers = suggestions.some(({ meant }) => meant === undefined) && known.length > 0;
+  return `${named.join('; ')}${hasOthers ? `; known members: ${known.join(', ')}` : ''}`;
 }
 
 /** True: the whole value is of another kind than the alternative. */

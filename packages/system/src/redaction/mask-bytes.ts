@@ -15,13 +15,13 @@ const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
 
 async function* masked(redactor: TextRedactor, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let held = '';
+  let pending = '';
   for await (const bytes of body) {
-    const piece = redactor.piece(held, textOf(bytes));
-    held = piece.held;
+    const piece = redactor.piece(pending, textOf(bytes));
+    pending = piece.held;
     if (piece.text !== '') yield bytesOf(piece.text);
   }
-  if (held !== '') yield bytesOf(held);
+  if (pending !== '') yield bytesOf(pending);
 }
 
 /** Creates the mask of these secrets, in all forms that `createRedactor` finds. Without secrets, files do not change. */

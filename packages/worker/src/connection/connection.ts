@@ -101,8 +101,8 @@ export function connect(options: ConnectionOptions): Connection {
   };
 
   const send = (message: WorkerMessage): void => {
-    const kept = outbox.keep(message);
-    if (socket?.readyState === WebSocket.OPEN) transmit(kept);
+    const entry = outbox.keep(message);
+    if (socket?.readyState === WebSocket.OPEN) transmit(entry);
   };
 
   const receive = (data: string): void => {
@@ -169,7 +169,7 @@ export function connect(options: ConnectionOptions): Connection {
         socket = current;
         log.info({ service: options.serviceRoot, worker: options.workerName }, 'connected to the service');
         current.send(JSON.stringify(options.hello()));
-        for (const kept of outbox.kept()) transmit(kept);
+        for (const entry of outbox.kept()) transmit(entry);
       });
       current.on('message', (data, isBinary) => {
         hear();

@@ -24,9 +24,9 @@ export function createOutbox(onConfirmed: (messages: readonly WorkerMessage[]) =
   return {
     keep(message) {
       last += 1;
-      const kept = { number: last, message };
-      messages.push(kept);
-      return kept;
+      const entry = { number: last, message };
+      messages.push(entry);
+      return entry;
     },
     confirm(number) {
       const confirmed = messages.filter((kept) => kept.number <= number);

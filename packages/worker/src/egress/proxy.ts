@@ -75,11 +75,11 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
     const { target, written, path } = plain;
     const fault =
       target && (target.port === tlsPort ? 'not_tls' : hostMatches(message, target) ? undefined : 'host_mismatch');
-    const gone = goneWith(response);
-    const outcome = fault === undefined ? await reach(target, written, gone) : deny(target, written, fault);
+    const disconnect = goneWith(response);
+    const outcome = fault === undefined ? await reach(target, written, disconnect) : deny(target, written, fault);
     if (outcome.kind === 'denied') return refuse(response, 403, deniedReasons[outcome.reason]);
     if (outcome.kind === 'failed') return refuse(response, 502, outcome.message);
-    if (target === undefined || gone.aborted) return void outcome.socket.destroy();
+    if (target === undefined || disconnect.aborted) return void outcome.socket.destroy();
     forwardPlain(message, response, { host: target.host, port: target.port, path }, outcome.socket);
   }
 
@@ -97,10 +97,10 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
       server.emit('connection', client);
       return;
     }
-    const gone = goneWith(client);
-    const outcome = await reach(target, written, gone);
+    const disconnect = goneWith(client);
+    const outcome = await reach(target, written, disconnect);
     if (outcome.kind !== 'connected') return refuseTunnel(client, outcome.kind === 'denied' ? 403 : 502, outcome);
-    if (target === undefined || gone.aborted) return void outcome.socket.destroy();
+    if (target === undefined || disconnect.aborted) return void outcome.socket.destroy();
     client.write(established);
     openTunnel(client, outcome.socket, head, {
       target,
@@ -146,7 +146,7 @@ function refuseTunnel(client: Socket, status: 403 | 502, outcome: DialOutcome): 
 
 /** Returns a signal that aborts when the stream closes. */
 function goneWith(stream: Socket | ServerResponse): AbortSignal {
-  const gone = new AbortController();
-  stream.once('close', () => gone.abort());
-  return gone.signal;
+  const disconnect = new AbortController();
+  stream.once('close', () => disconnect.abort());
+  return disconnect.signal;
 }

@@ -11,17 +11,17 @@ const entry = fileURLToPath(new URL('../supervisor-process/main.ts', import.meta
  * sources would. Removes older ones: a supervisor that runs has read its whole program.
  */
 export async function makeSupervisorProgram(stateRoot: string, node: string): Promise<SupervisorProgram> {
-  const all = path.join(stateRoot, 'supervisor');
-  await mkdir(all, { recursive: true, mode: 0o700 });
-  const stampFile = path.join(all, 'stamp.json');
+  const folder = path.join(stateRoot, 'supervisor');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const stampFile = path.join(folder, 'stamp.json');
   const known = await readStamp(stampFile, entry, process.version);
-  if (known !== undefined) return { node, entry: path.join(all, known, startFile) };
+  if (known !== undefined) return { node, entry: path.join(folder, known, startFile) };
   const bundle = await bundleProgram(entry);
   const hash = bundleHash(bundle, process.version);
-  const making = path.join(all, 'making');
-  for (const name of await readdir(all)) await rm(path.join(all, name), { recursive: true, force: true });
+  const making = path.join(folder, 'making');
+  for (const name of await readdir(folder)) await rm(path.join(folder, name), { recursive: true, force: true });
   await writeBundle(bundle, making);
-  await rename(making, path.join(all, hash));
+  await rename(making, path.join(folder, hash));
   await writeStamp(stampFile, entry, process.version, hash, bundle);
-  return { node, entry: path.join(all, hash, startFile) };
+  return { node, entry: path.join(folder, hash, startFile) };
 }

@@ -62,9 +62,9 @@ export async function removeFolders(stateRoot: string, id: string): Promise<void
 
 /** Removes everything that earlier processes left under the state root, except the sandboxes with the ids of `kept`. Returns the ids of the removed ones. */
 export async function removeLeftovers(stateRoot: string, kept: ReadonlySet<string> = new Set()): Promise<string[]> {
-  const all = path.join(stateRoot, 's');
-  await unmountBelow(stateRoot, new Set([...kept].map((id) => path.join(all, id))));
-  const left = (await readdir(all).catch(() => [])).filter((id) => !kept.has(id));
+  const parent = path.join(stateRoot, 's');
+  await unmountBelow(stateRoot, new Set([...kept].map((id) => path.join(parent, id))));
+  const left = (await readdir(parent).catch(() => [])).filter((id) => !kept.has(id));
   for (const id of left) await removeFolders(stateRoot, id);
   const images = new Set([...kept].map((id) => path.basename(imageOf(stateRoot, id))));
   for (const image of await readdir(path.join(stateRoot, 'disks')).catch(() => []))

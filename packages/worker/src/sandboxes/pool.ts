@@ -96,11 +96,11 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
 
   const fill = async (): Promise<void> => {
     if (closed || making !== undefined || ready.size >= size) return;
-    const mine: Making<T> = { item: make(), isTaken: false };
-    making = mine;
-    const made = await mine.item.catch((error: Error) => error);
-    if (making === mine) making = undefined;
-    if (mine.isTaken) return;
+    const entry: Making<T> = { item: make(), isTaken: false };
+    making = entry;
+    const made = await entry.item.catch((error: Error) => error);
+    if (making === entry) making = undefined;
+    if (entry.isTaken) return;
     if (made instanceof Error) return fail(made.message);
     if (closed) return await made.dispose();
     keep(made);
@@ -133,12 +133,12 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
     async take() {
       const item = takeReady();
       if (item !== undefined) return item;
-      const mine = making;
+      const entry = making;
       making = undefined;
-      if (mine !== undefined) {
-        mine.isTaken = true;
+      if (entry !== undefined) {
+        entry.isTaken = true;
         // A start that failed ahead of time may work now, for example after a full disk or a missing folder.
-        const made = await mine.item.catch(() => undefined);
+        const made = await entry.item.catch(() => undefined);
         if (made?.isAlive()) return made;
         if (made !== undefined) remove(made);
       }

@@ -47,8 +47,8 @@ export async function sidecarContent(request: ContentRequest): Promise<TarEntry[
   link('agent', '.');
   for (const [name, bytes] of await licences(root, bundle.inputs)) add(`licences/${name}`, bytes);
   const folders = new Set(files.flatMap(({ name }) => foldersOf(name)));
-  const all = [...files, ...[...folders].map((name): TarEntry => ({ name, mode: 0o755, content: 'folder' }))];
-  return all.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const entries = [...files, ...[...folders].map((name): TarEntry => ({ name, mode: 0o755, content: 'folder' }))];
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** Returns the folders above a file, each with `/` at its end. */

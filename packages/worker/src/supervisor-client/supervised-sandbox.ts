@@ -54,7 +54,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
   const prepared = Promise.withResolvers<string>();
   const started = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<SandboxExit>();
-  const gone = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<void>();
   for (const { promise } of [prepared, started]) promise.catch(() => {});
   let isStarted = workspace !== '';
   /** True when no part of the sandbox is left to lose, or when the next worker takes it. */
@@ -77,14 +77,14 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
         break;
       case 'not_prepared':
         prepared.reject(new SandboxError(report.phase, report.reason, report.message));
-        gone.resolve();
+        end.resolve();
         break;
       case 'started':
         started.resolve();
         break;
       case 'disposed':
         started.reject(new SandboxError('spawn', 'sandbox_ended', 'the sandbox ended before its agent got its run'));
-        gone.resolve();
+        end.resolve();
         break;
       case 'denied':
         reportDenied(report.denied);
@@ -111,15 +111,15 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     const recorded = readEnd(folder);
     for (const each of recorded?.denied ?? []) reportDenied(each);
     if (recorded === undefined) {
-      const said = lastLines(logOf(traces.stateRoot, supervisor.id));
-      log.warn({ sandbox: traces.id, ...(said === '' ? {} : { said }) }, message);
+      const logEnd = lastLines(logOf(traces.stateRoot, supervisor.id));
+      log.warn({ sandbox: traces.id, ...(logEnd === '' ? {} : { log_end: logEnd }) }, message);
       await removeRemains(traces, log);
     }
     const failure = new SandboxError('prepare', 'supervisor_lost', `${message}; see the worker's log`);
     prepared.reject(failure);
     started.reject(failure);
     ended.resolve(recorded?.exit ?? lostExit);
-    gone.resolve();
+    end.resolve();
   };
 
   lines.handle({
@@ -136,7 +136,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
       return workspace;
     },
     isAlive: () => isOpen,
-    gone: gone.promise,
+    gone: end.promise,
     prepare(preparation, adoptSeconds) {
       lines.send({ type: 'prepare', folder, preparation, adoptSeconds });
       return prepared.promise;
@@ -161,7 +161,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     async dispose() {
       if (!isOver) lines.send({ type: 'dispose' });
       // The supervisor reports the end only when no part is left.
-      await Promise.race(isStarted ? [ended.promise, gone.promise] : [gone.promise]);
+      await Promise.race(isStarted ? [ended.promise, end.promise] : [end.promise]);
     },
     letGo() {
       isOver = true;

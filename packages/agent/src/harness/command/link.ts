@@ -70,9 +70,9 @@ export function connectCommand(options: CommandLinkOptions): AgentLink {
     const failure = await ended;
     running = undefined;
     const tail = withoutNul(stderr.tailText()).trimEnd();
-    const said = tail === '' ? '' : ` End of its standard error:\n${tail}`;
+    const errorEnd = tail === '' ? '' : ` End of its standard error:\n${tail}`;
     return {
-      verdict: { success: failure === '', message: failure === '' ? '' : `The program ${program} ${failure}.${said}` },
+      verdict: { success: failure === '', message: failure === '' ? '' : `The program ${program} ${failure}.${errorEnd}` },
       summary: summary.trim(),
     };
   }

@@ -124,14 +124,14 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   }
 
   async function pass(request: IncomingMessage, response: ServerResponse, target: string): Promise<void> {
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
+    const disconnect = new AbortController();
+    response.once('close', () => disconnect.abort());
     const answer = await connection.open({
       method: request.method === 'GET' ? 'GET' : 'POST',
       path: target,
       headers: without(request.headers, request.method === 'GET' ? notUpwardsOfGet : notUpwards),
-      ...(request.method === 'GET' ? {} : { body: request.pipe(bounded(gone)) }),
-      signal: gone.signal,
+      ...(request.method === 'GET' ? {} : { body: request.pipe(bounded(disconnect)) }),
+      signal: disconnect.signal,
       idleTimeoutMs,
       lane: 'models',
     });

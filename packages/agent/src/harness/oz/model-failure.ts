@@ -80,8 +80,8 @@ export function modelFailure(error: unknown): ModelFailure {
       advice: 'The run may not use the model any more.',
     };
   }
-  const told = isStatusText(error.message) ? providerText(error.responseBody) : undefined;
-  const reason = told === undefined ? shortReason(error) : firstPart(told, 1_000);
+  const providerMessage = isStatusText(error.message) ? providerText(error.responseBody) : undefined;
+  const reason = providerMessage === undefined ? shortReason(error) : firstPart(providerMessage, 1_000);
   const base = { status, retryAfterMs: retryAfterMs(headers['retry-after']), reason };
   if (status === undefined) {
     return {

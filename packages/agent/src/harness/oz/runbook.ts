@@ -152,7 +152,7 @@ async function takeUp(
   if (decision === 'approve' || (decision === undefined && message === undefined)) return undefined;
   const [command = ''] = request.title.trim().split('\n', 1);
   const verdict: Verdict = { decision: 'deny', by: 'person', ...(message === undefined ? {} : { message }) };
-  const text = `The command \`${shown(command)}\` was ${refusalText(verdict)}`;
+  const text = `The command \`${shortCommand(command)}\` was ${refusalText(verdict)}`;
   await voice.say(`${text}.`);
   return { success: false, message: text };
 }
@@ -246,14 +246,14 @@ function failure(block: RunbookBlock, result: BlockResult): string {
 function failedAt(block: RunbookBlock, { failedLine }: BlockResult): string {
   if (failedLine === undefined) return '';
   const at = block.script.trim().includes('\n') ? ` at line ${failedLine.number}` : '';
-  return `${at}: \`${shown(failedLine.text.trim())}\``;
+  return `${at}: \`${shortCommand(failedLine.text.trim())}\``;
 }
 
-const shown = (command: string): string => shorten(command, 80).replaceAll('`', "'");
+const shortCommand = (command: string): string => shorten(command, 80).replaceAll('`', "'");
 
 function shownCommand(block: RunbookBlock | undefined): string {
   const [command = ''] = block?.script.trim().split('\n', 1) ?? [];
-  return shown(command);
+  return shortCommand(command);
 }
 
 /** The title of a block is its first line, so the failed line is named if it is another one. */

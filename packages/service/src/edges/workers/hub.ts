@@ -69,7 +69,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
 
   const holds = (runId: string): boolean => {
     for (const connection of connections.values())
-      for (const held of connection.executions.values()) if (held.runId === runId) return true;
+      for (const execution of connection.executions.values()) if (execution.runId === runId) return true;
     return false;
   };
 

@@ -110,7 +110,7 @@ export interface RemovedMembers {
 }
 
 /** Returns a name for the timeline: only a plain one, because another could contain any text. */
-const shown = (name: string): string => (/^[A-Za-z0-9_.:-]{1,80}$/.test(name) ? name : '(a name of other characters)');
+const safeName = (name: string): string => (/^[A-Za-z0-9_.:-]{1,80}$/.test(name) ? name : '(a name of other characters)');
 
 /** Writes to the timeline of a run, once for each name, which parts of its requests to models the gateway removes. */
 export async function noteRemovedMembers(
@@ -118,7 +118,7 @@ export async function noteRemovedMembers(
   { runId, executionId, modelId, names }: RemovedMembers,
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    const [noted] = await tx.query(noteStatement, [runId, [...new Set(names.map(shown))].slice(0, maxNames)]);
+    const [noted] = await tx.query(noteStatement, [runId, [...new Set(names.map(safeName))].slice(0, maxNames)]);
     if (!noted) return;
     const payload = { model_id: modelId, removed: noted.names };
     await appendTimelineEvent(tx, { runId, executionId, type: 'model_request_changed', payload });

@@ -86,12 +86,12 @@ function faultOf(entry: TreeEntry, files: readonly TreeEntry[]): string | undefi
   if (files.length > maxSkillFiles) return `has more than ${maxSkillFiles} files in its folder`;
   const odd = files.find(({ kind }) => kind === 'link' || kind === 'submodule');
   if (odd !== undefined)
-    return `has a ${odd.kind === 'link' ? 'symbolic link' : 'submodule'} in its folder, which is not followed: ${shown(odd.path)}`;
+    return `has a ${odd.kind === 'link' ? 'symbolic link' : 'submodule'} in its folder, which is not followed: ${quotePath(odd.path)}`;
   const unsafe = files.find(({ path }) => !isPlainPath(path) || Buffer.byteLength(path) > 1000);
-  return unsafe && `has a file in its folder whose name cannot be stored everywhere: ${shown(unsafe.path)}`;
+  return unsafe && `has a file in its folder whose name cannot be stored everywhere: ${quotePath(unsafe.path)}`;
 }
 
-const shown = (path: string): string => JSON.stringify(path.slice(0, 200));
+const quotePath = (path: string): string => JSON.stringify(path.slice(0, 200));
 
 /** Returns what is wrong with the size of a skill's files. */
 export function faultOfSizes(files: readonly TreeEntry[], sizes: ReadonlyMap<string, number>): string | undefined {

@@ -74,8 +74,8 @@ export async function listAgents(deps: ListDeps, caller: Principal, wanted: List
         ),
       ),
     );
-  const shown = agents.filter(({ variant }) => wanted.includeMalformed || variant.error === undefined);
-  const dated = await withLastRuns(deps, caller.teamId, withinBytes(shown));
+  const visibleAgents = agents.filter(({ variant }) => wanted.includeMalformed || variant.error === undefined);
+  const dated = await withLastRuns(deps, caller.teamId, withinBytes(visibleAgents));
   return { kind: 'agents', agents: sorted(grouped(dated), wanted.sortBy) };
 }
 

@@ -154,25 +154,25 @@ const readFlag = async (file: string): Promise<string> => (await readFile(file, 
 
 /** Returns why bwrap failed and what to do, from its output and the machine's settings. */
 export async function explainFailure(output: string, exitCode: number): Promise<string> {
-  const said = output === '' ? `exit code ${exitCode}` : output.split('\n').slice(-3).join('; ');
+  const failure = output === '' ? `exit code ${exitCode}` : output.split('\n').slice(-3).join('; ');
   if (/Unknown option|unknown option/.test(output)) {
-    return `bubblewrap is too old (${said}): version 0.8 or newer is needed for --disable-userns`;
+    return `bubblewrap is too old (${failure}): version 0.8 or newer is needed for --disable-userns`;
   }
-  if (/ulimit/.test(output)) return `the limits of a sandbox cannot be set by its shell: ${said}`;
-  if (/prlimit/.test(output)) return `prlimit (package util-linux) does not work inside the sandbox: ${said}`;
+  if (/ulimit/.test(output)) return `the limits of a sandbox cannot be set by its shell: ${failure}`;
+  if (/prlimit/.test(output)) return `prlimit (package util-linux) does not work inside the sandbox: ${failure}`;
   if ((await readFlag('/proc/sys/user/max_user_namespaces')) === '0') {
-    return `user namespaces are switched off (${said}): run \`sysctl -w user.max_user_namespaces=15000\``;
+    return `user namespaces are switched off (${failure}): run \`sysctl -w user.max_user_namespaces=15000\``;
   }
   if ((await readFlag('/proc/sys/kernel/unprivileged_userns_clone')) === '0') {
-    return `user namespaces are for root only (${said}): run \`sysctl -w kernel.unprivileged_userns_clone=1\``;
+    return `user namespaces are for root only (${failure}): run \`sysctl -w kernel.unprivileged_userns_clone=1\``;
   }
   if ((await readFlag('/proc/sys/kernel/apparmor_restrict_unprivileged_userns')) === '1') {
-    return `AppArmor restricts user namespaces (${said}): give /usr/bin/bwrap a profile that allows \`userns\`, or run \`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\``;
+    return `AppArmor restricts user namespaces (${failure}): give /usr/bin/bwrap a profile that allows \`userns\`, or run \`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\``;
   }
   const container =
     (await stat('/.dockerenv').catch(() => undefined)) ?? (await stat('/run/.containerenv').catch(() => undefined));
   if (container !== undefined) {
-    return `this container does not let bubblewrap work (${said}): start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined`;
+    return `this container does not let bubblewrap work (${failure}): start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined`;
   }
-  return `bubblewrap does not work here: ${said}`;
+  return `bubblewrap does not work here: ${failure}`;
 }

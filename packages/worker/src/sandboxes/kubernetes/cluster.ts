@@ -177,16 +177,16 @@ const precondition = (uid: string | undefined) => (uid === undefined ? {} : { pr
  * makes a dispatcher each time.
  */
 function persistent(config: KubeConfig, server: string): Configuration {
-  let kept: ReturnType<RequestContext['getDispatcher']>;
+  let dispatcher: ReturnType<RequestContext['getDispatcher']>;
   let since = 0;
   const authentication = {
     getName: () => config.getName(),
     async applySecurityAuthentication(context: RequestContext) {
       await config.applySecurityAuthentication(context);
-      if (kept !== undefined && performance.now() - since < connectionMs) return context.setDispatcher(kept);
+      if (dispatcher !== undefined && performance.now() - since < connectionMs) return context.setDispatcher(dispatcher);
       // Requests in progress end first.
-      void kept?.close().catch(() => {});
-      kept = context.getDispatcher();
+      void dispatcher?.close().catch(() => {});
+      dispatcher = context.getDispatcher();
       since = performance.now();
     },
   };

@@ -45,14 +45,14 @@ type Fault = SandboxVerdict & { readonly never?: boolean };
 
 /** Longest text of the cluster in a message. */
 const longest = 500;
-const said = (text: string | undefined): string => (text ?? '').trim().slice(0, longest);
+const shortText = (text: string | undefined): string => (text ?? '').trim().slice(0, longest);
 
 function unscheduled({ status }: V1Pod): Fault | undefined {
   const found = status?.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
   if (found === undefined) return undefined;
   return {
     reason: 'pod_unschedulable',
-    message: `no node of the cluster takes the pod: ${said(found.message)}. Lower the memory or the shape of the run, add nodes, or change RUNYARD_KUBERNETES_POD_TEMPLATE`,
+    message: `no node of the cluster takes the pod: ${shortText(found.message)}. Lower the memory or the shape of the run, add nodes, or change RUNYARD_KUBERNETES_POD_TEMPLATE`,
   };
 }
 
@@ -64,9 +64,9 @@ function faultOf(found: V1ContainerStatus | undefined, image: string): Fault | u
       reason,
     )
   )
-    return imageFault(image, reason, said(message));
+    return imageFault(image, reason, shortText(message));
   if (/^(?:CreateContainerConfigError|CreateContainerError|RunContainerError)$/.test(reason))
-    return { reason: 'pod_not_started', message: `the node cannot start the pod (${reason}): ${said(message)}` };
+    return { reason: 'pod_not_started', message: `the node cannot start the pod (${reason}): ${shortText(message)}` };
   return undefined;
 }
 
@@ -112,9 +112,9 @@ function verdictOf(
     return /emptydir|ephemeral|storage/i.test(message ?? '')
       ? {
           reason: 'disk_limit',
-          message: `the sandbox used more disk than it may: ${said(message)}. Let the agent write less, or raise RUNYARD_SANDBOX_DISK_MB`,
+          message: `the sandbox used more disk than it may: ${shortText(message)}. Let the agent write less, or raise RUNYARD_SANDBOX_DISK_MB`,
         }
-      : { reason: 'pod_evicted', message: `the node ended the pod: ${said(message)}. Run it again` };
+      : { reason: 'pod_evicted', message: `the node ended the pod: ${shortText(message)}. Run it again` };
   if (reason === 'DeadlineExceeded') return deadline;
   const placed = placer?.state?.terminated;
   if (placed !== undefined && placed.exitCode !== 0)
@@ -126,15 +126,15 @@ function verdictOf(
   if (end?.reason === 'StartError')
     return {
       reason: wrongProgram(end.message) === undefined ? 'agent_not_started' : 'image_wrong_architecture',
-      message: `the agent could not be started in the image ${image}: ${wrongProgram(end.message) ?? said(end.message)}`,
+      message: `the agent could not be started in the image ${image}: ${wrongProgram(end.message) ?? shortText(end.message)}`,
     };
   const disrupted = status.conditions?.find(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True');
   if (disrupted !== undefined)
-    return { reason: 'pod_evicted', message: `the cluster ended the pod: ${said(disrupted.message)}. Run it again` };
+    return { reason: 'pod_evicted', message: `the cluster ended the pod: ${shortText(disrupted.message)}. Run it again` };
   if (end === undefined && status.phase === 'Failed')
     return {
       reason: 'pod_lost',
-      message: `the cluster ended the pod: ${said(message) || reason || 'it gave no reason'}`,
+      message: `the cluster ended the pod: ${shortText(message) || reason || 'it gave no reason'}`,
     };
   return undefined;
 }
@@ -156,6 +156,6 @@ export function readLostJob(job: V1Job | undefined): SandboxVerdict {
   if (failed?.reason === 'DeadlineExceeded') return deadline;
   return {
     reason: 'pod_lost',
-    message: `the pod of the sandbox is gone: ${said(failed?.message) || 'it was deleted, or its node was removed'}. Run it again`,
+    message: `the pod of the sandbox is gone: ${shortText(failed?.message) || 'it was deleted, or its node was removed'}. Run it again`,
   };
 }

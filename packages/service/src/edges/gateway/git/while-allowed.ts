@@ -11,7 +11,7 @@ export async function* whileAllowed(
   body: AsyncIterable<Buffer>,
   findStop: () => Promise<string | undefined>,
 ): AsyncGenerator<Buffer> {
-  let held: Buffer | undefined;
+  let waitingBytes: Buffer | undefined;
   let askedAt = performance.now();
   const ask = async (): Promise<void> => {
     const reason = await findStop();
@@ -20,9 +20,9 @@ export async function* whileAllowed(
   };
   for await (const piece of body) {
     if (performance.now() - askedAt > askEveryMs) await ask();
-    if (held !== undefined) yield held;
-    held = piece;
+    if (waitingBytes !== undefined) yield waitingBytes;
+    waitingBytes = piece;
   }
   await ask();
-  if (held !== undefined) yield held;
+  if (waitingBytes !== undefined) yield waitingBytes;
 }

@@ -155,12 +155,12 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
   }): Promise<void> {
     const { request, server, body, ownHeaders, fields } = sent;
     const client = sent.reply.raw;
-    const gone = closedSignal(client);
-    if (gone.aborted) return;
+    const disconnect = closedSignal(client);
+    if (disconnect.aborted) return;
     const { url } = server;
     const { method } = request;
     const headers = headersToServer(request.headers, server.headers);
-    const signal = AbortSignal.any([gone, inFlight.signal, AbortSignal.timeout(limits.answerMs)]);
+    const signal = AbortSignal.any([disconnect, inFlight.signal, AbortSignal.timeout(limits.answerMs)]);
     const answer = await sendToMcpServer({ url, method, headers, ...(body ? { body } : {}) }, upstream, signal);
     const fault =
       faultOf(answer) ??

@@ -12,14 +12,14 @@ import { openAiChatUsage } from './usage/openai-chat.ts';
 
 /** `usage` of OpenAI Responses: `input_tokens` includes the tokens that were read from and written to the cache. */
 function read(seen: TokenCounts, usage: unknown): TokenCounts {
-  const all = count(member(usage, 'input_tokens'));
-  if (all === undefined) return seen;
+  const inputTokens = count(member(usage, 'input_tokens'));
+  if (inputTokens === undefined) return seen;
   const details = member(usage, 'input_tokens_details');
   const cacheRead = count(member(details, 'cached_tokens')) ?? 0;
   const cacheWrite = count(member(details, 'cache_write_tokens')) ?? 0;
   const long = count(member(member(details, 'cache_write_tokens_details'), 'ttl_12h_tokens')) ?? 0;
   return {
-    input: rest(all, cacheRead, cacheWrite),
+    input: rest(inputTokens, cacheRead, cacheWrite),
     output: count(member(usage, 'output_tokens')) ?? 0,
     cacheRead,
     cacheWrite,

@@ -71,20 +71,20 @@ export async function exchange(
   const { provider, upstream } = target;
   const answer = (status: number, message: string, headers: Record<string, string> = {}): void =>
     answerError(client, provider, { status, message, headers: { ...sent.ownHeaders, ...headers } });
-  const gone = new AbortController();
-  const leave = (): void => gone.abort();
+  const disconnect = new AbortController();
+  const leave = (): void => disconnect.abort();
   client.once('close', leave);
   // A client that disconnected before sends no `close` event any more.
   if (client.destroyed) leave();
   try {
-    const { result, refusal } = await sendAdapted(upstreams, sent, AbortSignal.any([gone.signal, signal]));
-    if (sent.mayMove && !gone.signal.aborted) {
+    const { result, refusal } = await sendAdapted(upstreams, sent, AbortSignal.any([disconnect.signal, signal]));
+    if (sent.mayMove && !disconnect.signal.aborted) {
       const open = await openFault(result, upstreams.timeouts.silenceMs);
-      if (open && !gone.signal.aborted) return open;
+      if (open && !disconnect.signal.aborted) return open;
     }
     letGo(sent.body);
     if (result.kind !== 'answer') {
-      if (gone.signal.aborted) {
+      if (disconnect.signal.aborted) {
         // The provider has the request, and bills what it read of it. A turn that the client gives up early counts too.
         const isSent = result.isSent && endpoint.kind === 'generate';
         return { ...nothing, status: 499, ...(isSent ? { tokens: promptOnly(sent), isAnswer: true } : {}) };

@@ -187,7 +187,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       const promptTokens = endpoint.kind === 'generate' ? await estimateTokens(checked.body) : 0;
       // The execution may have ended or been assigned to another worker while the body arrived.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
-      const gone = closedSignal(reply.raw);
+      const disconnect = closedSignal(reply.raw);
       const admit = async (target: ModelTarget, parts: readonly Buffer[]): Promise<AdmittedRequest> => {
         const requestId = randomUUID();
         const admission = await deps.admit?.(holder, {
@@ -197,7 +197,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
           bytes: parts.reduce((sum, part) => sum + part.byteLength, 0),
           promptTokens,
           answers: checked.answers,
-          signal: AbortSignal.any([gone, inFlight.signal]),
+          signal: AbortSignal.any([disconnect, inFlight.signal]),
           isAtWork: async () => (await deps.authenticateRunToken(token)) !== null,
         });
         return admission?.ok === false ? admission : { ok: true, requestId };

@@ -40,10 +40,10 @@ export function pageAnswer(
   const { urlSetting } = providerKinds[target.provider];
   const { key } = target.upstream;
   const title = titleOf(page);
-  const shown = key !== undefined && title.includes(key) ? '' : title;
+  const visibleTitle = key !== undefined && title.includes(key) ? '' : title;
   return {
     status: status >= 400 ? status : 502,
-    message: `the model provider at ${endpointOf(target.upstream)} answered ${status} with a web page${shown} in place of an answer of a model; an administrator must check ${urlSetting}`,
+    message: `the model provider at ${endpointOf(target.upstream)} answered ${status} with a web page${visibleTitle} in place of an answer of a model; an administrator must check ${urlSetting}`,
     headers: status < 400 ? { [gatewayErrorHeader]: 'resource_unavailable' } : {},
   };
 }

@@ -138,9 +138,9 @@ function keepGuarded(pid: number, cluster: string, account: Account, exited: Pro
 
 /** Polls with real queries, because the caller needs a server that answers. */
 async function firstAnswer(socketFolder: string, exited: Promise<string>, lastLines: () => string): Promise<void> {
-  let gone: string | undefined;
+  let endReason: string | undefined;
   void exited.then((reason) => {
-    gone = reason;
+    endReason = reason;
   });
   const giveUp = Date.now() + startTimeoutMs;
   for (;;) {
@@ -151,7 +151,7 @@ async function firstAnswer(socketFolder: string, exited: Promise<string>, lastLi
       await client.query('SELECT 1');
       return;
     } catch (error) {
-      if (gone !== undefined) throw new Error(`PostgreSQL did not start (${gone}): ${lastLines()}`);
+      if (endReason !== undefined) throw new Error(`PostgreSQL did not start (${endReason}): ${lastLines()}`);
       if (Date.now() > giveUp)
         throw new Error(`PostgreSQL did not answer within ${startTimeoutMs / 1000} s: ${lastLines()}`, {
           cause: error,

@@ -54,17 +54,17 @@ export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): 
     await writeOwner(folder, { ...thisProcess(), socketFolder });
     const cluster = await ensureCluster(folder, native, account);
     const options = { native, cluster, account, socketFolder, lockFd: lock.fd, log };
-    const kept = keepRunning(await startPostmaster(options), () => startPostmaster(options), log);
+    const keptServer = keepRunning(await startPostmaster(options), () => startPostmaster(options), log);
     const made = socketFolder;
     const stopAll = async () => {
-      await kept.stop();
+      await keptServer.stop();
       await removeSocketFolder(made);
       lock.release();
     };
     let stopped: Promise<void> | undefined;
     return {
       ...addressOf(made),
-      problem: kept.problem,
+      problem: keptServer.problem,
       stop: () => {
         stopped ??= stopAll();
         return stopped;

@@ -25,13 +25,13 @@ const maxSentence = 400;
 /** Describes the request for a person: a sentence, and below it a request of several lines as it is. */
 function noticeOf({ kind, title, action }: Pick<AgentRequest, 'kind' | 'title' | 'action'>): string {
   const text = title.trim();
-  const shown = shorten(text, maxSentence);
+  const shortText = shorten(text, maxSentence);
   const head =
     kind === 'question'
       ? 'The agent asks:'
       : `The agent asks for permission${action ? ` to use ${action.name.replace(/\s+/g, ' ')}` : ''}:`;
-  const rest = shown === text ? '' : `\n(These are the first ${shown.length - 1} of ${text.length} characters.)`;
-  return `${head}${text.includes('\n') ? '\n' : ' '}${shown}${rest}`;
+  const rest = shortText === text ? '' : `\n(These are the first ${shortText.length - 1} of ${text.length} characters.)`;
+  return `${head}${text.includes('\n') ? '\n' : ' '}${shortText}${rest}`;
 }
 
 /** Returns the request as the API shows it, without the parts that only the agent needs. */

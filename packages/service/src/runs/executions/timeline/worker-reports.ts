@@ -156,7 +156,7 @@ export async function appendDeniedConnections(
 ): Promise<void> {
   if ((await tx.query(readNumber, [runId, executionId, number])).length > 0) return;
   const redactor = redactorOf(service, { grantedSecrets: await readGrantedSecrets(tx, runId) });
-  const shown = ({ host, port, reason, count }: DeniedConnection) => ({
+  const toItem = ({ host, port, reason, count }: DeniedConnection) => ({
     host: redactor.whole(host),
     port,
     reason,
@@ -166,7 +166,7 @@ export async function appendDeniedConnections(
   const [first] = connections;
   const payload =
     number <= maxDeniedShown && first !== undefined
-      ? { number, ...shown(first) }
-      : { number, total, connections: connections.map(shown) };
+      ? { number, ...toItem(first) }
+      : { number, total, connections: connections.map(toItem) };
   await appendTimelineEvent(tx, { runId, executionId, type: 'connection_denied', payload });
 }

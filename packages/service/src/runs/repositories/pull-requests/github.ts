@@ -37,9 +37,9 @@ export async function openAtGitHub(ask: AskApi, wanted: Wanted): Promise<AtHost>
   if (fault !== undefined) return fault;
   const url = textOf(answer.json, 'html_url');
   if (answer.status === 201 && url !== undefined) return { kind: 'open', url, isNew: true };
-  const said = saidBy(answer.json);
+  const hostMessage = saidBy(answer.json);
   // Another request has opened one in between.
-  if (/already exists/i.test(said)) {
+  if (/already exists/i.test(hostMessage)) {
     const other = await findOpen(ask, wanted);
     if (other !== undefined) return other;
   }
@@ -51,6 +51,6 @@ export async function openAtGitHub(ask: AskApi, wanted: Wanted): Promise<AtHost>
     return { kind: 'not_found', message: `${owner}/${repo} has no branch ${base} to merge into.` };
   return {
     kind: 'conflict',
-    message: `The code host opens no pull request for ${head}: ${said || `status ${answer.status}`}`,
+    message: `The code host opens no pull request for ${head}: ${hostMessage || `status ${answer.status}`}`,
   };
 }

@@ -37,6 +37,6 @@ export async function openAtGitLab(ask: AskApi, wanted: Wanted): Promise<AtHost>
     const other = await findOpen(ask, project, wanted);
     if (other !== undefined) return other;
   }
-  const said = saidBy(answer.json) || `status ${answer.status}`;
-  return { kind: 'conflict', message: `The code host opens no merge request for ${head}: ${said}` };
+  const hostMessage = saidBy(answer.json) || `status ${answer.status}`;
+  return { kind: 'conflict', message: `The code host opens no merge request for ${head}: ${hostMessage}` };
 }

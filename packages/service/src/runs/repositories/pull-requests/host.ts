@@ -85,8 +85,8 @@ export function saidBy(json: unknown): string {
 /** Returns the meaning of a status that is the same for all requests; undefined: it depends on the request. */
 export function faultOf({ status, json }: ApiAnswer, { owner, repo }: Wanted): AtHost | undefined {
   const name = `${owner}/${repo}`;
-  const said = saidBy(json);
-  const quoted = said === '' ? '' : ` It says: ${said}`;
+  const hostMessage = saidBy(json);
+  const quoted = hostMessage === '' ? '' : ` It says: ${hostMessage}`;
   switch (status) {
     case 401:
       return { kind: 'refused', message: `The code host does not accept the stored credential for ${name}.${quoted}` };

@@ -45,7 +45,7 @@ export async function giveUpUnanswered({ db, ...service }: ServiceSecrets & { re
     for (const branches of Object.values(pushes)) {
       const [first] = branches ?? [];
       if (!branches || !first) continue;
-      const shown = branches.map(({ branch, from_id: from, to_id: to }) => ({
+      const branchItems = branches.map(({ branch, from_id: from, to_id: to }) => ({
         branch,
         ...(isNone(from) ? {} : { from }),
         ...(isNone(to) ? {} : { to }),
@@ -53,7 +53,7 @@ export async function giveUpUnanswered({ db, ...service }: ServiceSecrets & { re
       }));
       const { run_id: runId, execution_id: executionId, repository } = first;
       const grantedSecrets = await readGrantedSecrets(tx, runId);
-      const payload = withoutSecrets(service, { grantedSecrets }, { repository, branches: shown });
+      const payload = withoutSecrets(service, { grantedSecrets }, { repository, branches: branchItems });
       await appendTimelineEvent(tx, { runId, executionId, type: 'git_push', payload });
     }
   });

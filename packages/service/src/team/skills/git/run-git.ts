@@ -81,7 +81,7 @@ export function runGit(
     });
     const parts: Buffer[] = [];
     let size = 0;
-    let said = '';
+    let errorText = '';
     let fault: string | undefined;
     const kill = (why: string) => {
       fault ??= why;
@@ -99,7 +99,7 @@ export function runGit(
       else parts.push(part);
     });
     child.stderr.on('data', (part: Buffer) => {
-      if (said.length < 500) said += part.toString('utf8');
+      if (errorText.length < 500) errorText += part.toString('utf8');
     });
     child.stdin.on('error', () => {});
     child.stdin.end(input);
@@ -111,7 +111,7 @@ export function runGit(
         reject(new Unreadable('unavailable', 'git is not installed where the service runs. Install it there.'));
       else {
         const reason =
-          said
+          errorText
             .replace(/\p{C}+/gu, ' ')
             .trim()
             .slice(0, 200) || 'it was stopped at its limits';

@@ -95,7 +95,7 @@ function explainPattern(pattern: Pattern, value: unknown, path: string, budget: 
 function explainElements(pattern: Pattern, elements: readonly unknown[], path: string, budget: Budget): FilterCheck[] {
   const at = elements.findIndex((element) => matchesPattern(pattern, element, budget));
   const passed = at >= 0;
-  const shown = passed ? at : nearest(pattern, elements, budget);
+  const shownIndex = passed ? at : nearest(pattern, elements, budget);
   const count = elements.length;
   const check: FilterCheck = {
     check: 'any_element',
@@ -105,10 +105,10 @@ function explainElements(pattern: Pattern, elements: readonly unknown[], path: s
       count === 0
         ? 'the array is empty, so no element can match'
         : passed
-          ? `element ${shown} of ${count} matches the whole pattern`
-          : `none of ${count} elements matches the whole pattern; element ${shown} comes nearest`,
+          ? `element ${shownIndex} of ${count} matches the whole pattern`
+          : `none of ${count} elements matches the whole pattern; element ${shownIndex} comes nearest`,
   };
-  return count === 0 ? [check] : [check, ...explainPattern(pattern, elements[shown], memberPath(path, shown), budget)];
+  return count === 0 ? [check] : [check, ...explainPattern(pattern, elements[shownIndex], memberPath(path, shownIndex), budget)];
 }
 
 /** Returns the index of the element that passes the most fields of the pattern, among the first ones; 0 without elements. */

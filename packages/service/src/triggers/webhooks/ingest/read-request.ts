@@ -115,7 +115,7 @@ export interface Identity {
 }
 
 /** Ids of senders that the log can show unchanged. For others it shows the hash. */
-const shown = /^[\x21-\x7e]{1,200}$/;
+const visibleText = /^[\x21-\x7e]{1,200}$/;
 
 const sha256 = (data: string | Buffer): Buffer => hash('sha256', data, 'buffer');
 
@@ -141,7 +141,7 @@ export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, bo
   ];
   for (const candidate of candidates) {
     const id = typeof candidate === 'string' ? candidate.trim() : '';
-    if (id !== '') return identityOf('header', shown.test(id) ? id : `sha256:${sha256(id).toString('hex')}`);
+    if (id !== '') return identityOf('header', visibleText.test(id) ? id : `sha256:${sha256(id).toString('hex')}`);
   }
   return identityOf('body', `sha256:${sha256(body).toString('hex')}`);
 }

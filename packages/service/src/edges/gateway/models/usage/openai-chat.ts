@@ -3,13 +3,13 @@ import { count, member, noTokens, rest, type UsageReader } from './counts.ts';
 
 /** `usage` of chat completions: `prompt_tokens` includes the cache. Some servers leave out the details. */
 function read(seen: TokenCounts, usage: unknown): TokenCounts {
-  const all = count(member(usage, 'prompt_tokens'));
-  if (all === undefined) return seen;
+  const promptTokens = count(member(usage, 'prompt_tokens'));
+  if (promptTokens === undefined) return seen;
   const details = member(usage, 'prompt_tokens_details');
   const cacheRead = count(member(details, 'cached_tokens')) ?? 0;
   const cacheWrite = count(member(details, 'cache_write_tokens')) ?? 0;
   return {
-    input: rest(all, cacheRead, cacheWrite),
+    input: rest(promptTokens, cacheRead, cacheWrite),
     output: count(member(usage, 'completion_tokens')) ?? 0,
     cacheRead,
     cacheWrite,
