@@ -35,8 +35,8 @@ export function showHelpOf(program: Command, names: readonly string[]): void {
     const next = command.commands.find((each) => each.name() === name);
     if (next === undefined) {
       if (command === program) command.error(`error: unknown command '${name}'`);
-      const all = command.commands.map((each) => each.name()).join(', ');
-      const has = all === '' ? 'it has none' : `it has ${all}`;
+      const commandNames = command.commands.map((each) => each.name()).join(', ');
+      const has = commandNames === '' ? 'it has none' : `it has ${commandNames}`;
       command.error(`error: ${fullName(command)} has no command "${name}"; ${has}`);
     } else command = next;
   }

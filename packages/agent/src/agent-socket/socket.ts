@@ -55,7 +55,9 @@ export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
       if (end === -1 || answered || socket.destroyed) return;
       answered = true;
       socket.setTimeout(0);
-      void answer(received.slice(0, end), disconnect.signal).then((result) => socket.end(`${JSON.stringify(result)}\n`));
+      void answer(received.slice(0, end), disconnect.signal).then((result) =>
+        socket.end(`${JSON.stringify(result)}\n`),
+      );
     });
   });
 

@@ -11,22 +11,22 @@ const maxInputLength = 4_000;
 /** Returns a request and its answer as text, for a harness that does not wait for the answer any more. */
 export function decisionText(request: Omit<AgentRequest, 'request_id'>, { decision, message }: Answer): string {
   const { kind, title, action } = request;
-  const said = message === undefined ? '' : ` The user's words: ${message}`;
+  const reasonText = message === undefined ? '' : ` The user's words: ${message}`;
   if (kind === 'question') {
     const short = decision === undefined ? '' : decision === 'approve' ? ' The answer is yes.' : ' The answer is no.';
-    return `You had asked: ${title}\n${`${short}${said}`.trim() || 'Nobody has answered yet.'}`;
+    return `You had asked: ${title}\n${`${short}${reasonText}`.trim() || 'Nobody has answered yet.'}`;
   }
   const input = JSON.stringify(action?.input) ?? '';
   const inputNote = input === '' || input.length > maxInputLength ? '' : ` (input: ${input})`;
   const asked = `You had asked for permission${action ? ` to use ${action.name}` : ''}: ${title}${inputNote}`;
   switch (decision) {
     case 'approve':
-      return `${asked}\nThe user approved it.${said} It has not been done yet: do it now, and go on with the task.`;
+      return `${asked}\nThe user approved it.${reasonText} It has not been done yet: do it now, and go on with the task.`;
     case 'deny':
-      return `${asked}\nThe user denied it.${said} Do not do it: take another way, or end if there is none.`;
+      return `${asked}\nThe user denied it.${reasonText} Do not do it: take another way, or end if there is none.`;
     case undefined:
       return message === undefined
         ? `${asked}\nNobody has decided yet. It has not been done.`
-        : `${asked}\nThe user did not approve it. It has not been done.${said}`;
+        : `${asked}\nThe user did not approve it. It has not been done.${reasonText}`;
   }
 }

@@ -87,9 +87,9 @@ export function outputWindow(headBytes = halfWindowBytes, tailBytes = halfWindow
   }
 
   function around(headText: string): string {
-    const kept = keptTail();
-    const { bytes, lines } = leftOut(kept);
-    return joinAround(headText, leftOutMark(bytes, lines), kept);
+    const keptText = keptTail();
+    const { bytes, lines } = leftOut(keptText);
+    return joinAround(headText, leftOutMark(bytes, lines), keptText);
   }
 
   const headText = () => printable(withoutCutEnd(Buffer.concat(head)));

@@ -72,7 +72,7 @@ export async function openPatchGit(
 ): Promise<PatchGit> {
   const { scratch, maxBytes, signal } = options;
   const exclude = ['core.excludesFile', join(repository, '.git/info/exclude')] as const;
-  const all = [...settings, exclude, ...more];
+  const gitOptions = [...settings, exclude, ...more];
   const ours = join(scratch, 'git');
   await rm(ours, { recursive: true, force: true });
   await mkdir(ours, { recursive: true });
@@ -89,9 +89,9 @@ export async function openPatchGit(
     GIT_NO_LAZY_FETCH: '1',
     GIT_OPTIONAL_LOCKS: '0',
     GIT_TERMINAL_PROMPT: '0',
-    GIT_CONFIG_COUNT: String(all.length),
+    GIT_CONFIG_COUNT: String(gitOptions.length),
     ...Object.fromEntries(
-      all.flatMap(([key, value], index) => [
+      gitOptions.flatMap(([key, value], index) => [
         [`GIT_CONFIG_KEY_${index}`, key],
         [`GIT_CONFIG_VALUE_${index}`, value],
       ]),

@@ -157,8 +157,8 @@ export function driveHarness(options: DriverOptions): Driver {
       if (cancelled) turnEnded.abort(new Error('cancelled'));
       stepId = '';
       updates.startTurn();
-      const said = await prompt(turn).catch(outcomeOfError);
-      const ended = (await check?.explain(said)) ?? said;
+      const promptOutcome = await prompt(turn).catch(outcomeOfError);
+      const ended = (await check?.explain(promptOutcome)) ?? promptOutcome;
       isRunning = false;
       if (interrupted) link.endStrays?.();
       deadline.endTurn();

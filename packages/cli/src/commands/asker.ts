@@ -54,7 +54,7 @@ export function createAsker(
   /** Requests that this asker has answered, or is answering. */
   const answered = new Set<string>();
   /** Requests that the screen shows already. A state can arrive before the request that is its reason. */
-  const shown = new Set<string>();
+  const printedIds = new Set<string>();
   let prompt: Prompt | undefined;
 
   /** Removes the prompt from the screen. */
@@ -127,13 +127,14 @@ export function createAsker(
       close();
       if (!isTerminal(state)) context.out(`  ${context.colours.dim('answered elsewhere: the prompt is withdrawn')}\n`);
     }
-    if (asked && !prompt && shown.has(asked.request_id) && !answered.has(asked.request_id)) await ask(asked);
+    if (asked && !prompt && printedIds.has(asked.request_id) && !answered.has(asked.request_id)) await ask(asked);
   }
 
   interrupted.addEventListener('abort', close, { once: true });
   return {
     async update(event) {
-      if (event.type === 'conversation' && event.event.type === 'blocked') shown.add(event.event.request.request_id);
+      if (event.type === 'conversation' && event.event.type === 'blocked')
+        printedIds.add(event.event.request.request_id);
       const type = event.type === 'conversation' ? event.event.type : event.type;
       if (type === 'state' || type === 'blocked' || type === 'decided') await refresh();
     },

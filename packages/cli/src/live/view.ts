@@ -103,7 +103,9 @@ export function createLiveView(colours: Colours): LiveView {
         `${colours.cyan('●')} ${colours.bold(harmlessLine(event.name, 60))} ${colours.dim(inputHint(event.input))}`.trimEnd(),
       );
     }
-    return commandLines.map((text, index) => line(`${colours.cyan(index === 0 ? '$' : ' ')} ${colours.bold(text)}`)).join('');
+    return commandLines
+      .map((text, index) => line(`${colours.cyan(index === 0 ? '$' : ' ')} ${colours.bold(text)}`))
+      .join('');
   }
 
   function actionResult(event: Extract<AgentEvent, { type: 'action_result' }>): string {

@@ -27,7 +27,7 @@ export function showWaits(
   endLine: () => string,
   quietMs = 0,
 ): { stop(): void } {
-  const shown = new Set<string>();
+  const printedNotes = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
   const again = (afterMs = everyMs) => {
@@ -37,8 +37,8 @@ export function showWaits(
     client.getRun({ params: { runId } }).then(
       ({ state, status_message }) => {
         if (isStopped || !isWaiting(state)) return;
-        for (const line of waitLines(status_message?.message ?? '').filter((text) => !shown.has(text))) {
-          shown.add(line);
+        for (const line of waitLines(status_message?.message ?? '').filter((text) => !printedNotes.has(text))) {
+          printedNotes.add(line);
           context.out(`${endLine()}  ${context.colours.yellow(line)}\n`);
         }
         again();

@@ -11,7 +11,7 @@ export interface DeniedLog {
 
 /** Makes the log of an execution. It calls `report` at most `maxDeniedShown` times, and once when it is closed. */
 export function deniedLog(report: (denied: DeniedConnections) => void): DeniedLog {
-  const shown = new Map<string, DeniedConnection>();
+  const logged = new Map<string, DeniedConnection>();
   let total = 0;
   let isClosed = false;
   return {
@@ -20,16 +20,16 @@ export function deniedLog(report: (denied: DeniedConnections) => void): DeniedLo
       total += 1;
       const host = harmless(hostText);
       const key = `${host} ${port} ${reason}`;
-      const known = shown.get(key);
-      if (known !== undefined) shown.set(key, { ...known, count: known.count + 1 });
-      if (known !== undefined || shown.size >= maxDeniedShown) return;
+      const known = logged.get(key);
+      if (known !== undefined) logged.set(key, { ...known, count: known.count + 1 });
+      if (known !== undefined || logged.size >= maxDeniedShown) return;
       const connection = { host, port, reason, count: 1 };
-      shown.set(key, connection);
-      report({ number: shown.size, connections: [connection], total });
+      logged.set(key, connection);
+      report({ number: logged.size, connections: [connection], total });
     },
     close() {
-      if (!isClosed && total > shown.size)
-        report({ number: maxDeniedShown + 1, connections: [...shown.values()], total });
+      if (!isClosed && total > logged.size)
+        report({ number: maxDeniedShown + 1, connections: [...logged.values()], total });
       isClosed = true;
     },
   };

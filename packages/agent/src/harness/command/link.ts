@@ -72,7 +72,10 @@ export function connectCommand(options: CommandLinkOptions): AgentLink {
     const tail = withoutNul(stderr.tailText()).trimEnd();
     const errorEnd = tail === '' ? '' : ` End of its standard error:\n${tail}`;
     return {
-      verdict: { success: failure === '', message: failure === '' ? '' : `The program ${program} ${failure}.${errorEnd}` },
+      verdict: {
+        success: failure === '',
+        message: failure === '' ? '' : `The program ${program} ${failure}.${errorEnd}`,
+      },
       summary: summary.trim(),
     };
   }

@@ -63,15 +63,15 @@ export async function handleWorkerMessage(
   }
   const { task_id: runId } = message.data;
   const executionId = message.data.execution_id ?? heldExecution(connection, runId);
-  const held = executionId === undefined ? undefined : connection.executions.get(executionId);
-  if (executionId === undefined || !held || held.runId !== runId) {
+  const current = executionId === undefined ? undefined : connection.executions.get(executionId);
+  if (executionId === undefined || !current || current.runId !== runId) {
     deps.log.warn(
       { worker: connection.workerId, type: message.type, run: runId },
       'message about an execution that this connection does not hold',
     );
     return false;
   }
-  const target: Target = { runId, executionId, assignmentId: held.assignmentId };
+  const target: Target = { runId, executionId, assignmentId: current.assignmentId };
   const outcome = await deps.db.transaction(async (tx) => {
     const phase = await lockServed(tx, target, connection.id);
     return phase === null ? 'refused' : await apply(deps, tx, connection, target, phase, message);

@@ -22,7 +22,7 @@ export interface PageEnd {
 }
 
 /** Bytes that a page shows of an input, an output and a text. */
-const shown = { input: 16 * 1024, output: 8 * 1024, text: 32 * 1024 } as const;
+const maxShownBytes = { input: 16 * 1024, output: 8 * 1024, text: 32 * 1024 } as const;
 const maxPageBytes = 1024 * 1024;
 /** Bytes of the events that are read for a page. */
 const maxReadBytes = 2 * 1024 * 1024;
@@ -89,7 +89,7 @@ function gatherPage(limit: number) {
       }
       events.push({ executionId, event });
       readBytes += json.length;
-      pageBytes += Math.min(json.length, event.type === 'text' ? shown.text : shown.input);
+      pageBytes += Math.min(json.length, event.type === 'text' ? maxShownBytes.text : maxShownBytes.input);
       const pieceOf = idOfAction(event);
       if (pieceOf !== undefined) split.add(pieceOf);
       else if (event.type === 'text') {
@@ -112,23 +112,23 @@ function shortenBlock(block: ContentBlock): { readonly block: ContentBlock; read
   const same = { block, wholeBytes: 0 };
   switch (block.type) {
     case 'text': {
-      const short = summarisedText(block.text, shown.text);
+      const short = summarisedText(block.text, maxShownBytes.text);
       return short === block.text ? same : { block: { ...block, text: short }, wholeBytes: bytesOf(block.text) };
     }
     case 'action': {
-      const short = asObject(block.input, shown.input);
+      const short = asObject(block.input, maxShownBytes.input);
       return short === block.input ? same : { block: { ...block, input: short }, wholeBytes: bytesOf(block.input) };
     }
     case 'action_result': {
       const { text: output } = block.output;
-      const short = summarisedText(output, shown.output);
+      const short = summarisedText(output, maxShownBytes.output);
       if (short === output) return same;
       return { block: { ...block, output: { ...block.output, text: short } }, wholeBytes: bytesOf(output) };
     }
     case 'event': {
       // A person decides by the whole request.
       if (block.name === 'permission' || block.name === 'question') return same;
-      const short = asObject(block.data, shown.output);
+      const short = asObject(block.data, maxShownBytes.output);
       return short === block.data ? same : { block: { ...block, data: short }, wholeBytes: bytesOf(block.data) };
     }
   }
@@ -145,8 +145,8 @@ function shortenMessage(message: Message): Message & { readonly whole_bytes?: nu
 }
 
 function shortenContinued(event: ContinuedEvent): ContinuedEvent {
-  if (event.type === 'action_output') return { ...event, text: summarisedText(event.text, shown.output) };
-  return event.output === undefined ? event : { ...event, output: summarisedText(event.output, shown.output) };
+  if (event.type === 'action_output') return { ...event, text: summarisedText(event.text, maxShownBytes.output) };
+  return event.output === undefined ? event : { ...event, output: summarisedText(event.output, maxShownBytes.output) };
 }
 
 /** A page of a conversation, and the end of the next older one. */

@@ -110,7 +110,8 @@ export interface RemovedMembers {
 }
 
 /** Returns a name for the timeline: only a plain one, because another could contain any text. */
-const safeName = (name: string): string => (/^[A-Za-z0-9_.:-]{1,80}$/.test(name) ? name : '(a name of other characters)');
+const safeName = (name: string): string =>
+  /^[A-Za-z0-9_.:-]{1,80}$/.test(name) ? name : '(a name of other characters)';
 
 /** Writes to the timeline of a run, once for each name, which parts of its requests to models the gateway removes. */
 export async function noteRemovedMembers(

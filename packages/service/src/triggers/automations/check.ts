@@ -92,6 +92,6 @@ export async function checkAutomation(
   if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };
   // A person may paste the value of a secret instead of its name.
   const { name, prompt, config, triggers } = wanted;
-  const told = createRedactor(run.values).value({ name, prompt, config, triggers }) as Partial<WantedAutomation>;
-  return { kind: 'ok', wanted: { ...wanted, ...told } };
+  const redacted = createRedactor(run.values).value({ name, prompt, config, triggers }) as Partial<WantedAutomation>;
+  return { kind: 'ok', wanted: { ...wanted, ...redacted } };
 }

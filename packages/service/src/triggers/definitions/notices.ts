@@ -59,13 +59,13 @@ export function toNoticed({ definition, notices, locate }: Extract<ReadDefinitio
  * service may have and this one does not offer. At most 100, by file and line.
  */
 export function noticesOf(models: Models, { notices, named }: Noticed): DefinitionFault[] {
-  const all = collectFaults();
-  for (const { file, message, suggestion, ...position } of notices) all.add(file, position, message, suggestion);
+  const collected = collectFaults();
+  for (const { file, message, suggestion, ...position } of notices) collected.add(file, position, message, suggestion);
   for (const { file, member, position, name } of named) {
     const resolved = models.resolve(name);
     if (resolved.ok || !('isLacking' in resolved) || !resolved.isLacking) continue;
     const message = `${member}: ${resolved.message}. Runs with it are refused. This service offers ${offeredBy(models)}`;
-    all.add(file, position, message);
+    collected.add(file, position, message);
   }
-  return all.list();
+  return collected.list();
 }

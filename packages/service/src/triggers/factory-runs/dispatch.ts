@@ -66,14 +66,14 @@ export async function dispatchFactory(
   if (!foreman) return { kind: 'no_factory' };
   const { prompt, title, ticket_ref, ticket_url } = request;
   const ticket = ticketOf(request);
-  const shown = [ticket_ref, ticket_url].filter((part) => part !== undefined).join(' ');
+  const ticketText = [ticket_ref, ticket_url].filter((part) => part !== undefined).join(' ');
   const prepared = await prepareRun(deps, {
     actor,
     by: actor,
     source,
     contents: [{ kind: 'definition', uid: factoryUid, revision: foreman.revision }],
     request: {
-      prompt: shown === '' ? prompt : `${prompt}\n\nTicket: ${shown}`,
+      prompt: ticketText === '' ? prompt : `${prompt}\n\nTicket: ${ticketText}`,
       config: configOfFactoryRun(foreman),
       metadata: { factory_uid: factoryUid, ...ticket.metadata },
       ...(title === undefined ? {} : { title }),

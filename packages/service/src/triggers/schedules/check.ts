@@ -76,6 +76,11 @@ export async function checkSchedule(
   if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };
   // A person who names a secret may also paste its value.
   const { name, prompt, agent_config, metadata } = wanted;
-  const told = createRedactor(run.values).value({ name, prompt, agent_config, metadata }) as Partial<WantedSchedule>;
-  return { kind: 'ok', wanted: { ...wanted, ...told } };
+  const redacted = createRedactor(run.values).value({
+    name,
+    prompt,
+    agent_config,
+    metadata,
+  }) as Partial<WantedSchedule>;
+  return { kind: 'ok', wanted: { ...wanted, ...redacted } };
 }

@@ -77,13 +77,13 @@ export async function writeEtc(stateRoot: string, source = hostEtc): Promise<San
     if (found !== undefined) places.set(name, found.isDirectory() ? 'folder' : 'file');
   }
   const content = JSON.stringify([[...files], [...places]]);
-  const all = path.join(stateRoot, 'etc');
-  const folder = path.join(all, createHash('sha256').update(content).digest('hex').slice(0, 16));
+  const parent = path.join(stateRoot, 'etc');
+  const folder = path.join(parent, createHash('sha256').update(content).digest('hex').slice(0, 16));
   const made = { folder, places: [...places.keys()] };
-  await mkdir(all, { recursive: true });
-  await chmod(all, 0o755);
+  await mkdir(parent, { recursive: true });
+  await chmod(parent, 0o755);
   if ((await stat(folder).catch(() => undefined)) !== undefined) return made;
-  const making = await mkdtemp(path.join(all, 'making-'));
+  const making = await mkdtemp(path.join(parent, 'making-'));
   const readable = async (folder: string): Promise<void> => {
     if (folder !== making) await readable(path.dirname(folder));
     await makeFolder(folder, 0o755);

@@ -183,7 +183,8 @@ function persistent(config: KubeConfig, server: string): Configuration {
     getName: () => config.getName(),
     async applySecurityAuthentication(context: RequestContext) {
       await config.applySecurityAuthentication(context);
-      if (dispatcher !== undefined && performance.now() - since < connectionMs) return context.setDispatcher(dispatcher);
+      if (dispatcher !== undefined && performance.now() - since < connectionMs)
+        return context.setDispatcher(dispatcher);
       // Requests in progress end first.
       void dispatcher?.close().catch(() => {});
       dispatcher = context.getDispatcher();

@@ -130,7 +130,10 @@ function verdictOf(
     };
   const disrupted = status.conditions?.find(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True');
   if (disrupted !== undefined)
-    return { reason: 'pod_evicted', message: `the cluster ended the pod: ${shortText(disrupted.message)}. Run it again` };
+    return {
+      reason: 'pod_evicted',
+      message: `the cluster ended the pod: ${shortText(disrupted.message)}. Run it again`,
+    };
   if (end === undefined && status.phase === 'Failed')
     return {
       reason: 'pod_lost',

@@ -37,7 +37,8 @@ export const shellTool = defineTool({
           ? ''
           : `\n[exit code ${result.exitCode}]`;
     // Not the redraws of progress bars, which people see in the transcript.
-    const visibleOutput = result.outcome === 'not_started' ? { text: result.output, leftOut: result.leftOut } : screen.end();
+    const visibleOutput =
+      result.outcome === 'not_started' ? { text: result.output, leftOut: result.leftOut } : screen.end();
     const { text } = cutText(visibleOutput.text, maxResultBytes, visibleOutput.leftOut);
     return {
       text: text + end || '[no output]',

@@ -34,18 +34,18 @@ function decoded(path: string): string {
 export function withoutToken(path: string): string {
   const plain = decoded(path);
   if (ofApi.test(plain)) return path;
-  let shown = '';
+  let visiblePath = '';
   let isWebhook = false;
   // The delimiters are at the odd places.
   for (const [index, part] of plain.split(/([/\\;]+)/).entries()) {
-    if (index % 2 === 1 || part === '') shown += part;
+    if (index % 2 === 1 || part === '') visiblePath += part;
     else if (uid.test(part)) {
-      const rest = plain.slice(shown.length + part.length);
-      return /^[/\\;]*$/.test(rest) ? path : `${shown}${part}/{token}`;
-    } else if (isWebhook ? !word.test(part) : containsUid.test(part)) return `${shown}{token}`;
+      const rest = plain.slice(visiblePath.length + part.length);
+      return /^[/\\;]*$/.test(rest) ? path : `${visiblePath}${part}/{token}`;
+    } else if (isWebhook ? !word.test(part) : containsUid.test(part)) return `${visiblePath}{token}`;
     else {
       isWebhook ||= webhookWord.test(part);
-      shown += part;
+      visiblePath += part;
     }
   }
   return path;

@@ -30,7 +30,8 @@ function noticeOf({ kind, title, action }: Pick<AgentRequest, 'kind' | 'title' |
     kind === 'question'
       ? 'The agent asks:'
       : `The agent asks for permission${action ? ` to use ${action.name.replace(/\s+/g, ' ')}` : ''}:`;
-  const rest = shortText === text ? '' : `\n(These are the first ${shortText.length - 1} of ${text.length} characters.)`;
+  const rest =
+    shortText === text ? '' : `\n(These are the first ${shortText.length - 1} of ${text.length} characters.)`;
   return `${head}${text.includes('\n') ? '\n' : ' '}${shortText}${rest}`;
 }
 

@@ -108,7 +108,9 @@ function explainElements(pattern: Pattern, elements: readonly unknown[], path: s
           ? `element ${shownIndex} of ${count} matches the whole pattern`
           : `none of ${count} elements matches the whole pattern; element ${shownIndex} comes nearest`,
   };
-  return count === 0 ? [check] : [check, ...explainPattern(pattern, elements[shownIndex], memberPath(path, shownIndex), budget)];
+  return count === 0
+    ? [check]
+    : [check, ...explainPattern(pattern, elements[shownIndex], memberPath(path, shownIndex), budget)];
 }
 
 /** Returns the index of the element that passes the most fields of the pattern, among the first ones; 0 without elements. */

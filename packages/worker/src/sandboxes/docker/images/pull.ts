@@ -136,23 +136,24 @@ export const tooLarge = (name: ImageName, maxBytes: number): SandboxError =>
  * Returns the meaning of an engine's text about a pull. Engines give no other sign: the status of the answer is 200 when a pull begins.
  */
 function refusal(name: ImageName, text: string): SandboxError {
-  const said = text.trim().slice(0, 300);
+  const reasonText = text.trim().slice(0, 300);
   if (/no matching manifest|does not match the specified platform|image operating system/i.test(text))
     return failed(
       'image_wrong_architecture',
       name,
-      `it does not exist for the architecture of the worker's machine; name an image that does (${said})`,
+      `it does not exist for the architecture of the worker's machine; name an image that does (${reasonText})`,
     );
   if (/unauthorized|authentication required|no basic auth|denied|forbidden|\b40[13]\b/i.test(text))
     return failed(
       'image_no_access',
       name,
-      `its registry wants credentials, or does not have it. Check the name; the operator of the worker gives credentials with RUNYARD_DOCKER_CONFIG (${said})`,
+      `its registry wants credentials, or does not have it. Check the name; the operator of the worker gives credentials with RUNYARD_DOCKER_CONFIG (${reasonText})`,
     );
   if (/manifest unknown|not found|name unknown|\b404\b/i.test(text))
-    return failed('image_not_found', name, `its registry does not have it; check name and tag (${said})`);
-  if (/no space left/i.test(text)) return failed('image_no_space', name, `the disk of the worker is full (${said})`);
-  return failed('image_not_pulled', name, said);
+    return failed('image_not_found', name, `its registry does not have it; check name and tag (${reasonText})`);
+  if (/no space left/i.test(text))
+    return failed('image_no_space', name, `the disk of the worker is full (${reasonText})`);
+  return failed('image_not_pulled', name, reasonText);
 }
 
 async function* linesOf(answer: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
