@@ -1,7 +1,7 @@
 import type { routes } from '@runyard/contract/routes';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Navigate, Outlet, useLocation, useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useMemo } from 'react';
+import { Navigate, Outlet, useNavigate, useRouter, useSearch } from '@tanstack/react-router';
+import { memo, useEffect, useMemo, useState } from 'react';
 import type { z } from 'zod';
 import { clientOf, isSignedOut, type Session, SessionContext, teamParameter } from '../api/session.ts';
 import { openTeamStream } from '../api/stream.ts';
@@ -11,14 +11,13 @@ import { Shell } from './shell.tsx';
 
 /** Reads who is signed in. A person who is not signed in goes to the sign-in and comes back afterwards. */
 export function SignedIn() {
-  const { pathname, searchStr, hash } = useLocation();
   const team = oneOf(useSearch({ strict: false, select: (search) => search[teamParameter] }));
   const { data, error, refetch } = useQuery({
     queryKey: ['session', team],
     queryFn: async () => await clientOf('', team).getSession(),
     staleTime: 60_000,
   });
-  if (isSignedOut(error)) return <Navigate to="/sign-in" search={{ next: pathname + searchStr }} hash={hash} replace />;
+  if (isSignedOut(error)) return <ToSignIn />;
   if (error)
     return (
       <main className="pad">
@@ -28,6 +27,13 @@ export function SignedIn() {
   if (data === undefined) return null;
   return <WithSession answer={data} />;
 }
+
+/** Leads to the sign-in, once: the address changes while the files of the sign-in load, and `Navigate` goes again at each render. */
+const ToSignIn = memo(function ToSignIn() {
+  const router = useRouter();
+  const [{ pathname, searchStr, hash }] = useState(router.state.location);
+  return <Navigate to="/sign-in" search={{ next: pathname + searchStr }} hash={hash} replace />;
+});
 
 /** What `GET /session` answers. */
 type SessionAnswer = z.infer<(typeof routes)['getSession']['answer']['schema']>;

@@ -1,0 +1,52 @@
+/** Lists of the team that several screens read. */
+
+import { useQuery } from '@tanstack/react-query';
+import { useClient, useSession } from './session.ts';
+
+/** Reads the people of the team. */
+export function useMembers() {
+  const client = useClient();
+  const { team } = useSession();
+  return useQuery({
+    queryKey: ['members', team.uid],
+    queryFn: async () => (await client.listTeamMembers({ params: { teamUid: team.uid } })).members,
+  });
+}
+
+/** Reads the agent identities of the team. */
+export function useIdentities() {
+  const client = useClient();
+  const { team } = useSession();
+  return useQuery({
+    queryKey: ['identities', team.uid],
+    queryFn: async () => (await client.listAgentIdentities({})).agents,
+  });
+}
+
+/** Reads the environments that the person may use. */
+export function useEnvironments() {
+  const client = useClient();
+  const { team } = useSession();
+  return useQuery({
+    queryKey: ['environments', team.uid],
+    queryFn: async () => (await client.listEnvironments({})).environments,
+  });
+}
+
+/** Reads the models that the service knows. */
+export function useModels() {
+  const client = useClient();
+  const { team } = useSession();
+  return useQuery({ queryKey: ['models', team.uid], queryFn: async () => await client.listModels() });
+}
+
+/** Reads what the team may spend, and has spent this month. Administrators only. */
+export function useBudget(isEnabled = true) {
+  const client = useClient();
+  const { team } = useSession();
+  return useQuery({
+    queryKey: ['budget', team.uid],
+    queryFn: async () => await client.getTeamBudget(),
+    enabled: isEnabled,
+  });
+}

@@ -1,0 +1,50 @@
+import { type ReactNode, useId, useState } from 'react';
+import { Button } from 'react-aria-components';
+import { Dialog } from './dialog.tsx';
+import { Form, type OnceHeaders } from './form.tsx';
+
+/** Shows a form in a dialog. It closes when `send` is done. */
+export function FormDialog({
+  title,
+  action,
+  send,
+  close,
+  children,
+}: {
+  title: string;
+  /** Words of the button that sends. */
+  action: string;
+  send: (data: FormData, headers: OnceHeaders) => Promise<unknown>;
+  close: () => void;
+  children: ReactNode;
+}) {
+  const form = useId();
+  const [isBusy, setBusy] = useState(false);
+  return (
+    <Dialog
+      title={title}
+      close={close}
+      footer={
+        <>
+          <Button className="btn" onPress={close}>
+            Back
+          </Button>
+          <button type="submit" form={form} className="btn pri" disabled={isBusy}>
+            {action}
+          </button>
+        </>
+      }
+    >
+      <Form
+        id={form}
+        onBusy={setBusy}
+        send={async (data, headers) => {
+          await send(data, headers);
+          close();
+        }}
+      >
+        {children}
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,261 @@
+/** Forms. The service checks the values; a fault that it finds is shown at its field, with its suggestion as a button. */
+
+import {
+  type ComponentProps,
+  createContext,
+  type FormEvent,
+  type ReactNode,
+  use,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
+import { failureOf, isPassing } from '../api/problem.ts';
+import { Icon } from './icon.tsx';
+import { Problem } from './problem.tsx';
+
+interface Fault {
+  readonly message: string;
+  readonly suggestion?: string;
+}
+
+interface FormState {
+  readonly faults: ReadonlyMap<string, Fault>;
+  /** Notes that a field shows the faults of a path, until the returned function is called. */
+  readonly claim: (path: string) => () => void;
+}
+
+const FormContext = createContext<FormState>({ faults: new Map(), claim: () => () => {} });
+
+/** Header of a create: a repetition after a lost answer has the same key, so it creates nothing twice. */
+export interface OnceHeaders {
+  readonly 'idempotency-key': string;
+}
+
+/** Sends `send` the fields of the form. Its failure is shown at the fields that it names, else below them. */
+export function Form({
+  id,
+  className = 'stack',
+  send,
+  onBusy,
+  children,
+}: {
+  id: string;
+  className?: string;
+  send: (data: FormData, headers: OnceHeaders) => Promise<unknown>;
+  onBusy?: (isBusy: boolean) => void;
+  children: ReactNode;
+}) {
+  const form = useRef<HTMLFormElement>(null);
+  const key = useRef<string>(undefined);
+  const paths = useRef<string[]>([]);
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const failure = error === undefined ? undefined : failureOf(error);
+  const isAtFields =
+    failure !== undefined &&
+    failure.members.size > 0 &&
+    [...failure.members.keys()].every((path) => paths.current.some((claimed) => covers(claimed, path)));
+  const state = useMemo(
+    (): FormState => ({
+      faults: error === undefined ? new Map() : failureOf(error).members,
+      claim: (path) => {
+        paths.current.push(path);
+        return () => void paths.current.splice(paths.current.indexOf(path), 1);
+      },
+    }),
+    [error],
+  );
+  // A reader of the screen hears the first fault, because its field gets the focus.
+  useEffect(() => {
+    if (error !== undefined) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [error]);
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    if (isBusy) return;
+    const data = new FormData(event.currentTarget);
+    key.current ??= crypto.randomUUID();
+    setBusy(true);
+    onBusy?.(true);
+    setError(undefined);
+    try {
+      await send(data, { 'idempotency-key': key.current });
+      key.current = undefined;
+    } catch (failed) {
+      if (!isPassing(failed)) key.current = undefined;
+      setError(failed);
+    }
+    setBusy(false);
+    onBusy?.(false);
+  };
+  return (
+    <FormContext value={state}>
+      <form ref={form} id={id} className={className} onSubmit={(event) => void submit(event)}>
+        {children}
+        {!isAtFields && <Problem error={error} />}
+      </form>
+    </FormContext>
+  );
+}
+
+/** What an input, select or textarea of a field gets. */
+export interface Control {
+  readonly id: string;
+  readonly name: string;
+  readonly 'aria-invalid': true | undefined;
+  readonly 'aria-describedby': string | undefined;
+}
+
+/** Shows an input with its label, a hint, and the fault that the service found at `path` of the request. */
+export function Field({
+  label,
+  path,
+  name = path,
+  hint,
+  children,
+}: {
+  label: ReactNode;
+  path: string;
+  name?: string;
+  hint?: ReactNode;
+  children: (control: Control) => ReactNode;
+}) {
+  const id = useId();
+  const fault = useFault(path);
+  const described = [hint === undefined ? '' : `${id}-hint`, fault === undefined ? '' : `${id}-fault`];
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {children({
+        id,
+        name,
+        'aria-invalid': fault === undefined ? undefined : true,
+        'aria-describedby': described.filter(Boolean).join(' ') || undefined,
+      })}
+      {fault !== undefined && <FaultText id={`${id}-fault`} fault={fault} control={id} />}
+      {hint !== undefined && (
+        <span className="hint" id={`${id}-hint`}>
+          {hint}
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** Returns whether a claim (`name`, or `config.network.*` with all below it) is for a path. */
+const covers = (claimed: string, path: string): boolean =>
+  claimed.endsWith('.*') ? path === claimed.slice(0, -2) || path.startsWith(claimed.slice(0, -1)) : claimed === path;
+
+/**
+ * Returns the fault of a path of the request, and keeps the form from showing it below the fields. A path that ends with `.*` stands
+ * for itself and all paths below it.
+ */
+export function useFault(path: string): Fault | undefined {
+  const { faults, claim } = use(FormContext);
+  useEffect(() => claim(path), [claim, path]);
+  return faults.get(path) ?? [...faults].find(([each]) => covers(path, each))?.[1];
+}
+
+/** Shows a fault at its field. `control` is the id of the input that takes the suggestion. */
+export function FaultText({ id, fault, control }: { id: string; fault: Fault; control: string }) {
+  const { suggestion } = fault;
+  return (
+    <p className="small badc row top" id={id}>
+      <Icon name="warn" small />
+      <span className="grow">{fault.message}</span>
+      {suggestion !== undefined && (
+        <button type="button" className="btn sm" onClick={() => fill(control, suggestion)}>
+          {`Use ${suggestion}`}
+        </button>
+      )}
+    </p>
+  );
+}
+
+/** Sets the value of an input as if a person had typed it, so that React sees it too. */
+function fill(id: string, value: string): void {
+  const input = document.getElementById(id);
+  if (input === null) return;
+  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(input), 'value')?.set?.call(input, value);
+  input.dispatchEvent(new Event('input', { bubbles: true }));
+  input.focus();
+}
+
+type Same = 'label' | 'path' | 'hint';
+type FieldProps = Pick<Parameters<typeof Field>[0], Same>;
+
+/** A field of one line. */
+export function TextField({ label, path, hint, className = '', ...input }: FieldProps & ComponentProps<'input'>) {
+  return (
+    <Field label={label} path={path} {...(hint === undefined ? {} : { hint })}>
+      {(control) => (
+        <input
+          type="text"
+          autoComplete="off"
+          spellCheck={false}
+          {...input}
+          {...control}
+          className={`in ${className}`}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A field of several lines. */
+export function AreaField({ label, path, hint, className = '', ...area }: FieldProps & ComponentProps<'textarea'>) {
+  return (
+    <Field label={label} path={path} {...(hint === undefined ? {} : { hint })}>
+      {(control) => <textarea spellCheck={false} rows={3} {...area} {...control} className={`in ${className}`} />}
+    </Field>
+  );
+}
+
+/** A field that chooses one of `options`: values with their words. */
+export function SelectField({
+  label,
+  path,
+  hint,
+  options,
+  ...select
+}: FieldProps & ComponentProps<'select'> & { options: readonly (readonly [value: string, words: string])[] }) {
+  return (
+    <Field label={label} path={path} {...(hint === undefined ? {} : { hint })}>
+      {(control) => <Select options={options} {...select} {...control} />}
+    </Field>
+  );
+}
+
+/** A choice with the arrow of the design. */
+export function Select({
+  options,
+  ...select
+}: ComponentProps<'select'> & { options: readonly (readonly [value: string, words: string])[] }) {
+  return (
+    <span className="sel">
+      <select {...select} className="in">
+        {options.map(([value, words]) => (
+          <option key={value} value={value}>
+            {words}
+          </option>
+        ))}
+      </select>
+      <Icon name="down" small />
+    </span>
+  );
+}
+
+/** Returns the text of a field without the space around it; undefined if it is empty. */
+export function textOf(data: FormData, name: string): string | undefined {
+  const value = data.get(name);
+  const text = typeof value === 'string' ? value.trim() : '';
+  return text === '' ? undefined : text;
+}
+
+/** Returns `{ [name]: text }` of a field that has a text, else `{}`. */
+export function memberOf<N extends string>(data: FormData, name: N): { readonly [K in N]?: string } {
+  const text = textOf(data, name);
+  return (text === undefined ? {} : { [name]: text }) as { readonly [K in N]?: string };
+}

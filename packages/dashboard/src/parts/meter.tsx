@@ -1,0 +1,16 @@
+/** Shows a part of a whole as a bar. `mark` is another amount on the same scale, such as an estimate. */
+export function Meter({ value, of, label, mark }: { value: number; of: number; label: string; mark?: number }) {
+  const share = (amount: number): number => (of <= 0 ? 100 : Math.min(100, (amount / of) * 100));
+  return (
+    <svg
+      className="meter"
+      viewBox="0 0 100 6"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`${Math.round(share(value))} percent ${label}`}
+    >
+      <rect width={share(value)} height="6" className={value >= of ? 'f-bad' : 'f-ink2'} />
+      {mark !== undefined && <rect x={Math.min(99.6, share(mark))} width=".4" height="6" className="f-bad" />}
+    </svg>
+  );
+}

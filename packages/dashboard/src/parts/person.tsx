@@ -1,0 +1,26 @@
+import type { UserProfile } from '@runyard/contract/wire/profiles';
+import { initials } from './format.ts';
+import { visibleText } from './untrusted.ts';
+
+/** Returns the name of a person or service account, else the address, else the UID. */
+export const nameOf = ({
+  display_name: name,
+  email,
+  uid,
+}: Pick<UserProfile, 'uid' | 'display_name' | 'email'>): string => visibleText(name ?? email ?? uid);
+
+/** Shows who a person or service account is, and the address of a person. */
+export function Person({ profile }: { profile: UserProfile }) {
+  const name = nameOf(profile);
+  return (
+    <span className="row">
+      <span className={`av ${profile.type === 'user' ? '' : 'bot'}`} aria-hidden="true">
+        {initials(name)}
+      </span>
+      <span className="md cut">{name}</span>
+      {profile.display_name !== undefined && profile.email !== undefined && (
+        <span className="dim cut">{visibleText(profile.email)}</span>
+      )}
+    </span>
+  );
+}

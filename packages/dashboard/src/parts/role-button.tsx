@@ -1,0 +1,38 @@
+import type { Role } from '@runyard/contract/wire/access';
+import type { ReactNode } from 'react';
+import { useMay } from '../api/session.ts';
+
+/** Shows a button for what needs the role `needs`. For others it stays in reach of the keyboard, does nothing and names the role. */
+export function RoleButton({
+  needs,
+  run,
+  label,
+  className = 'btn',
+  disabled = false,
+  children,
+}: {
+  needs: Role;
+  run: () => void;
+  /** Names the button where `children` do not name the thing that it acts on. */
+  label?: string;
+  className?: string;
+  disabled?: boolean;
+  children: ReactNode;
+}) {
+  const may = useMay(needs);
+  const why = may ? undefined : `Needs the role ${needs}`;
+  return (
+    <button
+      type="button"
+      className={className}
+      aria-label={label === undefined ? undefined : why === undefined ? label : `${label}. ${why}`}
+      aria-disabled={!may || undefined}
+      disabled={disabled}
+      title={why}
+      onClick={() => may && run()}
+    >
+      {children}
+      {label === undefined && why !== undefined && <span className="sr">{`. ${why}`}</span>}
+    </button>
+  );
+}

@@ -1,0 +1,107 @@
+import { useId } from 'react';
+import { FaultText, useFault } from './form.tsx';
+import { Icon } from './icon.tsx';
+import styles from './rows.module.css';
+
+/** Edits a list of texts, one input each. Faults of the request at `path.0`, `path.1`… are shown at their inputs. */
+export function Rows({
+  legend,
+  path,
+  values,
+  set,
+  what,
+  hint,
+  lines = 1,
+  placeholder,
+}: {
+  legend: string;
+  path: string;
+  values: readonly string[];
+  set: (values: readonly string[]) => void;
+  /** Names one of them: "argument". */
+  what: string;
+  hint?: string;
+  /** Lines of an input; 1: texts without line ends. */
+  lines?: number;
+  placeholder?: string;
+}) {
+  const fault = useFault(path);
+  return (
+    <fieldset className={styles.rows}>
+      <legend>{legend}</legend>
+      {values.map((value, index) => (
+        <Row
+          key={index}
+          label={`${what} ${index + 1}`}
+          path={`${path}.${index}`}
+          value={value}
+          lines={lines}
+          placeholder={placeholder}
+          change={(next) => set(values.with(index, next))}
+          remove={() => set(values.toSpliced(index, 1))}
+        />
+      ))}
+      {fault && (
+        <p className="small badc" role="alert">
+          {fault.message}
+        </p>
+      )}
+      <button type="button" className="btn sm start" onClick={() => set([...values, ''])}>
+        <Icon name="plus" small />
+        {`Add ${what}`}
+      </button>
+      {hint !== undefined && <span className="hint">{hint}</span>}
+    </fieldset>
+  );
+}
+
+function Row({
+  label,
+  path,
+  value,
+  lines,
+  placeholder,
+  change,
+  remove,
+}: {
+  label: string;
+  path: string;
+  value: string;
+  lines: number;
+  placeholder: string | undefined;
+  change: (value: string) => void;
+  remove: () => void;
+}) {
+  const id = useId();
+  const fault = useFault(`${path}.*`);
+  const common = {
+    id,
+    className: 'in mono',
+    'aria-label': label,
+    'aria-invalid': fault === undefined ? undefined : true,
+    'aria-describedby': fault === undefined ? undefined : `${id}-fault`,
+    autoComplete: 'off',
+    spellCheck: false,
+    placeholder,
+    value,
+  } as const;
+  return (
+    <>
+      <div className={styles.row}>
+        {lines > 1 || value.includes('\n') ? (
+          <textarea
+            {...common}
+            rows={Math.max(1, value.split('\n').length)}
+            onChange={(event) => change(event.target.value)}
+          />
+        ) : (
+          <input {...common} onChange={(event) => change(event.target.value)} />
+        )}
+        <button type="button" className="btn ghost icon" aria-label={`Remove ${label}`} onClick={remove}>
+          <Icon name="x" small />
+        </button>
+      </div>
+      {fault && <FaultText id={`${id}-fault`} fault={fault} control={id} />}
+    </>
+  );
+}

@@ -1,0 +1,69 @@
+import type { AuditEntry } from '@runyard/contract/team/audit';
+import { exactText } from '../../parts/format.ts';
+import { JsonView } from '../../parts/json-view.tsx';
+import { nameOf } from '../../parts/person.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+
+/** Changes members of the address. */
+export type Go = (change: Record<string, string | undefined>) => void;
+
+/** Shows one change with its members before and after, and where it came from. */
+export function AuditDetail({ entry, go }: { entry: AuditEntry; go: Go }) {
+  const { subject, origin, before, after, actor } = entry;
+  return (
+    <div className="stack">
+      <dl className="kv">
+        <dt>When</dt>
+        <dd>{exactText(Date.parse(entry.occurred_at))}</dd>
+        <dt>Who</dt>
+        <dd>
+          {nameOf(actor)} <code className="dim">{actor.uid}</code>
+        </dd>
+        <dt>Thing</dt>
+        <dd>
+          {`${subject.type} `}
+          <code className="dim">{subject.uid}</code>{' '}
+          <button type="button" className="fold accc" onClick={() => go({ subject_uid: subject.uid })}>
+            All changes of it
+          </button>
+        </dd>
+        {origin.user_agent !== undefined && (
+          <>
+            <dt>Program</dt>
+            <dd>{visibleText(origin.user_agent)}</dd>
+          </>
+        )}
+        {origin.key_uid !== undefined && (
+          <>
+            <dt>Key</dt>
+            <dd>
+              <code>{origin.key_uid}</code>
+            </dd>
+          </>
+        )}
+        {origin.request_id !== undefined && (
+          <>
+            <dt>Request</dt>
+            <dd>
+              <code>{origin.request_id}</code>
+            </dd>
+          </>
+        )}
+      </dl>
+      <div className="two">
+        {before !== undefined && (
+          <div className="stack s1">
+            <span className="lab">Before</span>
+            <JsonView value={before} />
+          </div>
+        )}
+        {after !== undefined && (
+          <div className="stack s1">
+            <span className="lab">After</span>
+            <JsonView value={after} />
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,257 @@
+import type { ListAuditEntriesQuery } from '@runyard/contract/team/audit';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { Fragment, useId } from 'react';
+import { useMembers } from '../../api/lists.ts';
+import { useClient, useSession } from '../../api/session.ts';
+import { oneOf } from '../../frame/search.ts';
+import { SkeletonRows } from '../../parts/empty.tsx';
+import { Field, Select } from '../../parts/form.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { nameOf } from '../../parts/person.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import { AuditDetail, type Go } from './audit-detail.tsx';
+import { Section } from './section.tsx';
+import styles from './settings.module.css';
+
+const route = getRouteApi('/shell/settings/$tab');
+const filters = ['actor', 'action', 'subject_type', 'subject_uid', 'since', 'until'] as const;
+
+/** Kinds of things whose changes the log has. Another one can be named in the address. */
+const subjects = [
+  'agent_identity',
+  'automation',
+  'budget',
+  'code_host_credential',
+  'environment',
+  'event_subscription',
+  'factory',
+  'invitation',
+  'key',
+  'mcp_server',
+  'member',
+  'model_settings',
+  'run',
+  'schedule',
+  'secret',
+  'team',
+  'webhook',
+  'worker_pool',
+] as const;
+
+/** The changes in the team: who did what to which thing, from where. The filters are in the address. */
+export function AuditLog() {
+  const client = useClient();
+  const { team } = useSession();
+  const navigate = useNavigate();
+  const search = route.useSearch();
+  const query = Object.fromEntries(
+    filters.flatMap((name) => {
+      const value = oneOf(search[name]);
+      return value === undefined || value === '' ? [] : [[name, value]];
+    }),
+  ) as Partial<ListAuditEntriesQuery>;
+  const opened = oneOf(search.entry);
+  const list = useInfiniteQuery({
+    queryKey: ['audit-log', team.uid, query],
+    queryFn: async ({ pageParam, signal }) =>
+      await client.listAuditEntries({
+        query: { ...query, ...(pageParam === '' ? {} : { cursor: pageParam }) },
+        signal,
+      }),
+    initialPageParam: '',
+    getNextPageParam: ({ page_info: page }) => (page.has_next_page ? page.next_cursor : undefined),
+    placeholderData: (before) => before,
+  });
+  const go = (change: Record<string, string | undefined>) =>
+    void navigate({ to: '.', search: { ...search, entry: undefined, ...change }, replace: true });
+  const rows = list.data?.pages.flatMap(({ entries }) => entries) ?? [];
+  const isFiltered = Object.keys(query).length > 0;
+  return (
+    <>
+      <Section
+        title="Audit log"
+        about="Each change in the team, each sign-in, and what keys and people did with runs. It holds no secrets and no messages."
+      />
+      <Filters query={query} go={go} />
+      {query.subject_uid !== undefined && (
+        <p className="row">
+          <span className="chip">
+            <span className="k">thing</span>
+            <code>{query.subject_uid}</code>
+            <button
+              type="button"
+              className="btn ghost sm icon"
+              aria-label="Show all things"
+              onClick={() => go({ subject_uid: undefined })}
+            >
+              <Icon name="x" small />
+            </button>
+          </span>
+        </p>
+      )}
+      <Problem error={list.error} onRetry={() => void list.refetch()} />
+      {list.isPending ? (
+        <SkeletonRows count={10} />
+      ) : rows.length === 0 ? (
+        <div className="row wrap">
+          <p className="mut">{isFiltered ? 'No change matches all of the filters.' : 'No change yet.'}</p>
+          {isFiltered && (
+            <button
+              type="button"
+              className="btn sm"
+              onClick={() => go(Object.fromEntries(filters.map((name) => [name, undefined])))}
+            >
+              Drop all filters
+            </button>
+          )}
+        </div>
+      ) : (
+        <div className={`card ${list.isPlaceholderData ? 'stale' : ''}`}>
+          <table className={`tbl in-card ${styles.tbl}`} aria-label="Audit log">
+            <thead>
+              <tr>
+                <th className="w120">When</th>
+                <th className="w180">Who</th>
+                <th className="w200">What</th>
+                <th>Thing</th>
+                <th className="w140">From</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((entry) => (
+                <Fragment key={entry.id}>
+                  <tr>
+                    <td className="mut">
+                      <Ago time={entry.occurred_at} />
+                    </td>
+                    <td>{nameOf(entry.actor)}</td>
+                    <td>
+                      <button
+                        type="button"
+                        className={styles.open}
+                        aria-expanded={opened === entry.id}
+                        onClick={() => go({ entry: opened === entry.id ? undefined : entry.id })}
+                      >
+                        <code>{entry.action}</code>
+                      </button>
+                    </td>
+                    <td className="cut">{visibleText(entry.subject.name ?? entry.subject.uid)}</td>
+                    <td className="dim mono">{entry.origin.address}</td>
+                  </tr>
+                  {opened === entry.id && (
+                    <tr>
+                      <td className={styles.detail} colSpan={5}>
+                        <AuditDetail entry={entry} go={go} />
+                      </td>
+                    </tr>
+                  )}
+                </Fragment>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {list.hasNextPage && (
+        <button
+          type="button"
+          className="btn start"
+          disabled={list.isFetchingNextPage}
+          onClick={() => void list.fetchNextPage()}
+        >
+          Older changes
+        </button>
+      )}
+    </>
+  );
+}
+
+function Filters({ query, go }: { query: Partial<ListAuditEntriesQuery>; go: Go }) {
+  const members = useMembers();
+  const list = useId();
+  const { actor, subject_type: subject } = query;
+  const people = (members.data ?? []).map(({ user }) => [user.uid, nameOf(user)] as const);
+  return (
+    <form className={styles.filters} aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+      <Field label="Who" path="actor">
+        {(control) => (
+          <Select
+            {...control}
+            value={actor ?? ''}
+            options={[
+              ['', 'anyone'],
+              ...people,
+              ...(actor === undefined || people.some(([uid]) => uid === actor) ? [] : [[actor, actor] as const]),
+            ]}
+            onChange={({ target }) => go({ actor: target.value })}
+          />
+        )}
+      </Field>
+      <Field label="Kind of thing" path="subject_type">
+        {(control) => (
+          <Select
+            {...control}
+            value={subject ?? ''}
+            options={[
+              ['', 'any'],
+              ...subjects.map((each) => [each, each] as const),
+              ...(subject === undefined || (subjects as readonly string[]).includes(subject)
+                ? []
+                : [[subject, subject] as const]),
+            ]}
+            onChange={({ target }) => go({ subject_type: target.value })}
+          />
+        )}
+      </Field>
+      <Field label="Action" path="action">
+        {(control) => (
+          <>
+            <input
+              {...control}
+              key={query.action}
+              className="in mono"
+              list={list}
+              placeholder="key.create"
+              defaultValue={query.action}
+              onBlur={({ target }) =>
+                target.value.trim() !== (query.action ?? '') && go({ action: target.value.trim() })
+              }
+              onKeyDown={({ key, currentTarget }) => key === 'Enter' && go({ action: currentTarget.value.trim() })}
+            />
+            <datalist id={list}>
+              {subjects.flatMap((each) =>
+                ['create', 'update', 'delete'].map((verb) => (
+                  <option key={`${each}.${verb}`}>{`${each}.${verb}`}</option>
+                )),
+              )}
+            </datalist>
+          </>
+        )}
+      </Field>
+      <Field label="From" path="since">
+        {(control) => (
+          <input
+            {...control}
+            type="date"
+            className="in"
+            value={query.since?.slice(0, 10) ?? ''}
+            onChange={({ target }) => go({ since: target.value === '' ? undefined : `${target.value}T00:00:00Z` })}
+          />
+        )}
+      </Field>
+      <Field label="Before" path="until">
+        {(control) => (
+          <input
+            {...control}
+            type="date"
+            className="in"
+            value={query.until?.slice(0, 10) ?? ''}
+            onChange={({ target }) => go({ until: target.value === '' ? undefined : `${target.value}T00:00:00Z` })}
+          />
+        )}
+      </Field>
+    </form>
+  );
+}

@@ -1,0 +1,227 @@
+import type { ApiKey, CreateKeyRequest, CreateKeyResponse, KeyKind } from '@runyard/contract/team/keys';
+import { keyKinds } from '@runyard/contract/wire/choices';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useIdentities, useMembers } from '../../api/lists.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
+import { CommandBlock } from '../../parts/copy.tsx';
+import { ConfirmDialog, SecretOnceDialog } from '../../parts/dialog.tsx';
+import { SelectField, TextField, textOf } from '../../parts/form.tsx';
+import { FormDialog } from '../../parts/form-dialog.tsx';
+import { relativeText } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { nameOf } from '../../parts/person.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import { Section } from './section.tsx';
+
+/** A key without an end that nobody used for so long is stale, milliseconds. */
+const staleMs = 90 * 24 * 3_600_000;
+
+const isStale = ({ expires_at, last_used_at, created_at }: ApiKey): boolean =>
+  expires_at === undefined && Date.now() - Date.parse(last_used_at ?? created_at) > staleMs;
+
+const lifetimes = {
+  '1d': '1 day',
+  '30d': '30 days',
+  '90d': '90 days',
+  never: 'never',
+} as const satisfies Record<CreateKeyRequest['expires_in'], string>;
+
+/** The API keys: the own ones, for administrators all of the team, and the browser sessions among them. */
+export function Keys() {
+  const client = useClient();
+  const { team } = useSession();
+  const keys = useQuery({ queryKey: ['keys', team.uid], queryFn: async () => (await client.listKeys()).keys });
+  const seesAll = useMay('admin');
+  const actorOf = useActors();
+  const [isCreating, setCreating] = useState(false);
+  const [made, setMade] = useState<CreateKeyResponse | undefined>();
+  const [leaving, setLeaving] = useState<ApiKey | undefined>();
+  const stale = (keys.data ?? []).filter(isStale);
+  return (
+    <>
+      <Section
+        title="API keys"
+        about={`A key acts for a person or for an agent. Only its last four characters are kept to show. ${seesAll ? 'You see all keys of the team.' : 'You see your own.'}`}
+        action={
+          <button type="button" className="btn pri" onClick={() => setCreating(true)}>
+            <Icon name="plus" small />
+            New key
+          </button>
+        }
+      />
+      <Loaded query={keys}>
+        {(list) => (
+          <div className="card">
+            <table className="tbl in-card" aria-label="API keys">
+              <thead>
+                <tr>
+                  <th>Name</th>
+                  <th className="w80">Kind</th>
+                  <th className="w120">Key</th>
+                  <th className="w140">Acts as</th>
+                  <th className="w108">Last used</th>
+                  <th className="w108">Ends</th>
+                  <th className="w108">
+                    <span className="sr">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {list.map((key) => (
+                  <tr key={key.uid}>
+                    <td>
+                      <span className="md">{visibleText(key.name)}</span>
+                      {key.is_current && <span className="dim"> this browser</span>}
+                    </td>
+                    <td className="mut">{key.is_session ? 'session' : key.kind}</td>
+                    <td className="mono dim">{`${key.prefix.slice(0, 4)}…${key.last_four}`}</td>
+                    <td>{actorOf(key)}</td>
+                    <td className={isStale(key) ? 'waitc' : key.last_used_at ? 'mut' : 'dim'}>
+                      {key.last_used_at === undefined ? 'never' : <Ago time={key.last_used_at} />}
+                    </td>
+                    <td className={key.expires_at === undefined ? 'dim' : 'mut'}>
+                      {key.expires_at === undefined ? 'never' : <Ago time={key.expires_at} />}
+                    </td>
+                    <td>
+                      <button
+                        type="button"
+                        className="btn sm dan"
+                        aria-label={`${key.is_session ? 'Sign out' : 'Delete'} ${key.name}, ${key.last_four}`}
+                        onClick={() => setLeaving(key)}
+                      >
+                        {key.is_session ? 'Sign out…' : 'Delete…'}
+                      </button>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Loaded>
+      {stale.map((key) => (
+        <div key={key.uid} className="note wait">
+          <Icon name="warn" />
+          <span>
+            {`${visibleText(key.name)} was ${key.last_used_at === undefined ? 'never used' : `last used ${relativeText(Date.parse(key.last_used_at), Date.now())}`} and never ends. `}
+            <button type="button" className="fold accc" onClick={() => setLeaving(key)}>
+              Delete it
+            </button>
+          </span>
+        </div>
+      ))}
+      {isCreating && <CreateKeyDialog onMade={setMade} close={() => setCreating(false)} />}
+      {made && (
+        <SecretOnceDialog
+          title={`Copy the key of “${visibleText(made.name)}” now`}
+          value={made.key}
+          hint={`${made.kind === 'agent' ? 'Agent' : 'Personal'} key of ${actorOf(made)}, ${made.expires_at === undefined ? 'never ends' : `ends ${relativeText(Date.parse(made.expires_at), Date.now())}`}`}
+          close={() => setMade(undefined)}
+        >
+          <p className="mut">Use it in a shell, so that it is in no history:</p>
+          <CommandBlock
+            command={`export RUNYARD_BASE_URL=${location.origin}\nread -rs RUNYARD_API_KEY && export RUNYARD_API_KEY`}
+          />
+        </SecretOnceDialog>
+      )}
+      {leaving && <DeleteKeyDialog apiKey={leaving} actor={actorOf(leaving)} close={() => setLeaving(undefined)} />}
+    </>
+  );
+}
+
+/** Returns a function that names the person or agent that a key acts as. */
+function useActors(): (key: ApiKey) => string {
+  const { person } = useSession();
+  const members = useMembers();
+  const identities = useIdentities();
+  return ({ kind, user_uid: userUid, agent_uid: agentUid, name }) => {
+    if (kind === 'personal') {
+      if (userUid === person.uid) return nameOf(person);
+      const member = members.data?.find(({ user }) => user.uid === userUid);
+      return member === undefined ? 'a person' : nameOf(member.user);
+    }
+    const identity = identities.data?.find(({ uid }) => uid === agentUid);
+    return visibleText(identity?.name ?? name);
+  };
+}
+
+function CreateKeyDialog({ onMade, close }: { onMade: (made: CreateKeyResponse) => void; close: () => void }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const { team } = useSession();
+  const identities = useIdentities();
+  const mayMakeAgents = useMay('admin');
+  const [kind, setKind] = useState<KeyKind>('personal');
+  const kinds = { personal: 'personal: acts as you', agent: 'agent: acts as a service account' } as const;
+  return (
+    <FormDialog
+      title="New key"
+      action="Create the key"
+      close={close}
+      send={async (data, headers) => {
+        const agentUid = kind === 'agent' ? textOf(data, 'agent_uid') : undefined;
+        const made = await client.createKey({
+          body: {
+            name: String(data.get('name')).trim(),
+            kind,
+            expires_in: data.get('expires_in') as keyof typeof lifetimes,
+            ...(agentUid === undefined ? {} : { agent_uid: agentUid }),
+          },
+          headers: { ...headers },
+        });
+        onMade(made);
+        await queries.invalidateQueries({ queryKey: ['keys', team.uid] });
+      }}
+    >
+      <TextField label="Name" path="name" maxLength={200} required hint="Where it is used, such as laptop or ci" />
+      <SelectField
+        label="Kind"
+        path="kind"
+        value={kind}
+        onChange={({ target }) => setKind(target.value as KeyKind)}
+        options={keyKinds.filter((each) => mayMakeAgents || each === 'personal').map((each) => [each, kinds[each]])}
+        hint={mayMakeAgents ? undefined : 'Keys of agents need the role admin'}
+      />
+      {kind === 'agent' && (
+        <SelectField
+          label="Acts as"
+          path="agent_uid"
+          options={[
+            ['', 'a service account of its own'],
+            ...(identities.data ?? []).map(({ uid, name }) => [uid, visibleText(name)] as const),
+          ]}
+        />
+      )}
+      <SelectField label="Ends after" path="expires_in" defaultValue="90d" options={Object.entries(lifetimes)} />
+    </FormDialog>
+  );
+}
+
+function DeleteKeyDialog({ apiKey, actor, close }: { apiKey: ApiKey; actor: string; close: () => void }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const { team } = useSession();
+  const { name, uid, is_session: isSession, is_current: isCurrent } = apiKey;
+  return (
+    <ConfirmDialog
+      title={isSession ? 'Sign out this browser session?' : `Delete the key “${visibleText(name)}”?`}
+      action={isSession ? 'Sign out' : 'Delete the key'}
+      run={async () => {
+        await client.deleteKey({ params: { uid } });
+        if (!isCurrent) return await queries.invalidateQueries({ queryKey: ['keys', team.uid] });
+        queries.clear();
+        await navigate({ to: '/sign-in' });
+      }}
+      close={close}
+    >
+      {isSession
+        ? `The session of ${actor} ends at once${isCurrent ? ', and you are signed out here' : ''}.`
+        : `It acts as ${actor} and stops working at once: every program that uses it is refused. Browser sessions that began with it end too.`}
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,272 @@
+import type { CreateTeamInvitationResponse, TeamMember } from '@runyard/contract/team/teams';
+import { isAtLeast, type Role, roles } from '@runyard/contract/wire/access';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useMembers } from '../../api/lists.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
+import { CommandBlock } from '../../parts/copy.tsx';
+import { ConfirmDialog, SecretOnceDialog } from '../../parts/dialog.tsx';
+import { memberOf, Select, SelectField, TextField } from '../../parts/form.tsx';
+import { FormDialog } from '../../parts/form-dialog.tsx';
+import { countText, dateText } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { Menu } from '../../parts/menu.tsx';
+import { nameOf, Person } from '../../parts/person.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { showToast } from '../../parts/toast.tsx';
+import { Invitations } from './invitations.tsx';
+import { RemoveMemberDialog } from './remove-member.tsx';
+import { Section } from './section.tsx';
+
+/** Returns the roles that a person with the role `own` gives. */
+const rolesBelow = (own: Role): readonly (readonly [Role, string])[] =>
+  roles.filter((role) => isAtLeast(own, role)).map((role) => [role, role] as const);
+
+/** The people of the team, their roles, and the invitations that wait. */
+export function Members() {
+  const { team } = useSession();
+  const members = useMembers();
+  const mayManage = useMay('admin');
+  const [open, setOpen] = useState<'invite' | 'join' | 'rename' | undefined>();
+  const [made, setMade] = useState<CreateTeamInvitationResponse | undefined>();
+  const close = () => setOpen(undefined);
+  return (
+    <>
+      <Section
+        title="Members"
+        about={`${members.data ? `${countText(members.data.length, 'person', 'people')}. ` : ''}Owner, admin, member, viewer: each may do all that the next one may.`}
+        action={
+          <>
+            <Menu
+              label="Team"
+              className="btn ghost icon"
+              entries={[
+                { label: 'Join another team…', run: () => setOpen('join') },
+                { label: 'Rename the team…', run: () => setOpen('rename'), disabled: !mayManage && 'admin' },
+              ]}
+            >
+              <Icon name="more" />
+            </Menu>
+            <RoleButton needs="admin" className="btn pri" run={() => setOpen('invite')}>
+              <Icon name="plus" small />
+              Invite
+            </RoleButton>
+          </>
+        }
+      />
+      <Loaded query={members}>{(list) => <MemberTable members={list} />}</Loaded>
+      {mayManage && <Invitations />}
+      {open === 'invite' && <InviteDialog onMade={setMade} close={close} />}
+      {open === 'join' && <JoinDialog close={close} />}
+      {open === 'rename' && <RenameDialog close={close} />}
+      {made && (
+        <SecretOnceDialog
+          title="Copy the key of the invitation now"
+          value={made.key}
+          hint={`For one person as ${made.role} of ${team.name}, ends ${dateText(Date.parse(made.expires_at))}`}
+          close={() => setMade(undefined)}
+        >
+          <p className="mut">
+            Send it to the person, who opens the address below and chooses “Accept an invitation with its key”.
+          </p>
+          <CommandBlock command={`${location.origin}/sign-in`} what="Copy address" />
+        </SecretOnceDialog>
+      )}
+    </>
+  );
+}
+
+function MemberTable({ members }: { members: readonly TeamMember[] }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const { team, person } = useSession();
+  const mayManage = useMay('admin');
+  const [error, setError] = useState<unknown>();
+  /** A change that waits for an answer, or for the person: a lower role of one's own is not taken back alone. */
+  const [change, setChange] = useState<{ readonly member: TeamMember; readonly role: Role; readonly asks: boolean }>();
+  const [leaving, setLeaving] = useState<TeamMember | undefined>();
+  const refresh = async () => await queries.invalidateQueries({ queryKey: ['members', team.uid] });
+
+  const give = async (member: TeamMember, role: Role) => {
+    const { role: earlier, user } = member;
+    await client.updateTeamMember({ params: { teamUid: team.uid, userUid: user.uid }, body: { role } });
+    await refresh();
+    if (user.uid === person.uid) await queries.invalidateQueries({ queryKey: ['session'] });
+    else showToast(`${nameOf(user)} is ${role} now.`, () => void give({ ...member, role }, earlier).catch(setError));
+  };
+  const choose = async (member: TeamMember, role: Role) => {
+    setError(undefined);
+    if (member.user.uid === person.uid) return setChange({ member, role, asks: true });
+    setChange({ member, role, asks: false });
+    await give(member, role).catch(setError);
+    setChange(undefined);
+  };
+  return (
+    <>
+      <Problem error={error} />
+      <div className="card">
+        <table className="tbl in-card" aria-label="Members">
+          <thead>
+            <tr>
+              <th>Person</th>
+              <th className="w140">Role</th>
+              <th className="w140">Joined</th>
+              <th className="w140">Key last used</th>
+              <th className="w56">
+                <span className="sr">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {members.map((member) => {
+              const { user, role } = member;
+              const mayChange = mayManage && isAtLeast(team.role, role);
+              const why = mayChange ? undefined : mayManage ? 'The role is above yours' : 'Needs the role admin';
+              return (
+                <tr key={user.uid}>
+                  <td>
+                    <Person profile={user} />
+                  </td>
+                  <td>
+                    <span title={why}>
+                      <Select
+                        aria-label={`Role of ${nameOf(user)}`}
+                        disabled={!mayChange || change !== undefined}
+                        value={change?.member.user.uid === user.uid ? change.role : role}
+                        options={mayChange ? rolesBelow(team.role) : [[role, role]]}
+                        onChange={({ target }) => void choose(member, target.value as Role)}
+                      />
+                    </span>
+                  </td>
+                  <td className="mut">{dateText(Date.parse(member.joined_at))}</td>
+                  <td className={member.last_used_at === undefined ? 'dim' : 'mut'}>
+                    {member.last_used_at === undefined ? 'never' : <Ago time={member.last_used_at} />}
+                  </td>
+                  <td>
+                    <Menu
+                      label={`Actions for ${nameOf(user)}`}
+                      entries={[
+                        {
+                          label: 'Runs',
+                          run: () => void navigate({ to: '/runs', search: { creator: user.uid } }),
+                        },
+                        {
+                          label: 'Changes in the audit log',
+                          run: () =>
+                            void navigate({
+                              to: '/settings/$tab',
+                              params: { tab: 'audit' },
+                              search: { actor: user.uid },
+                            }),
+                          disabled: !mayManage && 'admin',
+                        },
+                        {
+                          label: 'Remove…',
+                          isDangerous: true,
+                          run: () => setLeaving(member),
+                          disabled: why !== undefined && why,
+                        },
+                      ]}
+                    >
+                      <Icon name="more" />
+                    </Menu>
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+      {change?.asks && (
+        <ConfirmDialog
+          title={`Give yourself the role ${change.role}?`}
+          action={`Become ${change.role}`}
+          safe={`Stay ${change.member.role}`}
+          run={async () => await give(change.member, change.role)}
+          close={() => setChange(undefined)}
+        >
+          You may do less at once, and your invitations that wait end. Only somebody with a higher role takes it back.
+        </ConfirmDialog>
+      )}
+      {leaving && <RemoveMemberDialog member={leaving} refresh={refresh} close={() => setLeaving(undefined)} />}
+    </>
+  );
+}
+
+function InviteDialog({ onMade, close }: { onMade: (made: CreateTeamInvitationResponse) => void; close: () => void }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const { team } = useSession();
+  return (
+    <FormDialog
+      title="Invite a person"
+      action="Make the invitation"
+      close={close}
+      send={async (data, headers) => {
+        const role = data.get('role') as Role;
+        const made = await client.createTeamInvitation({
+          params: { teamUid: team.uid },
+          body: { role, ...memberOf(data, 'note') },
+          headers: { ...headers },
+        });
+        onMade(made);
+        await queries.invalidateQueries({ queryKey: ['invitations', team.uid] });
+      }}
+    >
+      <p className="mut">You get a key, shown once, that one person uses within 7 days. Nothing is sent by mail.</p>
+      <SelectField
+        label="Role"
+        path="role"
+        defaultValue="member"
+        options={rolesBelow(team.role)}
+        hint="viewer reads; member starts runs; admin manages people, keys and budget; owner manages admins too"
+      />
+      <TextField label="For whom" path="note" maxLength={200} hint="Only people of the team see it" />
+    </FormDialog>
+  );
+}
+
+function JoinDialog({ close }: { close: () => void }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  return (
+    <FormDialog
+      title="Join another team"
+      action="Join"
+      close={close}
+      send={async (data) => {
+        const team = await client.joinTeam({ body: { key: String(data.get('key')).trim() } });
+        await queries.invalidateQueries({ queryKey: ['session'] });
+        await navigate({ to: '/runs', search: { team: team.uid } });
+      }}
+    >
+      <p className="mut">With the key of an invitation you get into its team as yourself, with your present keys.</p>
+      <TextField label="Key of the invitation" path="key" type="password" className="mono" required />
+    </FormDialog>
+  );
+}
+
+function RenameDialog({ close }: { close: () => void }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const { team } = useSession();
+  return (
+    <FormDialog
+      title="Rename the team"
+      action="Rename"
+      close={close}
+      send={async (data) => {
+        await client.updateTeam({ params: { teamUid: team.uid }, body: { name: String(data.get('name')).trim() } });
+        await queries.invalidateQueries({ queryKey: ['session'] });
+      }}
+    >
+      <TextField label="Name" path="name" defaultValue={team.name} maxLength={200} required />
+    </FormDialog>
+  );
+}

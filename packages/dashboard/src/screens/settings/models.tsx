@@ -1,0 +1,211 @@
+import { maxModelFallbacks } from '@runyard/contract/limits';
+import type { Model, TeamModelSettings, UpdateTeamModelSettingsRequest } from '@runyard/contract/team/models';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useModels } from '../../api/lists.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
+import { Select } from '../../parts/form.tsx';
+import { dollarText } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
+import { showToast } from '../../parts/toast.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+import { Section } from './section.tsx';
+import styles from './settings.module.css';
+
+const reasons = {
+  ADMIN_DISABLED: 'without a key',
+  OUT_OF_REQUESTS: 'budget is spent',
+  PROVIDER_OUTAGE: 'provider has an outage',
+  REQUIRES_UPGRADE: 'not available',
+} as const satisfies Record<NonNullable<Model['disable_reason']>, string>;
+
+/** The models that runs of the team may use, the default, and the fallbacks. */
+export function Models() {
+  const client = useClient();
+  const queries = useQueryClient();
+  const { team } = useSession();
+  const models = useModels();
+  const key = ['model-settings', team.uid];
+  const settings = useQuery({ queryKey: key, queryFn: async () => await client.getModelSettings() });
+  const [error, setError] = useState<unknown>();
+
+  const change = async (body: UpdateTeamModelSettingsRequest) => {
+    setError(undefined);
+    try {
+      queries.setQueryData(key, await client.updateModelSettings({ body }));
+      await queries.invalidateQueries({ queryKey: ['models', team.uid] });
+      return true;
+    } catch (failure) {
+      setError(failure);
+      return false;
+    }
+  };
+  const toggle = async ({ id }: Model, isDisabled: boolean) => {
+    if (await change(isDisabled ? { enable: [id] } : { disable: [id] }))
+      showToast(`${id} is ${isDisabled ? 'enabled' : 'disabled'}.`, () => {
+        void change(isDisabled ? { disable: [id] } : { enable: [id] });
+      });
+  };
+  return (
+    <>
+      <Section
+        title="Models"
+        about="Providers and their keys are settings of the service. The team chooses the default, the fallbacks, and what its runs may use."
+      />
+      <Problem error={error} />
+      <Loaded query={models}>
+        {({ models: list, default_model_id: serviceDefault }) => (
+          <>
+            <Loaded query={settings} rows={2}>
+              {(choices) => <Choices models={list} choices={choices} presentDefault={serviceDefault} change={change} />}
+            </Loaded>
+            <div className="card">
+              <table className="tbl in-card" aria-label="Models">
+                <thead>
+                  <tr>
+                    <th>Model</th>
+                    <th className="w108">Provider</th>
+                    <th className="w140 num">
+                      <span title="US dollars for a million tokens that the model reads and writes">In / out, 1 M</span>
+                    </th>
+                    <th className="w80">Images</th>
+                    <th className="w140">State</th>
+                    <th className="w92">
+                      <span className="sr">Actions</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {list.map((model) => {
+                    const isDisabled = settings.data?.disabled_model_ids.includes(model.id) ?? false;
+                    return (
+                      <tr key={model.id}>
+                        <td title={visibleText(model.description ?? model.display_name)}>
+                          <span className="md">{visibleText(model.id)}</span>
+                          {model.id === serviceDefault && <span className="dim"> default</span>}
+                        </td>
+                        <td className="mut">{model.provider === 'UNKNOWN' ? 'other' : model.provider.toLowerCase()}</td>
+                        <td className={`num ${model.cost ? 'mut' : 'dim'}`}>
+                          {model.cost
+                            ? `${dollarText(model.cost.input_usd_per_mtok)} / ${dollarText(model.cost.output_usd_per_mtok)}`
+                            : 'not known'}
+                        </td>
+                        <td className="mut">{model.vision_supported ? 'yes' : 'no'}</td>
+                        <td className={model.disable_reason === undefined ? 'mut' : 'waitc'}>
+                          {isDisabled
+                            ? 'disabled'
+                            : model.disable_reason === undefined
+                              ? 'can be chosen'
+                              : reasons[model.disable_reason]}
+                        </td>
+                        <td>
+                          <RoleButton
+                            needs="admin"
+                            className="btn sm"
+                            label={`${isDisabled ? 'Enable' : 'Disable'} ${model.id}`}
+                            disabled={settings.data === undefined}
+                            run={() => void toggle(model, isDisabled)}
+                          >
+                            {isDisabled ? 'Enable' : 'Disable'}
+                          </RoleButton>
+                        </td>
+                      </tr>
+                    );
+                  })}
+                </tbody>
+              </table>
+            </div>
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function Choices({
+  models,
+  choices,
+  presentDefault,
+  change,
+}: {
+  models: readonly Model[];
+  choices: TeamModelSettings;
+  presentDefault: string;
+  change: (body: UpdateTeamModelSettingsRequest) => Promise<boolean>;
+}) {
+  const may = useMay('admin');
+  const why = may ? undefined : 'Needs the role admin';
+  const fallbacks = choices.fallback_model_ids;
+  const usable = models.filter(({ id }) => !choices.disabled_model_ids.includes(id)).map(({ id }) => id);
+  const left = usable.filter((id) => !fallbacks.includes(id));
+  const put = (ids: readonly string[]) => void change({ fallback_model_ids: [...ids] });
+  return (
+    <div className="two">
+      <div className="field">
+        <span className="lab" id="default-model">
+          Default
+        </span>
+        <span title={why}>
+          <Select
+            aria-labelledby="default-model"
+            disabled={!may}
+            value={choices.default_model_id ?? ''}
+            options={[
+              ['', choices.default_model_id ? 'that of the service' : `that of the service, ${presentDefault}`],
+              ...usable.map((id) => [id, visibleText(id)] as const),
+            ]}
+            onChange={({ target }) => void change({ default_model_id: target.value === '' ? null : target.value })}
+          />
+        </span>
+        <span className="hint">For runs that name no model</span>
+      </div>
+      <fieldset className={styles.set}>
+        <legend>Fallbacks, in this order</legend>
+        {fallbacks.map((id, index) => (
+          <span key={id} className="row">
+            <span className="dim">{index + 1}</span>
+            <span className="grow cut">{visibleText(id)}</span>
+            {may && index > 0 && (
+              <button
+                type="button"
+                className="btn ghost sm"
+                aria-label={`Move ${id} up`}
+                onClick={() => put(fallbacks.toSpliced(index, 1).toSpliced(index - 1, 0, id))}
+              >
+                Up
+              </button>
+            )}
+            {may && (
+              <button
+                type="button"
+                className="btn ghost sm icon"
+                aria-label={`Remove ${id} from the fallbacks`}
+                onClick={() => put(fallbacks.filter((each) => each !== id))}
+              >
+                <Icon name="x" small />
+              </button>
+            )}
+          </span>
+        ))}
+        {fallbacks.length < maxModelFallbacks && (
+          <span title={why}>
+            <Select
+              aria-label="Add a fallback"
+              disabled={!may}
+              value=""
+              options={[
+                ['', fallbacks.length === 0 ? 'none' : 'add…'],
+                ...left.map((id) => [id, visibleText(id)] as const),
+              ]}
+              onChange={({ target }) => target.value !== '' && put([...fallbacks, target.value])}
+            />
+          </span>
+        )}
+        <span className="hint">While the provider of a run's model has an outage</span>
+      </fieldset>
+    </div>
+  );
+}

@@ -1,0 +1,90 @@
+import type { RemoveTeamMemberResponse, TeamMember } from '@runyard/contract/team/teams';
+import { useRef, useState } from 'react';
+import { Button } from 'react-aria-components';
+import { useClient, useSession } from '../../api/session.ts';
+import { ConfirmDialog, Dialog } from '../../parts/dialog.tsx';
+import { nameOf } from '../../parts/person.tsx';
+import { visibleText } from '../../parts/untrusted.ts';
+
+/** Removes a person, and says which agent keys and worker pools of the person stay. */
+export function RemoveMemberDialog({
+  member: { user },
+  refresh,
+  close,
+}: {
+  member: TeamMember;
+  refresh: () => Promise<void>;
+  close: () => void;
+}) {
+  const client = useClient();
+  const { team } = useSession();
+  const [deletesKeys, setDeletesKeys] = useState(false);
+  const [deletesPools, setDeletesPools] = useState(false);
+  const answer = useRef<RemoveTeamMemberResponse>(undefined);
+  const [removed, setRemoved] = useState<RemoveTeamMemberResponse | undefined>();
+  const name = nameOf(user);
+  if (removed !== undefined)
+    return (
+      <Dialog
+        title={`${name} is removed`}
+        close={close}
+        footer={
+          <Button className="btn pri" autoFocus onPress={close}>
+            Done
+          </Button>
+        }
+      >
+        <Things what="agent keys" names={removed.agent_keys.map((key) => key.name)} areGone={deletesKeys} />
+        <Things what="worker pools" names={removed.worker_pools} areGone={deletesPools} />
+      </Dialog>
+    );
+  const remove = async () => {
+    answer.current = await client.removeTeamMember({
+      params: { teamUid: team.uid, userUid: user.uid },
+      query: { agent_keys: deletesKeys ? 'delete' : 'keep', worker_pools: deletesPools ? 'delete' : 'keep' },
+    });
+    await refresh();
+  };
+  const end = () => {
+    const { current } = answer;
+    if (current && current.agent_keys.length + current.worker_pools.length > 0) setRemoved(current);
+    else close();
+  };
+  return (
+    <ConfirmDialog title={`Remove ${name} from ${team.name}?`} action="Remove" run={remove} close={end}>
+      <div className="stack">
+        <p>Keys and browser sessions of the person end at once, and the invitations that wait. Runs stay.</p>
+        <label className="row">
+          <input
+            type="checkbox"
+            className="check"
+            checked={deletesKeys}
+            onChange={({ target }) => setDeletesKeys(target.checked)}
+          />
+          Delete the agent keys that the person made
+        </label>
+        <label className="row">
+          <input
+            type="checkbox"
+            className="check"
+            checked={deletesPools}
+            onChange={({ target }) => setDeletesPools(target.checked)}
+          />
+          Delete the worker pools that the person owns
+        </label>
+      </div>
+    </ConfirmDialog>
+  );
+}
+
+function Things({ what, names, areGone }: { what: string; names: readonly string[]; areGone: boolean }) {
+  if (names.length === 0) return null;
+  return (
+    <p className="mut">
+      {areGone
+        ? `These ${what} of the person are deleted: `
+        : `These ${what} of the person stay, and work for everybody who has a copy: `}
+      <b>{names.map(visibleText).join(', ')}</b>
+    </p>
+  );
+}
