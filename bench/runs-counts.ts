@@ -1,0 +1,140 @@
+/**
+ * Time of the reads that the dashboard makes most often, over a million runs of one team: pages of summaries, counts for its views, and
+ * the search of its palette.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { RunCountsQuery } from '@runyard/contract/runs/run-counts';
+import { ListRunsQuery } from '@runyard/contract/runs/run-list';
+import { findThings } from '../packages/service/src/edges/search/find.ts';
+import { readQuery } from '../packages/service/src/edges/search/query.ts';
+import { type Database, openDatabase } from '../packages/service/src/platform/store/database/database.ts';
+import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
+import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
+import { migrateDatabase } from '../packages/service/src/platform/store/migrations/migrate.ts';
+import { countRuns } from '../packages/service/src/runs/runs/list/count.ts';
+import { listRuns } from '../packages/service/src/runs/runs/list/list.ts';
+import { runSearch } from '../packages/service/src/runs/runs/search.ts';
+import { accessSearches } from '../packages/service/src/team/access/search.ts';
+import { environmentSearch } from '../packages/service/src/team/environments/search.ts';
+import { automationSearch } from '../packages/service/src/triggers/automations/search.ts';
+import { factorySearch } from '../packages/service/src/triggers/factories/search.ts';
+import { scheduleSearch } from '../packages/service/src/triggers/schedules/search.ts';
+import { webhookSearch } from '../packages/service/src/triggers/webhooks/search.ts';
+import { randomNumbers, type Seeded, seedRuns, skewed } from './list-seed.ts';
+import { percentile, report } from './report.ts';
+
+const count = Number(process.env.BENCH_RUNS ?? '1000000');
+const repetitions = Number(process.env.BENCH_REPETITIONS ?? '100');
+/** Greatest p99 of the views that the dashboard shows by default, milliseconds. */
+const goal = 50;
+
+const searches = [
+  runSearch,
+  scheduleSearch,
+  automationSearch,
+  webhookSearch,
+  factorySearch,
+  environmentSearch,
+  ...accessSearches,
+];
+
+/** The largest number of factories, automations, webhooks and environments that a team may have, and costs of all runs. */
+const seedOthers = `
+  SET session_replication_role = replica;
+  INSERT INTO run_spend (run_id, spent_usd) SELECT id, 0.1 FROM runs;
+  INSERT INTO factories (uid, team_id, name) SELECT 'factory-' || n, $1, 'Plant ' || n FROM generate_series(1, 50) n;
+  INSERT INTO automations (uid, factory_uid, team_id, name, prompt, enabled, triggers, overlap, creator_kind, creator_uid, editor_kind, editor_uid)
+    SELECT 'automation-' || n, 'factory-' || 1 + n % 50, $1, 'Look into alert ' || n, '', true, '[]', 'allow', 'user', 'u', 'user', 'u'
+    FROM generate_series(1, 5000) n;
+  INSERT INTO webhooks (uid, factory_uid, team_id, name, auth_mode, secret_name, enabled)
+    SELECT 'webhook-' || n, 'factory-' || 1 + n % 50, $1, 'Alerts ' || n, 'token', '', false FROM generate_series(1, 1000) n;
+  INSERT INTO environments (uid, team_id, config) SELECT rpad('env' || n, 22, 'x'), $1, jsonb_build_object('name', 'Node ' || n) FROM generate_series(1, 1000) n`;
+
+const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+
+/** Fills a new database. */
+async function fill(db: Database): Promise<Seeded> {
+  await migrateDatabase(db);
+  const seeded = await seedRuns(db, count);
+  await db.onOwnConnection(async (client) => {
+    for (const statement of seedOthers.split(';')) await client.query(statement.replaceAll('$1', `'${seeded.teamId}'`));
+    await client.query('VACUUM ANALYZE');
+  });
+  return seeded;
+}
+
+/** The reads, each with its name and the greatest p99 if it has one. */
+function casesOf(db: Database, { teamId, vocabulary }: Seeded): [string, number | null, () => Promise<unknown>][] {
+  const random = randomNumbers(11);
+  const context = { teamId, teamUid: 'BenchBenchBenchBench22', baseUrl: '' };
+  const signer = { sign: () => 'signature', verify: () => true };
+  const list = (query: object) => listRuns(db, signer, context, ListRunsQuery.parse({ limit: 50, ...query }));
+  const counts = (query: object) => countRuns(db, teamId, RunCountsQuery.parse(query), new Date());
+  const person = () => `user-${skewed(random, 200)}`;
+  const word = (from: number, to: number) => vocabulary[Math.floor(from + random() * (to - from))] ?? '';
+  const search = (q: string) =>
+    findThings(db, searches, { ...readQuery(q), teamId, personUid: 'user-1', isAdministrator: true, limit: 5 });
+  const day = () => ({ created_after: ago(1), step: '15m' });
+  return [
+    ['SELECT 1, for comparison', null, () => db.query('SELECT 1')],
+    ['page, 50 whole items', null, () => list({})],
+    ['page, 50 summaries', goal, () => list({ view: 'summary' })],
+    ['page, 50 summaries, Needs answer', goal, () => list({ view: 'summary', state: ['BLOCKED'] })],
+    ['page, 50 summaries, Live', goal, () => list({ view: 'summary', task_status: ['running'] })],
+    ['page, 50 summaries, Started by me', goal, () => list({ view: 'summary', creator: [person()] })],
+    ['count, All: 24 hours by 15 minutes', goal, () => counts(day())],
+    ['count, Needs answer, ever', goal, () => counts({ state: ['BLOCKED'] })],
+    ['count, Live, ever', goal, () => counts({ task_status: ['running'] })],
+    ['count, Failed today', goal, () => counts({ state: ['FAILED', 'ERROR'], updated_after: ago(1) })],
+    ['count, Started by me: 24 hours by 15 minutes', goal, () => counts({ ...day(), creator: [person()] })],
+    ['count, a factory: 24 hours by 15 minutes', goal, () => counts({ ...day(), factory_uid: ['factory-1'] })],
+    [
+      'count, a model and a state: 24 hours',
+      null,
+      () => counts({ ...day(), model_id: 'model-0', state: ['SUCCEEDED'] }),
+    ],
+    ['count, words: 24 hours', null, () => counts({ ...day(), q: word(0, 300) })],
+    ['count, all runs, ever (1,000 counted)', null, () => counts({})],
+    ['count, a person and an environment, ever', null, () => counts({ creator: [person()], environment_id: 'env-0' })],
+    ['count, 3 days by hour', null, () => counts({ created_after: ago(3), step: '1h' })],
+    ['count, 30 days by day (20,000 counted)', null, () => counts({ created_after: ago(30), step: '1d' })],
+    ['search, a word', goal, () => search(word(300, 20_000))],
+    ['search, a frequent word', goal, () => search(word(0, 300))],
+    ['search, the beginning of a word', goal, () => search(word(0, 20_000).slice(0, 4))],
+    ['search, a name of 5,000 automations', goal, () => search('look alert')],
+    ['search, a misspelt word', null, () => search(word(0, 20_000).replace(/^(...)(.)(.)/, '$1$3$2'))],
+    ['search, an id', goal, () => search(`https://runyard.example/runs/${teamId}`)],
+  ];
+}
+
+const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-counts-'));
+const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
+const db = await openDatabase({ address: { connectionString: server.url }, maxConnections: 4, log: silentLog });
+const rows: (string | number)[][] = [];
+try {
+  for (const [title, most, read] of casesOf(db, await fill(db))) {
+    for (let n = 0; n < 5; n += 1) await read();
+    const sample: number[] = [];
+    for (let n = 0; n < repetitions; n += 1) {
+      const started = performance.now();
+      await read();
+      sample.push(performance.now() - started);
+    }
+    const p99 = percentile(sample, 0.99);
+    const judged = most === null ? '' : p99 < most ? `${most}` : `${most}: **missed**`;
+    rows.push([title, percentile(sample, 0.5).toFixed(1), p99.toFixed(1), judged]);
+    process.stderr.write(`${rows.at(-1)?.join(' | ')}\n`);
+  }
+} finally {
+  await db.close();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+report(
+  `Reads of the dashboard over ${count.toLocaleString('en')} runs`,
+  `Milliseconds of the function behind each route, including all its queries, with one caller, ${repetitions} times each, on the embedded PostgreSQL. The runs are those of \`list.ts\`: 180 days, some 5,500 a day; the team has as many factories, automations, webhooks and environments as it may have. Goal of what the dashboard shows by default, p99: ${goal} ms.`,
+  ['read', 'p50 ms', 'p99 ms', 'goal'],
+  rows,
+);
