@@ -84,7 +84,7 @@ export async function toRunSummaries(
     usageOfRuns(db, ids),
     readProfiles(db, teamId, actors),
     readWaits(db, teamId, mayWait),
-    db.query(readEnvironments, [teamId, environmentIds]),
+    environmentIds.length === 0 ? [] : db.query(readEnvironments, [teamId, environmentIds]),
     readNamesOfContents(db, teamId, automations),
     db.query(countChildren, [ids]),
   ]);
