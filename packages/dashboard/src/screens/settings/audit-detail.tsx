@@ -3,6 +3,7 @@ import { exactText } from '../../parts/format.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { visibleText } from '../../parts/untrusted.ts';
+import styles from './settings.module.css';
 
 /** Changes members of the address. */
 export type Go = (change: Record<string, string | undefined>) => void;
@@ -23,7 +24,7 @@ export function AuditDetail({ entry, go }: { entry: AuditEntry; go: Go }) {
         <dd>
           {`${subject.type} `}
           <code className="dim">{subject.uid}</code>{' '}
-          <button type="button" className="fold accc" onClick={() => go({ subject_uid: subject.uid })}>
+          <button type="button" className={styles.link} onClick={() => go({ subject_uid: subject.uid })}>
             All changes of it
           </button>
         </dd>

@@ -16,6 +16,7 @@ import { nameOf } from '../../parts/person.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { visibleText } from '../../parts/untrusted.ts';
 import { Section } from './section.tsx';
+import styles from './settings.module.css';
 
 /** A key without an end that nobody used for so long is stale, milliseconds. */
 const staleMs = 90 * 24 * 3_600_000;
@@ -108,7 +109,7 @@ export function Keys() {
           <Icon name="warn" />
           <span>
             {`${visibleText(key.name)} was ${key.last_used_at === undefined ? 'never used' : `last used ${relativeText(Date.parse(key.last_used_at), Date.now())}`} and never ends. `}
-            <button type="button" className="fold accc" onClick={() => setLeaving(key)}>
+            <button type="button" className={styles.link} onClick={() => setLeaving(key)}>
               Delete it
             </button>
           </span>

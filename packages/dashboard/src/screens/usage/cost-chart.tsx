@@ -1,0 +1,165 @@
+import type { UsageRow } from '@runyard/contract/team/budgets';
+import { dollarText } from '../../parts/format.ts';
+import { visibleText } from '../../parts/untrusted.ts';
+import { daysBetween, dayText } from './report.ts';
+import styles from './usage.module.css';
+
+/** Place of the bars in the drawing. */
+const [left, right, top, bottom] = [44, 1096, 14, 178];
+/** Models that have a colour of their own; the others share one. */
+const mostSeries = 4;
+const fills = ['f-c1', 'f-c2', 'f-c3', 'f-c4', 'f-c5'] as const;
+const keys = ['key c1', 'key c2', 'key c3', 'key c4', 'key'] as const;
+const others = 'other models';
+
+/** Returns the step of the axis for which the largest value has two to five lines: 1, 2 or 5 with zeros. */
+function stepFor(most: number): number {
+  const power = 10 ** Math.floor(Math.log10(most / 2));
+  return [1, 2, 5, 10].map((each) => each * power).find((step) => most / step <= 5) ?? most;
+}
+
+/**
+ * Draws the cost of each day, one colour for each model. Days after `today` are marks of no height; `dailyLimit` is a dashed line. A
+ * table has the same numbers.
+ */
+export function CostChart({
+  rows,
+  from,
+  to,
+  today,
+  dailyLimit,
+}: {
+  rows: readonly UsageRow[];
+  from: string;
+  to: string;
+  today: string;
+  dailyLimit: number | undefined;
+}) {
+  const byModel = Map.groupBy(rows, (row) => row.model_id ?? 'not known');
+  const costOf = (each: readonly UsageRow[] | undefined): number =>
+    (each ?? []).reduce((sum, row) => sum + row.cost_usd, 0);
+  const names = [...byModel.keys()]
+    .filter((name) => costOf(byModel.get(name)) > 0)
+    .sort((a, b) => costOf(byModel.get(b)) - costOf(byModel.get(a)));
+  const series = names.length > mostSeries ? [...names.slice(0, mostSeries), others] : names;
+  const days = daysBetween(from, to);
+  const costs = new Map(days.map((day) => [day, series.map(() => 0)]));
+  for (const row of rows) {
+    const ofDay = costs.get(row.day ?? '');
+    const place = Math.min(names.indexOf(row.model_id ?? 'not known'), mostSeries);
+    if (ofDay && place >= 0) ofDay[place] = (ofDay[place] ?? 0) + row.cost_usd;
+  }
+  const totalOf = (day: string): number => (costs.get(day) ?? []).reduce((sum, cost) => sum + cost, 0);
+  const highest = days.reduce((best, day) => (totalOf(day) > totalOf(best) ? day : best), from);
+  const most = Math.max(totalOf(highest), 0.01);
+  const shownLimit = dailyLimit !== undefined && dailyLimit <= most * 2 ? dailyLimit : undefined;
+  const ceiling = Math.max(most, shownLimit ?? 0) * 1.08;
+  const step = stepFor(ceiling);
+  const lines = Array.from({ length: Math.floor(ceiling / step) + 1 }, (_, index) => index * step);
+  const yOf = (cost: number): number => bottom - (cost / ceiling) * (bottom - top);
+  const slot = (right - left) / Math.max(1, days.length);
+  const labelEach = Math.max(1, Math.ceil(days.length / 6));
+  return (
+    <section className="pad stack s2">
+      <div className="row wrap">
+        <h2 className="grow">Cost by day and model</h2>
+        <span className="row wrap small">
+          {series.map((name, index) => (
+            <span key={name} className={keys[index]}>
+              {visibleText(name)}
+            </span>
+          ))}
+        </span>
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the chart of a narrow page */}
+      <section className="chart-box" tabIndex={0} aria-label="Chart of cost">
+        <svg
+          className="chart"
+          viewBox="0 0 1096 200"
+          role="img"
+          aria-label={`Cost of each day from ${dayText(from)} to ${dayText(to)} by model. The highest day is ${dayText(highest)} with ${dollarText(totalOf(highest))}. A table with the same numbers follows.`}
+        >
+          {lines.map((value) => (
+            <g key={value}>
+              <path d={`M${left} ${yOf(value)}H${right}`} className="k-line" />
+              <text x={left - 8} y={yOf(value) + 4} textAnchor="end" className="f-ink3">
+                {step < 1 && value > 0 ? dollarText(value) : `$${value}`}
+              </text>
+            </g>
+          ))}
+          {days.map((day, index) => {
+            const x = left + index * slot + slot / 7;
+            const width = slot * (5 / 7);
+            if (day > today) return <rect key={day} x={x} y={bottom - 8} width={width} height={8} className="f-off" />;
+            let base = bottom;
+            return (
+              <g key={day}>
+                <title>{`${dayText(day)}: ${dollarText(totalOf(day))}`}</title>
+                {(costs.get(day) ?? []).map((cost, place) => {
+                  const height = (cost / ceiling) * (bottom - top);
+                  base -= height;
+                  return height === 0 ? null : (
+                    <rect
+                      key={series[place]}
+                      x={x}
+                      y={base}
+                      width={width}
+                      height={Math.max(0.5, height - 1)}
+                      className={fills[place]}
+                    />
+                  );
+                })}
+              </g>
+            );
+          })}
+          {days.map((day, index) =>
+            index % labelEach === 0 || index === days.length - 1 ? (
+              <text
+                key={day}
+                x={index === days.length - 1 ? right : left + (index + 0.5) * slot}
+                y="194"
+                textAnchor={index === days.length - 1 ? 'end' : 'middle'}
+                className="f-ink3"
+              >
+                {index > days.length - 1 - labelEach && index < days.length - 1 ? '' : dayText(day)}
+              </text>
+            ) : null,
+          )}
+          {shownLimit !== undefined && (
+            <>
+              <path d={`M${left} ${yOf(shownLimit)}H${right}`} className="k-bad" strokeDasharray="4 4" />
+              <text x={right} y={yOf(shownLimit) - 5} textAnchor="end" className={`f-bad ${styles.halo}`}>
+                {`${dollarText(shownLimit)} a day uses up the limit`}
+              </text>
+            </>
+          )}
+        </svg>
+      </section>
+      <table className="sr">
+        <caption>Cost of each day by model in US dollars</caption>
+        <thead>
+          <tr>
+            <th scope="col">Day in UTC</th>
+            {series.map((name) => (
+              <th key={name} scope="col">
+                {visibleText(name)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {days
+            .filter((day) => day <= today)
+            .map((day) => (
+              <tr key={day}>
+                <th scope="row">{dayText(day)}</th>
+                {(costs.get(day) ?? []).map((cost, place) => (
+                  <td key={series[place]}>{dollarText(cost)}</td>
+                ))}
+              </tr>
+            ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

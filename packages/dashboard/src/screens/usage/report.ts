@@ -1,0 +1,106 @@
+/** Sums and days of a usage report. */
+
+import type { UsageDimension, UsageReport, UsageRow } from '@runyard/contract/team/budgets';
+import { visibleText } from '../../parts/untrusted.ts';
+
+const dayMs = 86_400_000;
+
+/** Returns the day in UTC: `2026-11-25`. */
+export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+
+/** Returns the day so many days after another one. */
+export const dayAfter = (day: string, count: number): string => dayOf(Date.parse(day) + count * dayMs);
+
+/** Returns the first day of the month of a day, and the last one. */
+export const monthOf = (day: string): readonly [first: string, last: string] => {
+  const [year = 0, month = 1] = day.split('-').map(Number);
+  return [`${day.slice(0, 7)}-01`, dayOf(Date.UTC(year, month, 0))];
+};
+
+/** Returns the days from the first to the last one. */
+export function daysBetween(first: string, last: string): string[] {
+  const days: string[] = [];
+  for (let day = first; day <= last; day = dayAfter(day, 1)) days.push(day);
+  return days;
+}
+
+const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const monthFormat = new Intl.DateTimeFormat('en-GB', { month: 'long', timeZone: 'UTC' });
+/** Returns a day in UTC as `25 Nov`. */
+export const dayText = (day: string): string => dayFormat.format(Date.parse(day));
+/** Returns the name of the month of a day or month in UTC. */
+export const monthText = (day: string): string => monthFormat.format(Date.parse(`${day.slice(0, 7)}-01`));
+
+const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+/** Returns a count of tokens as `41.2 M`. */
+export const tokensText = (count: number): string => compact.format(count).replace(/(?<=\d)(?=[A-Z]$)/, ' ');
+
+/** Pages of one report that the screen reads at most. */
+const mostPages = 10;
+
+/** Reads all pages of a report; undefined if they are more than a screen reads. */
+export async function readAll(
+  read: (cursor: string | undefined) => Promise<UsageReport>,
+): Promise<UsageReport | undefined> {
+  const usage: UsageRow[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < mostPages; page += 1) {
+    const report = await read(cursor);
+    usage.push(...report.usage);
+    if (!report.page_info.has_next_page) return { ...report, usage };
+    cursor = report.page_info.next_cursor;
+  }
+  return undefined;
+}
+
+/** The tokens that models read, from caches or not. */
+export const tokensRead = (row: UsageRow): number => row.input_tokens + row.cache_read_tokens + row.cache_write_tokens;
+
+/** Returns the share of the read tokens that came from a cache, in percent; undefined: none was read. */
+export function cacheShare(rows: readonly UsageRow[]): number | undefined {
+  const all = rows.reduce((sum, row) => sum + tokensRead(row), 0);
+  if (all === 0) return undefined;
+  return Math.round((rows.reduce((sum, row) => sum + row.cache_read_tokens, 0) / all) * 100);
+}
+
+/** The group of a row: a key, its name, and what it is. */
+export interface Group {
+  readonly key: string;
+  readonly name: string;
+  readonly kind?: string;
+}
+
+/** Returns the group that a row is the sum of. */
+export function groupOf(row: UsageRow, by: UsageDimension): Group {
+  const members = row as unknown as Readonly<Record<string, unknown>>;
+  const value = members[by] ?? members[`${by}_id`] ?? members[`${by}_uid`];
+  if (typeof value === 'string') return { key: value, name: by === 'day' ? dayText(value) : visibleText(value) };
+  if (typeof value !== 'object' || value === null) return { key: '', name: 'none' };
+  const { uid = '', type, display_name: title, name = title ?? uid } = value as Readonly<Record<string, string>>;
+  const kind = type === 'user' ? 'person' : type === 'service_account' ? 'service account' : undefined;
+  return { key: uid, name: visibleText(name), ...(kind === undefined ? {} : { kind }) };
+}
+
+/** Returns the text of a field of CSV (RFC 4180). Text that a spreadsheet would take for a formula gets an apostrophe. */
+const csvField = (value: string | number): string => {
+  const text = typeof value === 'number' ? String(value) : value.replace(/^[=+\-@\t\r]/, "'$&");
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+/** Returns the rows as CSV. */
+export function csvOf(rows: readonly UsageRow[], by: UsageDimension): string {
+  const sums = [
+    'requests',
+    'input_tokens',
+    'output_tokens',
+    'cache_read_tokens',
+    'cache_write_tokens',
+    'cost_usd',
+    'unpriced_requests',
+  ] as const;
+  const lines = rows.map((row) => {
+    const { key, name } = groupOf(row, by);
+    return [key, name, ...sums.map((sum) => row[sum])].map(csvField).join(',');
+  });
+  return [[by, 'name', ...sums].join(','), ...lines].map((line) => `${line}\r\n`).join('');
+}
