@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 
 export interface ListedCommand {
   readonly name: string;
-  /** What follows the name in the list. */
+  /** Options and arguments, shown behind the name in the list. */
   readonly usage: string;
   readonly description: string;
   /** Imports the module. Returns the function that declares the options and subcommands. */

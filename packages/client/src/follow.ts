@@ -36,7 +36,7 @@ export interface FollowOptions {
 /** Opens the stream once. Throws ApiError if the service refuses. */
 export type Open = (headers: Record<string, string>, signal: AbortSignal) => Promise<Response>;
 
-/** What `follow` asks of its caller about events. */
+/** The functions by which the caller of `follow` reads events. */
 export interface Reading<E> {
   /** Returns the event; undefined: the stream continues without it, because this client does not know its type. */
   readonly parse: (data: unknown) => E | undefined;

@@ -37,7 +37,7 @@ export interface ActionsOptions {
   stepId: () => string;
   mcpServers: readonly string[];
   now?: () => number;
-  /** Called when a command or a change has ended for which the harness asked nobody. */
+  /** Called when a command or a change has ended that the harness did not ask a person about. */
   onUnasked?: (action: { readonly action_id: string; readonly name: string }) => void;
 }
 

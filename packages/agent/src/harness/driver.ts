@@ -188,7 +188,7 @@ export function driveHarness(options: DriverOptions): Driver {
 }
 
 /**
- * Returns a prompt that a program cannot take for a command of its own. Programs look for a slash at the start of the prompt, Gemini CLI
+ * Returns the prompt in a form that a program does not read as one of its own commands. Programs look for a slash at the start of the prompt, Gemini CLI
  * also for a dollar sign. They answer such a command themselves and end the turn as if it had succeeded, so "/status gives 500, mend it"
  * would not reach the model.
  */

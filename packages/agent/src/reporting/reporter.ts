@@ -11,7 +11,7 @@ export interface ReporterOptions {
   signal: AbortSignal;
   /** Called once, when the service reports that this execution is over. */
   onSuperseded: () => void;
-  /** Called when the service refuses an event for good, with the reason. */
+  /** Called when the service refuses an event permanently, with the reason. */
   onRefused?: (event: AgentEvent, reason: string) => void;
   /** Called with each event when it is emitted. */
   onEmit?: (event: AgentEventBody) => void;

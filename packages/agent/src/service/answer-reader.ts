@@ -10,7 +10,7 @@ export interface WholeAnswer {
 
 /**
  * Reads one HTTP/1.1 answer (RFC 9112) from the bytes of a connection. The relay sends each body with a length or in chunks, so an answer
- * without both is an error: its body would end with the connection, and could not be told from one that was cut.
+ * without both is an error: its body would end with the connection, and a cut body would look complete.
  */
 export interface AnswerReader {
   /**

@@ -34,7 +34,7 @@ export interface TurnsOptions {
   readonly proxyVariables: Readonly<Record<string, string>>;
   /** Adds variables to `env`, for everything that starts later. */
   readonly addToEnv: (variables: Readonly<Record<string, string>>) => void;
-  /** Updated as the turns go on. */
+  /** Updated during the turns. */
   readonly position: TurnPosition;
   readonly stop: Stopping;
   /** Aborts when nothing may be reported any more. */

@@ -1,4 +1,4 @@
-/** The budget of the team, and what it used of models. */
+/** The budget of the team, and its use of models. */
 import type { TeamBudget, UpdateTeamBudgetRequest, UsageDimension, UsageRow } from '@runyard/contract/team/budgets';
 import { usageDimensions } from '@runyard/contract/wire/choices';
 import type { UserProfile } from '@runyard/contract/wire/profiles';
@@ -23,7 +23,7 @@ function printBudget(context: Context, budget: TeamBudget, options: { readonly j
   context.out(`credits left       ${credits === undefined ? 'not used' : formatCount(credits)}\n`);
 }
 
-/** Shows the limits of the team and what it spent this month. */
+/** Shows the limits of the team and its spending of this month. */
 async function showBudget(context: Context, options: { readonly json?: true }): Promise<void> {
   printBudget(context, await connect(context).getTeamBudget(), options);
 }

@@ -23,7 +23,7 @@ interface SetOptions extends Json {
 
 /**
  * Shows what the repository would change in a factory, asks, and sets it as the source.
- * @throws Failure with exit code 1 if it cannot be read or has faults, 2 if nobody can be asked
+ * @throws Failure with exit code 1 if it cannot be read or has faults, 2 if there is no terminal to ask at
  */
 export async function setFactorySource(
   context: Context,

@@ -19,7 +19,7 @@ const mostShown = 10;
 /**
  * Reads the runs that an agent works on or is about to. Queued and BLOCKED runs are not among them: the former begin after the
  * next start, the latter keep their workspace and continue when they are answered. A service that
- * does not answer has none: its agents have nobody to report to.
+ * does not answer has none, because its agents cannot report.
  * @throws Failure if the service does not show its runs, unless `anyway` is set
  */
 export async function readLiveRuns(context: Context, origin: string, anyway: boolean): Promise<LiveRuns> {

@@ -43,7 +43,7 @@ const ofPrograms = ['API', 'CLI', 'WEB_APP', 'CLOUD_MODE'] as const satisfies re
 
 /**
  * Sources that a request may name in X-Oz-Api-Source, by the kind of its key's owner. The other sources say what the service itself did.
- * Keys of people cannot name GITHUB_ACTION: nobody could cancel the run.
+ * Keys of people cannot name GITHUB_ACTION, because such a run cannot be cancelled.
  */
 export const claimableSources = {
   user: ofPrograms,

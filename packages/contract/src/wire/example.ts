@@ -60,7 +60,7 @@ export const exampleTimes = {
   ended: '2026-10-25T12:00:02.000Z',
 } as const;
 
-/** What a run changed. */
+/** The changed files of a run. */
 export const exampleChanges = [
   {
     path: 'site',

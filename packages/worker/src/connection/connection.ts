@@ -73,7 +73,7 @@ export interface Connection {
   sayHello(): void;
   /** True while a connection is open. */
   readonly isOpen: () => boolean;
-  /** Ends the connection for good. */
+  /** Ends the connection and does not open it again. */
   close(): Promise<void>;
 }
 

@@ -94,7 +94,7 @@ function keysOf({ headers, url = '' }: IncomingMessage): string[] {
   return [bearer, headers['x-api-key'], headers['x-goog-api-key'], query].filter((key) => typeof key === 'string');
 }
 
-/** Starts the forwarder on a free port of loopback, which the kernel gives to nobody else while the forwarder listens. */
+/** Starts the forwarder on a free port of loopback. The kernel gives the port to no other program while the forwarder listens. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
   const { connection, isExpected, onRefused, onDenied } = options;
   const key = `sk-runyard-${randomBytes(24).toString('base64url')}`;

@@ -44,7 +44,7 @@ export function openLook(
     try {
       if (!watcher.see(found)) return;
     } catch (error) {
-      // Neither a fault of the cluster nor of the other watchers. Once: the next look probably shows the same.
+      // The cluster and the other watchers may still work. Logged once, because the next look probably fails in the same way.
       if (!watcher.hasFailed) log.warn({ job: watcher.uid, err: error }, 'the state of a Job cannot be understood');
       watcher.hasFailed = true;
       return;

@@ -151,7 +151,7 @@ export const deadline: SandboxVerdict = {
     'the pod ran longer than RUNYARD_KUBERNETES_DEADLINE_HOURS of the worker, and the cluster ended it. Split the task, or raise the setting',
 };
 
-/** Returns why a Job has no pod any more although nobody asked for its end. */
+/** Returns why a Job has lost its pod although no request ended it. */
 export function readLostJob(job: V1Job | undefined): SandboxVerdict {
   if (job === undefined)
     return { reason: 'job_deleted', message: 'someone deleted the Job of the sandbox in the cluster. Run it again' };

@@ -90,7 +90,7 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
     }
   };
 
-  /** Compares the record with the engine, which may have lost images or got others with their names. A pull that goes on is left alone. */
+  /** Compares the record with the engine, which may have lost images or got others with their names. A pull in progress is not changed. */
   const compare = async (): Promise<void> => {
     for (const image of images) {
       if (uses.has(image.name)) continue;
