@@ -9,7 +9,6 @@ import { UserProfile } from '../wire/profiles.ts';
 const Ticket = NonBlank.refine(atMostBytes(256), { error: 'must be at most 256 bytes of UTF-8' }).meta({
   maxLength: 256,
 });
-const isWebAddress = (text: string): boolean => ['https:', 'http:'].includes(URL.parse(text)?.protocol ?? '');
 
 export const DispatchRequest = z
   .object({
@@ -22,7 +21,9 @@ export const DispatchRequest = z
     ticket_ref: Ticket.optional().describe(
       'The ticket as `SOURCE:ID`, such as linear:BILL-12, or its id alone, at most 256 bytes. Absent: a new one of the source `adhoc`. The metadata of the run has ticket_source and ticket_id',
     ),
-    ticket_url: Ticket.refine(isWebAddress, { error: 'must be an address that begins with https:// or http://' })
+    ticket_url: Ticket.regex(new RegExp(webAddressPattern), {
+      error: 'must be an address that begins with https:// or http://',
+    })
       .meta({ pattern: webAddressPattern })
       .optional()
       .describe('Address of the ticket, at most 256 bytes; metadata of the run'),

@@ -51,7 +51,11 @@ export const RunnerConfig = z
         message: 'is required: the container image of the sandbox',
       });
   })
-  .meta({ id: 'RunnerConfig', description: 'Container image, first setup commands and size of the sandbox of a run' });
+  .meta({
+    id: 'RunnerConfig',
+    description: 'Container image, first setup commands and size of the sandbox of a run',
+    allOf: [{ anyOf: [{ required: ['docker_image'] }, { required: ['os'], properties: { os: { const: 'macos' } } }] }],
+  });
 export type RunnerConfig = z.infer<typeof RunnerConfig>;
 
 /** Returns the runner of a stored configuration, which may be older than this member and have another type of value there. */

@@ -80,8 +80,7 @@ export const EventSubscription = z
   .meta({ id: 'EventSubscription', description: 'An address that events of runs are delivered to' });
 export type EventSubscription = z.infer<typeof EventSubscription>;
 
-const subscriptionUrl = Text.max(2000).meta({
-  pattern: webAddressPattern,
+const subscriptionUrl = Text.max(2000).regex(new RegExp(webAddressPattern), { error: 'must be an https:// URL' }).meta({
   description:
     'https, with port 80, 443 or from 1024 on, without user and password. http, and addresses that are not public, only as RUNYARD_ALLOW_PRIVATE_NETWORKS says.',
 });

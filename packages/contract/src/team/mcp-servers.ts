@@ -37,8 +37,7 @@ const command = NonBlank.max(4_096).describe(
 );
 const args = z.array(Text.max(8_192)).max(100).describe('Arguments of `command`; they are shown, so no secrets');
 const env = McpVariables.describe('Environment variables of `command`. They are sealed and never shown');
-const url = Text.max(2_000).meta({
-  pattern: webAddressPattern,
+const url = Text.max(2_000).regex(new RegExp(webAddressPattern), { error: 'must be an https:// URL' }).meta({
   description:
     'Address of a server that speaks Streamable HTTP: https, or an address in RUNYARD_ALLOW_PRIVATE_NETWORKS. Only the service reaches it',
 });

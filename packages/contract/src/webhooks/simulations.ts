@@ -23,14 +23,21 @@ const needsOne = {
 const hasOne = (request: { readonly delivery_id?: string | undefined }): boolean =>
   Object.hasOwn(request, 'payload') !== (request.delivery_id !== undefined);
 
+const noEvent = { error: 'is that of the delivery; leave it out with delivery_id', path: ['event'] };
+const hasOneEvent = (request: { readonly delivery_id?: string | undefined; readonly event?: string | undefined }) =>
+  request.delivery_id === undefined || request.event === undefined;
+/** JSON Schema: a stored delivery, which has its own event. */
+const storedDelivery = { required: ['delivery_id'], not: { required: ['event'] } };
+
 /** `POST /factory/{factoryUid}/webhooks/{webhookUid}/simulate`. */
 export const SimulateDeliveryRequest = z
   .object(simulated)
   .refine(hasOne, needsOne)
+  .refine(hasOneEvent, noEvent)
   .meta({
     id: 'SimulateDeliveryRequest',
     description: 'A delivery that is not sent',
-    allOf: [{ oneOf: [{ required: ['payload'] }, { required: ['delivery_id'] }] }],
+    allOf: [{ oneOf: [{ required: ['payload'] }, storedDelivery] }],
   });
 export type SimulateDeliveryRequest = z.infer<typeof SimulateDeliveryRequest>;
 
@@ -53,6 +60,7 @@ export const DryRunRequest = z
         'Schedule trigger whose time has come, by its name; empty: the one without a name. In place of payload and delivery_id',
       ),
   })
+  .refine(hasOneEvent, noEvent)
   .superRefine((request, context) => {
     const { schedule_name: name, delivery_id: id, event, webhook_uid: uid } = request;
     const given = [Object.hasOwn(request, 'payload'), id !== undefined, name !== undefined].filter(Boolean).length;
@@ -76,7 +84,7 @@ export const DryRunRequest = z
       {
         oneOf: [
           { required: ['payload'] },
-          { required: ['delivery_id'] },
+          storedDelivery,
           { required: ['schedule_name'], not: { anyOf: [{ required: ['event'] }, { required: ['webhook_uid'] }] } },
         ],
       },

@@ -106,6 +106,9 @@ const SignatureEncoding = z
   .enum(signatureEncodings)
   .meta({ id: 'SignatureEncoding', description: 'Form of the signature. Default: hex' });
 
+/** JSON Schema of text that contains a name in braces once. */
+const once = (name: string) => ({ pattern: `\\{${name}\\}`, not: { pattern: `\\{${name}\\}.*\\{${name}\\}` } });
+
 export const HmacSignature = z
   .object({
     header: ruleMembers.header,
@@ -126,7 +129,28 @@ export const HmacSignature = z
     });
     if (message !== undefined) context.addIssue({ code: 'custom', path: ['signed'], message });
   })
-  .meta({ id: 'HmacSignature', description: 'How a sender of the scheme hmac signs' });
+  .meta({
+    id: 'HmacSignature',
+    description: 'How a sender of the scheme hmac signs',
+    dependentRequired: { max_age_seconds: ['timestamp_header'], timestamp_header: ['signed'] },
+    // As `faultOfSignature` says.
+    allOf: [
+      { properties: { signed: once('body') } },
+      {
+        anyOf: [
+          { required: ['timestamp_header'], properties: { signed: once('timestamp') } },
+          { properties: { timestamp_header: false, signed: { not: { pattern: '\\{timestamp\\}' } } } },
+        ],
+      },
+      {
+        anyOf: [
+          { required: ['id_header'], properties: { signed: once('id') } },
+          { properties: { signed: { not: { pattern: '\\{id\\}' } } } },
+        ],
+      },
+      { properties: { signed: { not: { pattern: '\\{id\\}\\{|\\}\\{id\\}' } } } },
+    ],
+  });
 export type HmacSignature = z.infer<typeof HmacSignature>;
 
 /** The members of a webhook by which its deliveries are read. */

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { AgentTask } from '../agent/agent-protocol.ts';
 import { TestFilterRequest } from '../automations/automations.ts';
 import { CreateEnvironmentRequest, Repository } from '../environments/environments.ts';
+import { DispatchRequest } from '../factories/factory-definitions.ts';
 import { ApprovalPolicy } from '../runs/approvals.ts';
 import { ChildRunRequest, ListChildRunsQuery, RunMessage } from '../runs/child-runs.ts';
 import { AmbientAgentConfig, HarnessConfig, MCPServerConfig, RequestedAgentConfig } from '../runs/config.ts';
@@ -18,6 +19,7 @@ import {
   RunFollowupRequest,
   RunMetadata,
 } from '../runs/run-request.ts';
+import { RunnerConfig } from '../runs/runner.ts';
 import { CreateScheduledAgentRequest } from '../schedules/schedules.ts';
 import { PutSecretRequest } from '../secrets/secrets.ts';
 import {
@@ -28,6 +30,7 @@ import {
 import { CreateKeyRequest } from '../team/keys.ts';
 import { CreateMcpServerRequest } from '../team/mcp-servers.ts';
 import { DryRunRequest, SimulateDeliveryRequest } from '../webhooks/simulations.ts';
+import { HmacSignature } from '../webhooks/webhook-rules.ts';
 import { IdempotencyKey, NonBlank, Text, TurnNumber, Uid22 } from './primitives.ts';
 import { QueryTime } from './query-time.ts';
 
@@ -229,7 +232,14 @@ const tables: Readonly<Record<string, Table>> = {
   CreateEventSubscriptionRequest: {
     schema: CreateEventSubscriptionRequest,
     accepted: [event, { ...event, events: ['run.ended', 'run.ended'], enabled: false }],
-    refused: [{}, { ...event, events: [] }, { ...event, events: ['ping'] }, { ...event, url: 'x'.repeat(2001) }],
+    refused: [
+      {},
+      { ...event, events: [] },
+      { ...event, events: ['ping'] },
+      { ...event, url: 'http:' },
+      { ...event, url: 'ftp://example.com' },
+      { ...event, url: `https://${'x'.repeat(2000)}` },
+    ],
   },
   ListDeliveriesQuery: {
     schema: ListDeliveriesQuery,
@@ -304,12 +314,51 @@ const tables: Readonly<Record<string, Table>> = {
   SimulateDeliveryRequest: {
     schema: SimulateDeliveryRequest,
     accepted: [{ payload: 1 }, { delivery_id: id }],
-    refused: [{}, { payload: 1, delivery_id: id }],
+    refused: [{}, { payload: 1, delivery_id: id }, { delivery_id: id, event: 'push' }],
   },
   DryRunRequest: {
     schema: DryRunRequest,
     accepted: [{ payload: 1, webhook_uid: 'a' }, { delivery_id: id }, { schedule_name: '' }],
-    refused: [{}, { payload: 1, schedule_name: 'a' }, { schedule_name: 'a', webhook_uid: 'b' }],
+    refused: [
+      {},
+      { payload: 1, schedule_name: 'a' },
+      { schedule_name: 'a', webhook_uid: 'b' },
+      { delivery_id: id, event: 'push' },
+    ],
+  },
+  HmacSignature: {
+    schema: HmacSignature,
+    accepted: [
+      { header: 'X-A' },
+      { header: 'X-A', id_header: 'X-B' },
+      { header: 'X-A', signed: '{timestamp}.{body}', timestamp_header: 'X-T', max_age_seconds: 1 },
+      { header: 'X-A', signed: '{id}.{timestamp}.{body}', id_header: 'X-B', timestamp_header: 'X-T' },
+    ],
+    refused: [
+      { header: 'X-A', signed: '' },
+      { header: 'X-A', signed: '{body}{body}' },
+      { header: 'X-A', signed: '{id}.{body}' },
+      { header: 'X-A', signed: '{id}{body}', id_header: 'X-B' },
+      { header: 'X-A', signed: '{id}.{id}.{body}', id_header: 'X-B' },
+      { header: 'X-A', signed: '{timestamp}.{body}' },
+      { header: 'X-A', signed: '{body}', timestamp_header: 'X-T' },
+      { header: 'X-A', timestamp_header: 'X-T' },
+      { header: 'X-A', max_age_seconds: 1 },
+    ],
+  },
+  RunnerConfig: {
+    schema: RunnerConfig,
+    accepted: [{ docker_image: 'node:24' }, { os: 'macos' }, { os: 'linux', docker_image: 'node:24' }],
+    refused: [{}, { os: 'linux' }, { setup_commands: [] }],
+  },
+  DispatchRequest: {
+    schema: DispatchRequest,
+    accepted: [{ prompt: 'a' }, { prompt: 'a', ticket_url: 'https://example.com/1' }],
+    refused: [
+      { prompt: 'a', ticket_url: 'https:' },
+      { prompt: 'a', ticket_url: 'javascript:alert(1)' },
+      { prompt: 'a', ticket_url: 'https:///1' },
+    ],
   },
   UploadSnapshot: {
     schema: UploadSnapshot,

@@ -14,7 +14,7 @@ export const NonBlank = Text.refine((text) => text.trim() !== '', { error: 'must
 });
 
 /** Pattern of an address that the service sends requests to. http is for private networks that the operator allows. */
-export const webAddressPattern = String.raw`^\s*[Hh][Tt][Tt][Pp][Ss]?:`;
+export const webAddressPattern = String.raw`^\s*[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#]`;
 
 /** Names a request, so that the service recognises a repetition. */
 export const IdempotencyKey = z

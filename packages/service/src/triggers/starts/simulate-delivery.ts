@@ -109,11 +109,6 @@ async function payloadOf(
   { payload, delivery_id: id, event }: SimulateDeliveryRequest,
 ): Promise<Payload | Unsimulated> {
   if (id !== undefined) {
-    if (event !== undefined)
-      return {
-        kind: 'invalid',
-        fault: { path: 'event', message: 'is that of the delivery; leave it out with delivery_id' },
-      };
     const stored = await readPayloadOfDelivery(db, team.teamId, team.factoryUid, id);
     return stored ? { kind: 'payload', ...stored } : { kind: 'not_found', what: 'delivery with a stored payload' };
   }
