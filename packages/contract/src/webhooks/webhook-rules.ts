@@ -139,7 +139,7 @@ export const HmacSignature = z
       {
         anyOf: [
           { required: ['timestamp_header'], properties: { signed: once('timestamp') } },
-          { properties: { timestamp_header: false, signed: { not: { pattern: '\\{timestamp\\}' } } } },
+          { not: { required: ['timestamp_header'] }, properties: { signed: { not: { pattern: '\\{timestamp\\}' } } } },
         ],
       },
       {
