@@ -26,7 +26,6 @@ const longest = [
   'test/newcomer.test.ts',
   'test/chaos.test.ts',
   'test/command-line-watch.test.ts',
-  'test/run-page.test.ts',
   'test/budget-and-key-crashes.test.ts',
   'packages/service/src/edges/http/server/access-table.test.ts',
 ];

@@ -1,9 +1,9 @@
 /** Texts about the request of a run and the ways to answer it. */
 import type { BlockedOn, Decision } from '@runyard/contract/runs/approvals';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { visible } from '@runyard/contract/wire/visible';
 import type { Colours } from './colours.ts';
 import { harmlessJson, harmlessLine } from './harmless.ts';
-import { visible } from './visible.ts';
 
 /**
  * Returns the request in full, so that a person knows what they approve. `isCommandShown`: the lines above the request show all of its

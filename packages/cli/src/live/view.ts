@@ -4,6 +4,7 @@ import type { LiveEvent } from '@runyard/contract/runs/live-events';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { formatBytes } from '@runyard/contract/wire/byte-size';
+import { visible } from '@runyard/contract/wire/visible';
 import { formatDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
 import { type Cleaner, createCleaner, harmless, harmlessLine, harmlessLines } from './harmless.ts';
@@ -11,7 +12,6 @@ import { linesAround } from './long-text.ts';
 import { deniedText, refusedHosts } from './network.ts';
 import { pushText } from './push.ts';
 import { questionLines } from './question.ts';
-import { visible } from './visible.ts';
 
 /** Renders one run. Takes its events in order; each call returns the text to write next. */
 export interface LiveView {

@@ -10,10 +10,11 @@ import {
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router';
+import { isSignedOut, teamParameter } from '../api/session.ts';
 import { NotFound } from '../frame/not-found.tsx';
-import { parseSearch, type Search, writeSearch } from '../frame/search.ts';
+import { oneOf, parseSearch, type Search, writeSearch } from '../frame/search.ts';
 import { Problem } from '../parts/problem.tsx';
-import { SignedIn } from './signed-in.tsx';
+import { SignedIn, sessionQuery } from './signed-in.tsx';
 
 /** Leaves the members of the query as they are: each screen reads those that it knows. */
 const anySearch = (search: Search): Search => search;
@@ -31,7 +32,21 @@ const signIn = createRoute({
   component: lazyRouteComponent(() => import('../screens/sign-in/sign-in-screen.tsx'), 'SignInScreen'),
 });
 
-const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: SignedIn });
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  component: SignedIn,
+  // A person who is not signed in comes back to this address afterwards.
+  beforeLoad: async ({ context: { queries }, location, search }) => {
+    try {
+      await queries.ensureQueryData(sessionQuery(oneOf(search[teamParameter])));
+    } catch (error) {
+      if (!isSignedOut(error)) throw error;
+      const next = location.pathname + location.searchStr;
+      throw redirect({ to: '/sign-in', search: { next }, hash: location.hash, replace: true });
+    }
+  },
+});
 
 const home = createRoute({
   getParentRoute: () => shell,

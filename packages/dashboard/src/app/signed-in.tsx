@@ -1,39 +1,27 @@
 import type { routes } from '@runyard/contract/routes';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Navigate, Outlet, useNavigate, useRouter, useSearch } from '@tanstack/react-router';
-import { memo, useEffect, useMemo, useState } from 'react';
+import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Outlet, useNavigate, useRouter, useSearch } from '@tanstack/react-router';
+import { useEffect, useMemo } from 'react';
 import type { z } from 'zod';
 import { clientOf, isSignedOut, type Session, SessionContext, teamParameter } from '../api/session.ts';
 import { openTeamStream } from '../api/stream.ts';
 import { oneOf } from '../frame/search.ts';
-import { Problem } from '../parts/problem.tsx';
 import { Shell } from './shell.tsx';
 
-/** Reads who is signed in. A person who is not signed in goes to the sign-in and comes back afterwards. */
-export function SignedIn() {
-  const team = oneOf(useSearch({ strict: false, select: (search) => search[teamParameter] }));
-  const { data, error, refetch } = useQuery({
+/** Returns the query of who is signed in. `team` is the team that the address names. */
+export const sessionQuery = (team: string | undefined) =>
+  queryOptions({
     queryKey: ['session', team],
     queryFn: async () => await clientOf('', team).getSession(),
     staleTime: 60_000,
   });
-  if (isSignedOut(error)) return <ToSignIn />;
-  if (error)
-    return (
-      <main className="pad">
-        <Problem error={error} onRetry={() => void refetch()} />
-      </main>
-    );
-  if (data === undefined) return null;
-  return <WithSession answer={data} />;
-}
 
-/** Leads to the sign-in, once: the address changes while the files of the sign-in load, and `Navigate` goes again at each render. */
-const ToSignIn = memo(function ToSignIn() {
-  const router = useRouter();
-  const [{ pathname, searchStr, hash }] = useState(router.state.location);
-  return <Navigate to="/sign-in" search={{ next: pathname + searchStr }} hash={hash} replace />;
-});
+/** Shows the screens to a person who is signed in. The route has read the session before, and leads everybody else to the sign-in. */
+export function SignedIn() {
+  const team = oneOf(useSearch({ strict: false, select: (search) => search[teamParameter] }));
+  const { data } = useQuery(sessionQuery(team));
+  return data === undefined ? null : <WithSession answer={data} />;
+}
 
 /** What `GET /session` answers. */
 type SessionAnswer = z.infer<(typeof routes)['getSession']['answer']['schema']>;
@@ -41,6 +29,7 @@ type SessionAnswer = z.infer<(typeof routes)['getSession']['answer']['schema']>;
 function WithSession({ answer }: { answer: SessionAnswer }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
+  const router = useRouter();
   const session = useMemo((): Session | null => {
     const team = answer.teams.find(({ is_current }) => is_current) ?? answer.teams[0];
     if (team === undefined) return null;
@@ -58,10 +47,11 @@ function WithSession({ answer }: { answer: SessionAnswer }) {
   useEffect(() => {
     // A request that finds the session ended leads to the sign-in.
     return queries.getQueryCache().subscribe(({ type, query }) => {
-      if (type === 'updated' && isSignedOut(query.state.error) && query.queryKey[0] !== 'session')
-        void queries.invalidateQueries({ queryKey: ['session'] });
+      if (type !== 'updated' || !isSignedOut(query.state.error)) return;
+      queries.removeQueries({ queryKey: ['session'] });
+      void router.invalidate();
     });
-  }, [queries]);
+  }, [queries, router]);
   if (session === null)
     return (
       <main className="pad stack">

@@ -12,6 +12,7 @@ export function TeamMenu() {
   return (
     <Menu
       label={`Team ${team.name}`}
+      hasWords
       className="team"
       entries={teams.map(({ uid, name, role }) => ({
         label: `${name}, ${role}`,
@@ -42,6 +43,7 @@ export function PersonMenu() {
   return (
     <Menu
       label={`${name}: session`}
+      hasWords
       className="btn ghost sm grow person"
       entries={[
         { label: 'My keys', run: () => void navigate({ to: '/settings/$tab', params: { tab: 'keys' } }) },

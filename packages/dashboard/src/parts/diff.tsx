@@ -1,7 +1,7 @@
 /** Changes of files as lines. A patch of git is already lines with signs, so showing it takes no library. */
 
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
-import { visibleText } from './untrusted.ts';
 
 /** A line of a diff: its number on the side that it belongs to, and how it changed. */
 export interface DiffLine {

@@ -1,5 +1,5 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
-import { visibleText } from './untrusted.ts';
 
 /** How the page marks a field: a condition of a filter meets it, or misses it. */
 export type JsonMark = 'hit' | 'miss';

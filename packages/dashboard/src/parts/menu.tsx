@@ -13,6 +13,8 @@ export interface MenuProps {
   /** Names the menu for those who do not see `children`. */
   readonly label: string;
   readonly children: ReactNode;
+  /** True: `children` have words, which name the button. */
+  readonly hasWords?: boolean;
   readonly entries: readonly MenuEntry[];
   readonly className?: string;
 }
@@ -26,7 +28,7 @@ export function Menu({ className = 'btn ghost sm icon', ...menu }: MenuProps) {
     <button
       type="button"
       className={className}
-      aria-label={menu.label}
+      aria-label={menu.hasWords ? undefined : menu.label}
       aria-haspopup="menu"
       onClick={() => setUsed(true)}
     >

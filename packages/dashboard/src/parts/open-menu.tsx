@@ -4,10 +4,10 @@ import { Menu as AriaMenu, Button, MenuItem, MenuTrigger, Popover } from 'react-
 import type { MenuProps } from './menu.tsx';
 
 /** Shows the button of a menu, and the open menu. */
-export function OpenMenu({ label, children, entries, className }: MenuProps) {
+export function OpenMenu({ label, children, entries, className, hasWords = false }: MenuProps) {
   return (
     <MenuTrigger defaultOpen>
-      <Button className={className ?? ''} aria-label={label}>
+      <Button className={className ?? ''} {...(hasWords ? {} : { 'aria-label': label })}>
         {children}
       </Button>
       <Popover className="pop" placement="bottom end">

@@ -1,6 +1,6 @@
 import type { UserProfile } from '@runyard/contract/wire/profiles';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { initials } from './format.ts';
-import { visibleText } from './untrusted.ts';
 
 /** Returns the name of a person or service account, else the address, else the UID. */
 export const nameOf = ({

@@ -1,10 +1,10 @@
 /** The output of commands. It is hostile: only colour, weight, underline, inverse and carriage returns have an effect. */
 
+import { visibleText } from '@runyard/contract/wire/visible';
 import Anser from 'anser';
 import { type ReactNode, useMemo, useState } from 'react';
 import { CopyButton } from './copy.tsx';
 import { countText } from './format.ts';
-import { visibleText } from './untrusted.ts';
 
 /** Lines of an output that are shown first: its end. */
 const firstLines = 20;

@@ -1,5 +1,5 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useEffect, useRef } from 'react';
-import { visibleText } from '../untrusted.ts';
 
 /** Shows Markdown: at once as text, and as soon as it is rendered with its headings, lists and links. */
 export function Markdown({ text }: { text: string }) {

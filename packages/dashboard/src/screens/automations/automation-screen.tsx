@@ -1,5 +1,6 @@
 import type { Automation, TestFilterResponse } from '@runyard/contract/automations/automations';
 import { overlapPolicies } from '@runyard/contract/wire/choices';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, lazy, type ReactNode, Suspense, useId, useState } from 'react';
@@ -13,7 +14,6 @@ import { Icon } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { showToast } from '../../parts/toast.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { FilterBuilder } from './filter-builder.tsx';
 import { type FilterRow, filterOf, rowsOf } from './filter-rows.ts';
 

@@ -1,7 +1,7 @@
 import type { TestFilterResponse } from '@runyard/contract/automations/automations';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { type KeyboardEvent, useState } from 'react';
 import { Icon } from '../../parts/icon.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { type Condition, conditions, type FilterRow, readValue } from './filter-rows.ts';
 
 type Check = TestFilterResponse['checks'][number];

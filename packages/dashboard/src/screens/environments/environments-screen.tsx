@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useClient, useMay, useSession } from '../../api/session.ts';
@@ -7,7 +8,6 @@ import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { EnvironmentForm } from './environment-form.tsx';
 
 const route = getRouteApi('/shell/environments');

@@ -1,7 +1,7 @@
 import type { Automation } from '@runyard/contract/automations/automations';
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useNavigate } from '@tanstack/react-router';
-import { visibleText } from '../../parts/untrusted.ts';
 
 const box = { width: 220, height: 40, gap: 16 } as const;
 const columns = [10, 370, 730] as const;

@@ -1,5 +1,6 @@
 import type { WaitingContent } from '@runyard/contract/runs/acceptances';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
@@ -13,7 +14,6 @@ import { JsonView } from '../../parts/json-view.tsx';
 import { Live } from '../../parts/live.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago, Lasting } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 
 const route = getRouteApi('/shell/needs-answer');
 

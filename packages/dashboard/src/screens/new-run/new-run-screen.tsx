@@ -1,4 +1,5 @@
 import { approvalPolicies } from '@runyard/contract/wire/choices';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
@@ -10,7 +11,6 @@ import { CommandBlock } from '../../parts/copy.tsx';
 import { Field } from '../../parts/field.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { asCommand, asCurl, type Draft, emptyDraft, requestOf } from './request.ts';
 
 const route = getRouteApi('/shell/runs/new');

@@ -1,5 +1,7 @@
 /** Finds actions, screens and things by words. A pasted id or address of a run opens it directly. */
 
+import type { SearchKind } from '@runyard/contract/team/search';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
 import {
@@ -16,7 +18,6 @@ import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components
 import { type Session, useSession } from '../../api/session.ts';
 import { Icon, type IconName, StateBadge, stateWord } from '../../parts/icon.tsx';
 import { type KeyCommand, keyCommands } from '../../parts/keys.ts';
-import { visibleText } from '../../parts/untrusted.ts';
 
 /** One line of the palette. */
 interface Option {
@@ -52,34 +53,26 @@ const screens: readonly (readonly [string, string, IconName])[] = [
 /** Options of one group that are listed. */
 const mostOfGroup = 6;
 
+/** Groups of the kinds of things, with their icons. */
+const kinds = {
+  run: ['Runs', 'runs'],
+  schedule: ['Schedules', 'clock'],
+  automation: ['Automations', 'bolt'],
+  webhook: ['Webhooks', 'hook'],
+  factory: ['Factories', 'factory'],
+  environment: ['Environments', 'env'],
+  agent: ['Agents', 'agent'],
+  person: ['People', 'people'],
+} as const satisfies Record<SearchKind, readonly [string, IconName]>;
+
 /** Reads the things that the words find. */
 async function findThings({ client }: Session, words: string): Promise<Option[]> {
-  const [runs, schedules, factories, environments] = await Promise.all([
-    client.listRuns({ query: { q: words, view: 'summary', limit: mostOfGroup } }),
-    client.listSchedules({}),
-    client.listFactories({}),
-    client.listEnvironments({}),
-  ]);
-  const has = (name: string): boolean => name.toLowerCase().includes(words.toLowerCase());
-  return [
-    ...runs.runs.map((run) => ({
-      id: run.run_id,
-      group: 'Runs',
-      label: run.title,
-      note: stateWord(run.state),
-      icon: <StateBadge state={run.state} />,
-      open: `/runs/${run.run_id}`,
-    })),
-    ...schedules.schedules
-      .filter(({ name }) => has(name))
-      .map(({ id, name, cron_schedule: cron }) => option('Schedules', id, name, cron, 'clock', `/schedules/${id}`)),
-    ...factories.factories
-      .filter(({ name }) => has(name))
-      .map(({ uid, name }) => option('Factories', uid, name, '', 'factory', `/factories/${uid}`)),
-    ...environments.environments
-      .filter(({ uid, config }) => has(config.name ?? uid))
-      .map(({ uid, config }) => option('Environments', uid, config.name ?? uid, '', 'env', `/environments/${uid}`)),
-  ];
+  const { results } = await client.search({ query: { q: words, limit: mostOfGroup } });
+  return results.map(({ kind, uid, name, path, state, enabled }) => {
+    const [group, icon] = kinds[kind];
+    const found = option(group, uid, name, enabled === false ? 'off' : '', icon, path);
+    return state === undefined ? found : { ...found, note: stateWord(state), icon: <StateBadge state={state} /> };
+  });
 }
 
 const option = (

@@ -1,5 +1,6 @@
 import type { BlockedOn } from '@runyard/contract/runs/approvals';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { visible } from '@runyard/contract/wire/visible';
 import { useEffect, useId, useState } from 'react';
 import { useClient, useMay } from '../../api/session.ts';
 import { CopyButton } from '../../parts/copy.tsx';
@@ -9,7 +10,6 @@ import { useKeys } from '../../parts/keys.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Lasting } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 
 /** Buttons of a new question work after this time: the second click of a double click was meant for the question before. */
 const readMs = 600;
@@ -97,11 +97,11 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
       <div className="approve-b">
         {isPermission ? (
           <>
-            {asked.action && <p className="small dim">{`Tool: ${visibleText(asked.action.name)}`}</p>}
-            {command !== asked.title && <p>{visibleText(asked.title)}</p>}
+            {asked.action && <p className="small dim">{`Tool: ${visible(asked.action.name)}`}</p>}
+            {command !== asked.title && <p>{visible(asked.title)}</p>}
             {command !== undefined && (
               <div className="code">
-                <pre>{visibleText(command)}</pre>
+                <pre>{visible(command)}</pre>
                 <CopyButton text={command} what="Copy command" className="copy" />
               </div>
             )}
@@ -120,7 +120,7 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
                 disabled={disabled}
                 onClick={() => void respond({ message: option })}
               >
-                {visibleText(option)}
+                {visible(option)}
               </button>
             ))}
           </div>

@@ -1,12 +1,12 @@
 import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { lazy, Suspense, useState } from 'react';
 import { useClient } from '../../api/session.ts';
 import { sizeText } from '../../parts/format.ts';
 import { Icon, type IconName } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 
 const Preview = lazy(async () => ({ default: (await import('./preview.tsx')).Preview }));
 

@@ -1,5 +1,6 @@
 import type { ChangedFile, RepositoryChanges } from '@runyard/contract/runs/changes';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient } from '../../api/session.ts';
@@ -9,7 +10,6 @@ import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 
 /** How often the changes are read while the agent works, milliseconds. */
 const liveMs = 5_000;

@@ -1,12 +1,12 @@
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useClient } from '../../api/session.ts';
 import { countText, dollarText } from '../../parts/format.ts';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Lasting } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 
 /** Runs below one run that are listed. */
 const most = 100;

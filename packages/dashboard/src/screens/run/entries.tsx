@@ -1,5 +1,6 @@
 /** One entry of a conversation each: what was said, what was done, what was asked. */
 
+import { visibleText } from '@runyard/contract/wire/visible';
 import { memo, type ReactNode, useState } from 'react';
 import { useClient } from '../../api/session.ts';
 import { CopyButton } from '../../parts/copy.tsx';
@@ -11,7 +12,6 @@ import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Terminal } from '../../parts/terminal.tsx';
 import { Lasting } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import styles from './run.module.css';
 import { type ActionEntry, type Entry, type NoticeEntry, type RequestEntry, type TextEntry, textOf } from './story.ts';
 

@@ -1,5 +1,6 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -9,7 +10,6 @@ import { countText, dollarText, durationText, initials, numberText } from '../..
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { Artifacts } from './artifacts.tsx';
 
 /** Shows what is known of a run beside its conversation. Absent facts are left out. */

@@ -1,4 +1,5 @@
 import type { Client } from '@runyard/client';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Button } from 'react-aria-components';
 import { useClient } from '../../api/session.ts';
@@ -6,7 +7,6 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Terminal } from '../../parts/terminal.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { DownloadButton } from './artifacts.tsx';
 import styles from './run.module.css';
 

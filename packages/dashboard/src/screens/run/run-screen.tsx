@@ -1,5 +1,6 @@
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
@@ -15,7 +16,6 @@ import { Live } from '../../parts/live.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import type { RunAction } from './actions.tsx';
 import { Approval } from './approval.tsx';
 import { ChildRuns, useChildRuns } from './child-runs.tsx';

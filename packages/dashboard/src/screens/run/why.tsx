@@ -1,12 +1,12 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useId } from 'react';
 import { durationText } from '../../parts/format.ts';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Terminal } from '../../parts/terminal.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 
 /** Says why a run failed, whose fault it is, and what to do now. */
 export function Why({

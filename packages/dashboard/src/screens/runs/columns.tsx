@@ -2,11 +2,11 @@
 
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { visibleText } from '@runyard/contract/wire/visible';
 import type { ReactNode } from 'react';
 import { dollarText } from '../../parts/format.ts';
 import { Icon, type IconName } from '../../parts/icon.tsx';
 import { Ago, Lasting } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 
 export interface Column {
   readonly name: string;

@@ -1,10 +1,10 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type MouseEvent, memo, useEffect, useRef, useState } from 'react';
 import { StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
-import { visibleText } from '../../parts/untrusted.ts';
 import { Changed, type Column, Reason } from './columns.tsx';
 
 /** Rows left below the reader when the next page is read. */

@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useMemo, useRef, useState } from 'react';
 import { useMay, useSession } from '../../api/session.ts';
@@ -11,7 +12,6 @@ import { useKeys } from '../../parts/keys.ts';
 import { Live } from '../../parts/live.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { columns, readColumns, writeColumns } from './columns.tsx';
 import { RunTable } from './run-table.tsx';
@@ -136,6 +136,7 @@ export function RunsScreen() {
         <span className="right row hide-m dim">
           <Menu
             label="Order"
+            hasWords
             className="btn ghost"
             entries={[
               ...Object.entries(orders).map(([name, label]) => ({
@@ -153,6 +154,7 @@ export function RunsScreen() {
           </Menu>
           <Menu
             label="Columns"
+            hasWords
             className="btn ghost"
             entries={columns.map(({ name, label }) => ({
               label: `${shown.includes(name) ? '✓ ' : ''}${label}`,

@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useClient, useSession } from '../../api/session.ts';
@@ -5,7 +6,6 @@ import { parseSearch, type Search } from '../../frame/search.ts';
 import { numberText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { showToast } from '../../parts/toast.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { filtersOf, queryKeyOf, type View } from './views.ts';
 
 /** Shows the views as tabs: those that everyone has, then the saved ones of the person. */

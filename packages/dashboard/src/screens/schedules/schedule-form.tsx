@@ -1,5 +1,6 @@
 import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import { overlapPolicies } from '@runyard/contract/wire/choices';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useRef, useState } from 'react';
@@ -7,7 +8,6 @@ import { failureOf } from '../../api/problem.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Field } from '../../parts/field.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { CronWords } from './cron-words.tsx';
 
 /** Names of the five fields of a cron expression. */

@@ -1,4 +1,5 @@
 import type { ScheduleFire } from '@runyard/contract/schedules/schedules';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
@@ -14,7 +15,6 @@ import { useKeys } from '../../parts/keys.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { CronWords } from './cron-words.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
 

@@ -1,4 +1,5 @@
 import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useClient, useMay, useSession } from '../../api/session.ts';
@@ -9,7 +10,6 @@ import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { showToast } from '../../parts/toast.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { CronWords } from './cron-words.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
 

@@ -1,8 +1,8 @@
 import type { AuditEntry } from '@runyard/contract/team/audit';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { exactText } from '../../parts/format.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { nameOf } from '../../parts/person.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import styles from './settings.module.css';
 
 /** Changes members of the address. */

@@ -1,4 +1,5 @@
 import type { ListAuditEntriesQuery } from '@runyard/contract/team/audit';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { Fragment, useId } from 'react';
@@ -11,7 +12,6 @@ import { Icon } from '../../parts/icon.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { AuditDetail, type Go } from './audit-detail.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';

@@ -4,6 +4,7 @@ import type {
   CodeHostScope,
   CreateCodeHostCredentialRequest,
 } from '@runyard/contract/team/code-hosts';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
@@ -16,7 +17,6 @@ import { Icon } from '../../parts/icon.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { Section } from './section.tsx';
 
 const kinds = {

@@ -1,4 +1,5 @@
 import type { DeliveryStatus, EventDelivery } from '@runyard/contract/team/event-subscriptions';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { Fragment, useState } from 'react';
@@ -8,7 +9,6 @@ import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText, durationText } from '../../parts/format.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import styles from './settings.module.css';
 
 const route = getRouteApi('/shell/settings/$tab');

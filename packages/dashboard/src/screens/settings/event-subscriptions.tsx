@@ -1,4 +1,5 @@
 import type { EventSubscription } from '@runyard/contract/team/event-subscriptions';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -9,7 +10,6 @@ import { Empty } from '../../parts/empty.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { Section } from './section.tsx';
 import { type MadeSecret, SubscriptionDialog } from './subscription-dialog.tsx';
 import { SubscriptionView } from './subscription-view.tsx';

@@ -1,4 +1,5 @@
 import type { TeamInvitation } from '@runyard/contract/team/teams';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
@@ -6,7 +7,6 @@ import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 
 /** The invitations that were not used yet. */
 export function Invitations() {

@@ -1,5 +1,6 @@
 import type { ApiKey, CreateKeyRequest, CreateKeyResponse, KeyKind } from '@runyard/contract/team/keys';
 import { keyKinds } from '@runyard/contract/wire/choices';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -14,7 +15,6 @@ import { Icon } from '../../parts/icon.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 

@@ -1,4 +1,5 @@
 import type { CreateMcpServerRequest, McpServer, UpdateMcpServerRequest } from '@runyard/contract/team/mcp-servers';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
@@ -12,7 +13,6 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Rows } from '../../parts/rows.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { type Pair, Pairs, pairsOf } from './pairs.tsx';
 import { Section } from './section.tsx';
 

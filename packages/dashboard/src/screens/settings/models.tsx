@@ -1,5 +1,6 @@
 import { maxModelFallbacks } from '@runyard/contract/limits';
 import type { Model, TeamModelSettings, UpdateTeamModelSettingsRequest } from '@runyard/contract/team/models';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useModels } from '../../api/lists.ts';
@@ -11,7 +12,6 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 

@@ -1,10 +1,10 @@
 import type { RemoveTeamMemberResponse, TeamMember } from '@runyard/contract/team/teams';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useRef, useState } from 'react';
 import { Button } from 'react-aria-components';
 import { useClient, useSession } from '../../api/session.ts';
 import { ConfirmDialog, Dialog } from '../../parts/dialog.tsx';
 import { nameOf } from '../../parts/person.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 
 /** Removes a person, and says which agent keys and worker pools of the person stay. */
 export function RemoveMemberDialog({

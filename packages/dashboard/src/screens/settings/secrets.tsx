@@ -1,6 +1,7 @@
 import { maxSecretBytes, minSecretCharacters, minSecretLength } from '@runyard/contract/limits';
 import type { Secret } from '@runyard/contract/secrets/secrets';
 import type { secretScopes } from '@runyard/contract/wire/choices';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useEnvironments, useIdentities } from '../../api/lists.ts';
@@ -15,7 +16,6 @@ import { Icon } from '../../parts/icon.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 

@@ -1,4 +1,5 @@
 import type { Role } from '@runyard/contract/wire/access';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ComponentType, lazy, Suspense } from 'react';
 import { useMay, useSession } from '../../api/session.ts';
@@ -6,7 +7,6 @@ import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { Icon, type IconName } from '../../parts/icon.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import styles from './settings.module.css';
 
 interface Tab {

@@ -1,9 +1,9 @@
 import type { EventSubscription, RunEventType } from '@runyard/contract/team/event-subscriptions';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useClient, useSession } from '../../api/session.ts';
 import { TextField, textOf, useFault } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import styles from './settings.module.css';
 
 /** A secret that was just made, with what it is for. */

@@ -1,4 +1,5 @@
 import type { EventSubscription } from '@runyard/contract/team/event-subscriptions';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -10,7 +11,6 @@ import { Icon } from '../../parts/icon.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { showToast } from '../../parts/toast.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { Deliveries } from './deliveries.tsx';
 import { SubscriptionState } from './event-subscriptions.tsx';
 import { type MadeSecret, SubscriptionDialog } from './subscription-dialog.tsx';

@@ -1,6 +1,6 @@
 import type { UsageRow } from '@runyard/contract/team/budgets';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { dollarText } from '../../parts/format.ts';
-import { visibleText } from '../../parts/untrusted.ts';
 import { daysBetween, dayText } from './report.ts';
 import styles from './usage.module.css';
 

@@ -1,7 +1,7 @@
 /** Sums and days of a usage report. */
 
 import type { UsageDimension, UsageReport, UsageRow } from '@runyard/contract/team/budgets';
-import { visibleText } from '../../parts/untrusted.ts';
+import { visibleText } from '@runyard/contract/wire/visible';
 
 const dayMs = 86_400_000;
 

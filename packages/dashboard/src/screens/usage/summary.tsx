@@ -1,8 +1,8 @@
 import type { TeamBudget, UsageRow } from '@runyard/contract/team/budgets';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { Link } from '@tanstack/react-router';
 import { dollarText, numberText } from '../../parts/format.ts';
 import { Meter } from '../../parts/meter.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 import { cacheShare, daysBetween, dayText, monthOf, monthText, tokensRead, tokensText } from './report.ts';
 
 /** Shows what is left of the month, and what is to know about the cost of the days that the screen shows. */

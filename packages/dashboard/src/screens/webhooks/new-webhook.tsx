@@ -1,5 +1,5 @@
 import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
-import { signatureSchemeNames } from '@runyard/contract/wire/choices';
+import { signatureSchemeNames, unsignedSchemeNames } from '@runyard/contract/wire/choices';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useId, useRef, useState } from 'react';
 import { Button } from 'react-aria-components';
@@ -10,6 +10,10 @@ import { Problem } from '../../parts/problem.tsx';
 
 /** Providers that make the secret themselves: the person pastes it from their page. */
 const givesSecret = ['stripe', 'slack', 'sentry', 'linear', 'zendesk', 'pagerduty'];
+
+/** Returns 256 random bits in hexadecimal. */
+const randomSecret = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** Returns where a person enters the address and the secret at the sender. */
 function setupText(scheme: string): string {
@@ -43,8 +47,12 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
   const create = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const data = new FormData(event.currentTarget);
-    const secret = String(data.get('secret') ?? '').trim();
     const scheme = signatureSchemeNames.find((name) => name === kind);
+    const isUnsigned = unsignedSchemeNames.some((name) => name === kind);
+    const typed = String(data.get('secret') ?? '').trim();
+    // A sender that takes any secret gets a random one.
+    const secret =
+      typed === '' && scheme !== undefined && !isUnsigned && !givesSecret.includes(kind) ? randomSecret() : typed;
     setError(undefined);
     key.current ??= crypto.randomUUID();
     try {
@@ -54,13 +62,13 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
           name: String(data.get('name') ?? '').trim(),
           ...(scheme === undefined
             ? { auth_mode: kind === 'url_token' ? ('url_token' as const) : ('token' as const) }
-            : { auth_mode: 'signature' as const, signature_scheme: scheme }),
+            : { auth_mode: isUnsigned ? ('url_token' as const) : ('signature' as const), signature_scheme: scheme }),
           ...(secret === '' ? {} : { secret }),
         },
         headers: { 'idempotency-key': key.current },
       });
       await queries.invalidateQueries({ queryKey: ['factory', factoryUid, 'webhooks'] });
-      setMade(webhook);
+      setMade(typed === '' && secret !== '' ? { ...webhook, secret } : webhook);
     } catch (failure) {
       key.current = undefined;
       setError(failure);

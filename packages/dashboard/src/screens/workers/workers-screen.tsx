@@ -1,3 +1,4 @@
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useClient, useSession } from '../../api/session.ts';
@@ -6,7 +7,6 @@ import { CommandBlock } from '../../parts/copy.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { visibleText } from '../../parts/untrusted.ts';
 
 /** Lists the workers of the team that are connected now. */
 export function WorkersScreen() {

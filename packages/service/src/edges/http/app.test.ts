@@ -236,14 +236,17 @@ describe('pages', () => {
     expect(run.split('</article>')[0]).toContain('QUEUED: waits for a free slot');
   });
 
-  test('a run page of a text that is not an id does not exist', async () => {
-    expect((await page('/runs/x')).status).toBe(404);
+  test('the frame of the dashboard is the same at every address of its screens', async () => {
+    const frames = await Promise.all(
+      ['/', '/runs', '/runs/x', '/settings/keys'].map(async (path) => (await page(path)).text),
+    );
+    expect(new Set(frames).size).toBe(1);
   });
 
   test('files are sent again only when they changed', async () => {
-    const first = await page('/assets/run/main.js');
-    expect(first.headers.get('content-type')).toMatch(/^text\/javascript/);
-    expect((await page('/assets/run/main.js', { 'if-none-match': first.headers.get('etag') })).status).toBe(304);
+    const first = await page('/assets/pages.css');
+    expect(first.headers.get('content-type')).toMatch(/^text\/css/);
+    expect((await page('/assets/pages.css', { 'if-none-match': first.headers.get('etag') })).status).toBe(304);
   });
 });
 

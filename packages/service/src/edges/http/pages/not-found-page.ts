@@ -4,11 +4,6 @@ import { html, htmlPage } from './html.ts';
 import { sendPage } from './send-page.ts';
 
 const hints = {
-  run: {
-    title: 'No such run',
-    body: html`<p class="lead">This address is not that of a run. A run's page is <code>/runs/</code> and the whole id of the run, 36 characters.</p>
-<p><code>bin/runyard runs</code> lists the runs of your team with their ids; <code>bin/runyard open RUN</code> opens one. Go back to continue: this tab keeps its key.</p>`,
-  },
   error: {
     title: 'No such error',
     body: html`<p class="lead">No error has this name. <a href="/errors">All errors</a> are in one list.</p>`,

@@ -1,4 +1,4 @@
-/** Shows texts of agents so that a person sees every character that runs. The command line does the same in `live/visible.ts`. */
+/** Shows hostile texts so that no character is hidden: on a terminal and in the dashboard (Unicode Technical Report 36). */
 
 /**
  * Characters that reorder the text around them, that draw nothing, or that act on a terminal. Tabs and newlines stay, variation selectors in
@@ -6,16 +6,18 @@
  */
 const deceptive =
   /(?![\t\n])\p{Cc}|(?!\u200c|\u200d|\ufe0f)\p{Default_Ignorable_Code_Point}|[\p{Zl}\p{Zp}\u2800]|(?<!\p{Emoji})\ufe0f|(?<!\P{ASCII})[\u200c\u200d]/gu;
-
 /** White space that could move the rest of a text out of sight. */
 const longSpace = /[\p{Zs}\t]{41,}/gu;
 const emptyLines = /\n(?:[\p{Zs}\t]*\n){4,}/gu;
 
-const nameOf = (char) => `[U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}]`;
+const nameOf = (char: string): string =>
+  `[U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`;
 
-/** Returns the text with the name of each deceptive character in its place, such as `[U+202E]`, and the length of long white space. */
-export const visible = (text) =>
-  text
-    .replace(deceptive, nameOf)
+/** Returns the text with the name of each deceptive character in its place, such as `[U+202E]`. */
+export const visibleText = (text: string): string => text.replace(deceptive, nameOf);
+
+/** Returns a text that a person decides about: as `visibleText`, and with the length of long white space, which could hide the rest. */
+export const visible = (text: string): string =>
+  visibleText(text)
     .replace(emptyLines, (space) => `\n[${space.split('\n').length - 2} empty lines]\n`)
     .replace(longSpace, (space) => `[${space.length} spaces]`);

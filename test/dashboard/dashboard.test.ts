@@ -1,0 +1,263 @@
+/** The dashboard in a real browser, against the real service. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Assignment } from '../../packages/service/src/runs/executions/queue/assign.ts';
+import { newSignInCode } from '../../packages/service/test/browser-session.ts';
+import { newPerson, teamUidOf } from '../../packages/service/test/people.ts';
+import { startTestService, type TestService } from '../../packages/service/test/service.ts';
+import { noBrowser, useBrowser } from '../support/browser.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+  let service: TestService;
+  let page: Page;
+  let complaints: string[];
+  const browser = useBrowser();
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.close());
+  beforeEach(() => {
+    ({ page, complaints } = browser());
+  });
+
+  const signIn = async (path: string, key = service.key) => {
+    await page.goto(service.baseUrl + path);
+    await page.getByLabel('API key', { exact: true }).fill(key);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.waitForURL(service.baseUrl + path);
+  };
+  const sent = new Map<string, number>();
+  const report = async ({ runToken }: Assignment, ...events: Record<string, unknown>[]) => {
+    const first = (sent.get(runToken) ?? 0) + 1;
+    sent.set(runToken, first - 1 + events.length);
+    const body = {
+      events: events.map((event, index) => ({ seq: first + index, occurred_at: new Date().toISOString(), ...event })),
+    };
+    const answer = await service.request('POST', '/harness-support/events', { key: runToken, body });
+    expect(answer.status, answer.text).toBe(200);
+  };
+  const begin = [
+    { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+    { type: 'turn_started', step_id: 's', prompt: 'Say hello, then list <b>everything</b>' },
+  ];
+  const markup = '<img src=x onerror="document.title=`hacked`"><script>document.title="hacked"</script>';
+
+  test('signs in with a key, comes back to the address, keeps no key where scripts read it, and signs out', async () => {
+    const run = await service.newRun({ title: 'Look here' });
+    await signIn(`/runs/${run}`);
+    await page.getByRole('heading', { name: 'Look here' }).waitFor();
+    expect(await page.evaluate('JSON.stringify([localStorage, sessionStorage, document.cookie])')).not.toContain(
+      service.key,
+    );
+    const [cookie] = await browser().context.cookies();
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' });
+    await page.getByRole('button', { name: /: session$/ }).click();
+    await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();
+    await page.getByLabel('API key', { exact: true }).waitFor();
+    await browser().context.addCookies([cookie as never]);
+    await page.goto(`${service.baseUrl}/runs/${run}`);
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('refuses a wrong key with a sentence that says what to do', async () => {
+    await page.goto(`${service.baseUrl}/sign-in`);
+    await page.getByLabel('API key', { exact: true }).fill('ryk_wrong');
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByText(/the key is unknown, has expired or was deleted/).waitFor();
+  });
+
+  test('a link of a stranger does not change who is signed in', async () => {
+    await signIn('/runs');
+    const code = await newSignInCode(service, service.otherKey);
+    await page.goto('about:blank');
+    await page.goto(`${service.baseUrl}/runs#sign-in=${code}`);
+    await page.goto(`${service.baseUrl}/sign-in#sign-in=${code}`);
+    await page.waitForURL(`${service.baseUrl}/runs`);
+    await page.getByRole('button', { name: /^Administrator: session/ }).waitFor();
+  });
+
+  test('lists runs, changes rows in place, and lets new runs wait while a row is selected', async () => {
+    const execution = await service.startExecution({ title: 'Greeting & listing' });
+    await signIn('/runs');
+    const row = page.getByRole('row').filter({ hasText: 'Greeting & listing' });
+    await row.waitFor();
+    await row.getByRole('checkbox').click();
+    await page.getByText('1 selected').waitFor();
+    await report(execution, ...begin);
+    await row.getByText('In progress').waitFor();
+    await service.newRun({ title: 'A later run' });
+    await page.getByText('1 new run above. Show it').click();
+    await page.getByRole('link', { name: 'A later run' }).waitFor();
+    await page
+      .getByRole('searchbox')
+      .or(page.getByLabel(/Words in title or prompt/))
+      .first()
+      .fill('greeting');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=greeting/);
+    await expect.poll(() => page.getByRole('link', { name: 'A later run' }).count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('shows a run live, with hostile texts as texts, and answers what it asks', async () => {
+    const execution = await service.startExecution({
+      title: `Danger \u202e ${markup}`,
+      config: { approval_policy: 'ask' },
+    });
+    await report(execution, ...begin);
+    await signIn(`/runs/${execution.runId}`);
+    await page.getByRole('heading', { name: /Danger \[U\+202E\] <img/ }).waitFor();
+    await page.getByText('Say hello, then list <b>everything</b>').waitFor();
+    await report(
+      execution,
+      { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: `Working: ${markup} **bold**` },
+      {
+        type: 'action',
+        step_id: 's',
+        action_id: 'a',
+        category: 'command',
+        name: 'shell',
+        input: { command: 'echo hello; ls' },
+      },
+      {
+        type: 'action_output',
+        action_id: 'a',
+        text: `\u001b[32mgreen\u001b[0m\u001b]8;;http://evil\u0007x\n${markup}\n`,
+      },
+    );
+    await page.getByText(/Working: <img src=x/).waitFor();
+    await page.locator('.markdown strong', { hasText: 'bold' }).waitFor();
+    await page.locator('.a-g', { hasText: 'green' }).waitFor();
+    await report(execution, {
+      type: 'blocked',
+      step_id: 's',
+      request: {
+        request_id: 'q1',
+        kind: 'permission',
+        title: 'rm -rf build',
+        action: { name: 'shell', category: 'command', input: { command: 'rm -rf build', cwd: '/tmp' } },
+      },
+    });
+    await page.getByRole('heading', { name: 'The agent asks to run a command' }).waitFor();
+    await page.getByText('"cwd"').waitFor();
+    const answered = page.waitForRequest((request) => request.url().endsWith('/followups'));
+    await page.getByRole('button', { name: /^Approve/ }).click();
+    expect((await answered).postDataJSON()).toEqual({ decision: 'approve', request_id: 'q1' });
+    expect(await page.title()).not.toBe('hacked');
+    expect(complaints).toEqual([]);
+  });
+
+  test('a viewer sees what runs do and cannot act', async () => {
+    const viewer = await newPerson(service, await teamUidOf(service), 'viewer');
+    const run = await service.newRun({ title: 'Look only' });
+    await signIn(`/runs/${run}`, viewer.key);
+    await page.getByRole('heading', { name: 'Look only' }).waitFor();
+    expect(await page.getByRole('button', { name: /Cancel run/ }).isDisabled()).toBe(true);
+    expect(await page.getByRole('textbox', { name: 'Message to the agent' }).isDisabled()).toBe(true);
+  });
+
+  test('cancels a run only after a dialog, whose safe button has the focus', async () => {
+    const run = await service.newRun({ title: 'To be cancelled' });
+    await signIn(`/runs/${run}`);
+    await page.getByRole('button', { name: 'Cancel run…' }).click();
+    await page.getByRole('alertdialog').waitFor();
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Keep it running');
+    await page.getByRole('button', { name: 'Cancel the run' }).click();
+    await page.locator('.st.lg.CANCELLED').waitFor();
+  });
+
+  test('starts a run from the form, and shows the same as curl', async () => {
+    await signIn('/runs/new');
+    await page.getByLabel('Prompt').fill("Say 'hello'");
+    await page.getByText(`"prompt":"Say '\\''hello'\\''"`).waitFor();
+    await page.getByRole('button', { name: /Start run/ }).click();
+    await page.waitForURL(/\/runs\/[\da-f-]{36}$/);
+    await page.getByText("Say 'hello'").first().waitFor();
+  });
+
+  test('finds screens and runs by the palette, with the keyboard alone', async () => {
+    const run = await service.newRun({ title: 'Needle in a haystack' });
+    await signIn('/runs');
+    await page.getByRole('link', { name: 'Needle in a haystack' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Words, an id or an address' }).fill('needle');
+    await page.getByRole('option', { name: /Needle in a haystack/ }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${service.baseUrl}/runs/${run}`);
+    await page.keyboard.press('g');
+    await page.keyboard.press('s');
+    await page.waitForURL(`${service.baseUrl}/schedules`);
+  });
+
+  test('creates a schedule, a factory and an environment', async () => {
+    await signIn('/schedules?new=true');
+    await page.getByLabel('Name').fill('nightly');
+    await page.getByLabel('Prompt').fill('Update');
+    await page.getByRole('button', { name: 'Create schedule' }).click();
+    await page.getByRole('heading', { name: 'nightly' }).waitFor();
+    await page.goto(`${service.baseUrl}/factories`);
+    await page.getByLabel('Name of the new factory').fill('Billing');
+    await page.getByRole('button', { name: 'New factory' }).click();
+    await page.getByRole('heading', { name: 'Billing' }).waitFor();
+    await page.getByRole('button', { name: 'New webhook' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('GitHub');
+    await page.getByRole('button', { name: 'Create webhook' }).click();
+    await page.getByText('It is shown this once.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'I stored it' }).click();
+    await page.getByRole('link', { name: 'GitHub' }).waitFor();
+    await page.goto(`${service.baseUrl}/environments?new=true`);
+    await page.getByLabel('Name', { exact: true }).fill('web');
+    await page.getByLabel(/^Repositories/).fill('not a repository');
+    await page.getByRole('button', { name: 'Create environment' }).click();
+    await page.getByRole('alert').first().waitFor();
+    await page.getByLabel(/^Repositories/).fill('');
+    await page.getByRole('button', { name: 'Create environment' }).click();
+    await page.getByRole('heading', { name: 'web' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('no screen has a serious fault of accessibility or breaks the policy of the page', async () => {
+    const run = await service.newRun({ title: 'Seen by all' });
+    await signIn('/runs');
+    const screens = [
+      `/runs/${run}`,
+      '/runs',
+      '/runs/new',
+      '/needs-answer',
+      '/schedules',
+      '/factories',
+      '/environments',
+      '/agents',
+      '/workers',
+      '/usage',
+      '/settings/members',
+      '/settings/keys',
+      '/settings/secrets',
+    ];
+    const found: string[] = [];
+    for (const path of screens) {
+      await page.goto(service.baseUrl + path);
+      await page.getByRole('main').waitFor();
+      await page.locator('h1').first().waitFor();
+      await page.waitForTimeout(300);
+      // The policy of the page does not hold for code that the debugger evaluates.
+      await page.evaluate(axe);
+      for (const scheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme: scheme });
+        const faults = await page.evaluate<string[]>(
+          `axe.run().then(({ violations }) => violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => id + ': ' + nodes.slice(0, 2).map(({ html }) => html.slice(0, 160)).join(' | ')))`,
+        );
+        found.push(...faults.map((fault) => `${path} ${scheme} ${fault}`));
+      }
+    }
+    expect(found).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+});
