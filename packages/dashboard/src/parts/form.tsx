@@ -197,18 +197,10 @@ export function TextField({ label, path, hint, className = '', ...input }: Field
           spellCheck={false}
           {...input}
           {...control}
+          name={input.name ?? path}
           className={`in ${className}`}
         />
       )}
-    </Field>
-  );
-}
-
-/** A field of several lines. */
-export function AreaField({ label, path, hint, className = '', ...area }: FieldProps & ComponentProps<'textarea'>) {
-  return (
-    <Field label={label} path={path} {...(hint === undefined ? {} : { hint })}>
-      {(control) => <textarea spellCheck={false} rows={3} {...area} {...control} className={`in ${className}`} />}
     </Field>
   );
 }

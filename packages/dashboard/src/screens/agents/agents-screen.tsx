@@ -43,6 +43,7 @@ export function AgentsScreen() {
                   <tr>
                     <th className="w200">Agent</th>
                     <th>What it is for</th>
+                    <th className="w140">State</th>
                     <th className="w180">Model</th>
                     <th className="w120">Changed</th>
                     <th className="w120">Its runs</th>
@@ -60,6 +61,15 @@ export function AgentsScreen() {
                         </span>
                       </td>
                       <td className="mut">{visibleText(identity.description ?? '')}</td>
+                      <td>
+                        {identity.available ? (
+                          <span className="mut">can run</span>
+                        ) : (
+                          <span className="badc" title="Its environment, model, a skill or a secret is gone">
+                            cannot run
+                          </span>
+                        )}
+                      </td>
                       <td className="mono">{identity.base_model ?? <span className="dim">the default</span>}</td>
                       <td>
                         <Ago time={identity.updated_at} />
@@ -92,6 +102,7 @@ export function AgentsScreen() {
                   <tr>
                     <th className="w200">Skill</th>
                     <th>What it is for</th>
+                    <th className="w160">Environments</th>
                     <th className="w280">Name in a run</th>
                     <th className="w120">Last run</th>
                   </tr>
@@ -100,8 +111,15 @@ export function AgentsScreen() {
                   {variants.map(({ name, variant }) => (
                     <tr key={variant.id}>
                       <td className="md">{visibleText(name)}</td>
-                      <td className={variant.error ? 'badc' : 'mut'} title={variant.error ?? variant.description}>
+                      <td
+                        className={variant.error ? 'badc' : 'mut'}
+                        title={visibleText(variant.error ?? variant.description)}
+                      >
+                        {variant.error !== undefined && <span className="md">Malformed: </span>}
                         {visibleText(variant.error ?? variant.description)}
+                      </td>
+                      <td className="mut">
+                        {visibleText(variant.environments.map((each) => each.name || each.uid).join(', '))}
                       </td>
                       <td className="mono">{visibleText(variant.id)}</td>
                       <td>

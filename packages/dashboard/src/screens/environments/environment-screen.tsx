@@ -14,6 +14,8 @@ import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { EnvironmentForm } from './environment-form.tsx';
+import { EnvironmentGuests } from './environment-guests.tsx';
+import styles from './environments.module.css';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 
@@ -49,11 +51,7 @@ export function EnvironmentScreen() {
     queryFn: async () => (await client.listRuns({ query: { environment_id: uid, view: 'summary', limit: 10 } })).runs,
     refetchInterval: 10_000,
   });
-  const guests = useQuery({
-    queryKey: ['environment', uid, 'guests'],
-    queryFn: async () => await client.listEnvironmentGuests({ params }),
-    retry: false,
-  });
+  const mayManage = useMay('admin');
   const edit = (isOpen: boolean) =>
     void navigate({ to: '/environments/$uid', params, search: isOpen ? { edit: 'true' } : {} });
   const test = async () => {
@@ -90,6 +88,10 @@ export function EnvironmentScreen() {
       </Page>
     );
   const { config } = data;
+  const reachable = [
+    ...(config.network?.presets ?? []).map((name) => `registries of ${name}`),
+    ...(config.network?.allowed_hosts ?? []),
+  ];
   return (
     <Page
       title={config.name ?? uid}
@@ -131,7 +133,7 @@ export function EnvironmentScreen() {
           </Fact>
           <Fact name="Setup">
             {(config.setup_commands ?? []).length > 0 && (
-              <ol className="mono">
+              <ol className={`mono ${styles.setup}`}>
                 {config.setup_commands?.map((command, index) => (
                   <li key={index}>{visibleText(command)}</li>
                 ))}
@@ -141,10 +143,10 @@ export function EnvironmentScreen() {
           <Fact name="Container image">{config.docker_image && <code>{visibleText(config.docker_image)}</code>}</Fact>
           <Fact name="Folder">{config.working_directory && <code>{visibleText(config.working_directory)}</code>}</Fact>
           <Fact name="May reach">
-            {config.network === undefined ? (
+            {reachable.length === 0 ? (
               'only the gateway of the service: models, git and managed MCP servers'
             ) : (
-              <JsonView value={config.network} />
+              <span className="mono">{visibleText(reachable.join(', '))}</span>
             )}
           </Fact>
           <Fact name="Variables">
@@ -189,12 +191,7 @@ export function EnvironmentScreen() {
             </div>
           )}
         </section>
-        {guests.data && (
-          <section className="stack s2">
-            <h2>Guests of other teams</h2>
-            <JsonView value={guests.data} />
-          </section>
-        )}
+        {mayManage && data.scope?.uid === team.uid && <EnvironmentGuests environment={data} />}
       </div>
       <Suspense>
         {isDeleting && (

@@ -1,0 +1,173 @@
+import type { EnvironmentInvitation } from '@runyard/contract/environments/environment-guests';
+import type { Environment } from '@runyard/contract/environments/environments';
+import type { UserProfile } from '@runyard/contract/wire/profiles';
+import { visibleText } from '@runyard/contract/wire/visible';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useClient } from '../../api/session.ts';
+import { CommandBlock, CopyButton } from '../../parts/copy.tsx';
+import { ConfirmDialog } from '../../parts/dialog.tsx';
+import { TextField } from '../../parts/form.tsx';
+import { FormDialog } from '../../parts/form-dialog.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { nameOf, Person } from '../../parts/person.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+
+type Leaving =
+  | { readonly kind: 'guest'; readonly user: UserProfile }
+  | { readonly kind: 'invitation'; readonly invitation: EnvironmentInvitation }
+  | { readonly kind: 'link' };
+
+/** People of other teams who may use the environment. Only administrators see and change them. */
+export function EnvironmentGuests({ environment }: { environment: Environment }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const { uid, is_link_shared: isShared = false } = environment;
+  const params = { uid };
+  const key = ['environment', uid, 'guests'];
+  const guests = useQuery({ queryKey: key, queryFn: async () => await client.listEnvironmentGuests({ params }) });
+  const [isInviting, setInviting] = useState(false);
+  const [leaving, setLeaving] = useState<Leaving | undefined>();
+  const [error, setError] = useState<unknown>();
+  const refresh = async () => await queries.invalidateQueries({ queryKey: ['environment', uid] });
+  const share = async () => {
+    setError(undefined);
+    try {
+      await client.shareEnvironment({ params });
+      await refresh();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <section className="stack s2" aria-label="Guests">
+      <div className="row">
+        <div className="grow">
+          <h2>Guests of other teams</h2>
+          <p className="mut">They start runs of their own team in it, with none of its secrets, and change nothing.</p>
+        </div>
+        <button type="button" className="btn" onClick={() => (isShared ? setLeaving({ kind: 'link' }) : void share())}>
+          {isShared ? 'End sharing…' : 'Share by link'}
+        </button>
+        <button type="button" className="btn" onClick={() => setInviting(true)}>
+          Invite…
+        </button>
+      </div>
+      <Problem error={error} />
+      {isShared && (
+        <>
+          <p className="mut">Every person with this link may use it, with a personal key:</p>
+          <CommandBlock command={`${location.origin}/environments/${uid}`} what="Copy link" />
+        </>
+      )}
+      <Loaded query={guests} rows={1}>
+        {({ guests: list, invitations }) =>
+          list.length + invitations.length === 0 ? (
+            <p className="dim">None.</p>
+          ) : (
+            <div className="card">
+              <table className="tbl in-card" aria-label="Guests and invitations">
+                <tbody>
+                  {list.map(({ user, granted_at: granted }) => (
+                    <tr key={user.uid}>
+                      <td>
+                        <Person profile={user} />
+                      </td>
+                      <td className="w200 mut">
+                        guest since <Ago time={granted} />
+                      </td>
+                      <td className="w140">
+                        <button
+                          type="button"
+                          className="btn sm dan"
+                          aria-label={`Remove ${nameOf(user)}`}
+                          onClick={() => setLeaving({ kind: 'guest', user })}
+                        >
+                          Remove…
+                        </button>
+                      </td>
+                    </tr>
+                  ))}
+                  {invitations.map((invitation) => (
+                    <tr key={invitation.id}>
+                      <td>{addressOf(invitation)}</td>
+                      <td className="w200 dim">
+                        invited, ends <Ago time={invitation.expires_at} />
+                      </td>
+                      <td className="w140">
+                        <span className="row">
+                          <CopyButton text={invitation.id} what="Copy the id of the invitation" />
+                          <button
+                            type="button"
+                            className="btn sm dan"
+                            aria-label={`Withdraw the invitation of ${addressOf(invitation)}`}
+                            onClick={() => setLeaving({ kind: 'invitation', invitation })}
+                          >
+                            Withdraw…
+                          </button>
+                        </span>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Loaded>
+      {isInviting && (
+        <FormDialog
+          title="Invite a guest"
+          action="Invite"
+          close={() => setInviting(false)}
+          send={async (data, headers) => {
+            const text = String(data.get('email')).trim();
+            await client.inviteEnvironmentGuest({
+              params,
+              body: text.includes('@') ? { email: text } : { user_uid: text },
+              headers: { ...headers },
+            });
+            await refresh();
+          }}
+        >
+          <TextField
+            label="Address, or UID of the person"
+            path="email"
+            required
+            hint="With an address the person also needs the id of the invitation: copy it from the list and send it there"
+          />
+        </FormDialog>
+      )}
+      {leaving && (
+        <ConfirmDialog
+          title={
+            leaving.kind === 'guest'
+              ? `Remove ${nameOf(leaving.user)}?`
+              : leaving.kind === 'link'
+                ? 'End the sharing by link?'
+                : `Withdraw the invitation of ${addressOf(leaving.invitation)}?`
+          }
+          action={leaving.kind === 'guest' ? 'Remove' : leaving.kind === 'link' ? 'End sharing' : 'Withdraw'}
+          run={async () => {
+            if (leaving.kind === 'guest')
+              await client.removeEnvironmentGuest({ params: { uid, userUid: leaving.user.uid } });
+            else if (leaving.kind === 'link') await client.unshareEnvironment({ params });
+            else
+              await client.withdrawEnvironmentInvitation({ params: { uid, guestInvitationId: leaving.invitation.id } });
+            await refresh();
+          }}
+          close={() => setLeaving(undefined)}
+        >
+          {leaving.kind === 'invitation'
+            ? 'It can no longer be accepted.'
+            : leaving.kind === 'link'
+              ? 'People who came by the link lose the environment at once. Guests keep it.'
+              : 'Runs that the guest started and that are not set up yet fail with resource_not_found.'}
+        </ConfirmDialog>
+      )}
+    </section>
+  );
+}
+
+const addressOf = ({ email, user_uid: uid }: EnvironmentInvitation): string => visibleText(email ?? uid ?? '');
