@@ -40,7 +40,7 @@ describe('a turn whose machine was lost', () => {
     });
   });
 
-  test('runs all commands again where the files could not be restored', async () => {
+  test('runs all commands again if the files could not be restored', async () => {
     await start({ ...sh('echo one', 'echo two'), workspace: { kind: 'missing' }, loss });
     await ended();
     expect(of('action')).toHaveLength(2);

@@ -26,7 +26,7 @@ describe('the variables of an environment', () => {
 });
 
 describe('the working directory of an environment', () => {
-  test('is where the agent works; setup commands run in the workspace and may make it', async () => {
+  test('is the working folder of the agent; setup commands run in the workspace and may create it', async () => {
     await start({
       ...sh('pwd; echo made > it; report-artifact it'),
       ...environment({ working_directory: 'a/b', setup_commands: ['pwd > place', 'mkdir -p a/b'] }),
@@ -37,7 +37,7 @@ describe('the working directory of an environment', () => {
     expect(fake.artifacts[0]).toMatchObject({ data: { filepath: 'a/b/it' } });
   });
 
-  test('is where an external harness starts', async () => {
+  test('is the folder in which an external harness starts', async () => {
     await start({
       harness: {
         type: 'acp',
@@ -118,7 +118,7 @@ describe('git in the sandbox', () => {
     });
   });
 
-  test('runs nothing of a hostile repository while it is cloned', async () => {
+  test('runs no program of a hostile repository during the clone', async () => {
     git = await startFakeGitHost();
     await git.commit(
       'acme',

@@ -98,7 +98,7 @@ describe('started by another worker, in a folder that others use', () => {
     return folder;
   };
 
-  test('works there and sends neither the folder nor patches nor the home', async () => {
+  test('works in that folder, and does not send it, its patches or the home', async () => {
     const targetDir = checkout();
     await play(sh('pwd; echo "HOME=$HOME"; ls; ls -A ~'), { targetDir });
     expect(outputs()).toContain(`${targetDir}\n`);

@@ -92,7 +92,7 @@ describe('an external harness', () => {
     });
   });
 
-  test('is slowed down while the service does not answer, and loses nothing', async () => {
+  test('is slowed down while the service does not answer, and loses no output', async () => {
     let refuse = true;
     await start(scripted('flood'), {
       prepare: (fake) => {

@@ -45,7 +45,7 @@ test.each(['../out', 'a/../../out', '/etc/x', 'a//b', 'a\\b'])('does not write a
   expect(await readdir(home)).toEqual([]);
 });
 
-test('does not write a skill whose name leaves the folder, nor without a home folder', async () => {
+test('writes no skill whose name leaves the folder, and none without a home folder', async () => {
   await expect(writeSkills([{ ...skill, name: '..' }], testFolder())).rejects.toThrow('leaves its folder');
   await expect(writeSkills([skill], undefined)).rejects.toThrow('no home folder');
 });

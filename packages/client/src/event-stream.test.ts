@@ -47,7 +47,7 @@ describe.each([
   });
 });
 
-test('yields an event as soon as its empty line has come, where lines end with CR', async () => {
+test('yields an event as soon as its empty line has come if lines end with CR', async () => {
   async function* sent() {
     yield 'data: a\r\r';
     throw new Error('the reader asked for another chunk');

@@ -25,7 +25,7 @@ test('shows the state of the pool while the worker runs, and nothing after it', 
   expect(readWaitingFile(dataDir)).toBeUndefined();
 });
 
-test('trusts neither the file of a dead worker nor a damaged one', async () => {
+test('ignores the file of a dead worker, and a damaged one', async () => {
   keepWaitingFile(folder, () => ({ wanted: 1, ready: 1, taken: 0, failed: 0 }), onFault);
   const file = path.join(folder, 'waiting.json');
   const text = await readFile(file, 'utf8');

@@ -119,7 +119,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     },
   );
 
-  test('runs an execution again that was taken back and assigned anew, but not beside its old sandbox', async () => {
+  test('runs an execution that was taken back and assigned again only after its old sandbox has ended', async () => {
     const id = assign('stubborn');
     await ready(id);
     const again = () => it.service.send(fakeAssignment(id, ['--fixture', 'exit', '0'], {}, 'another'));
@@ -160,7 +160,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     ]);
   });
 
-  test('starts the agent from compiled code, which lies where no sandbox can write', async () => {
+  test('starts the agent from compiled code in a folder that no sandbox can write', async () => {
     const compile = `const [parts, cache] = ['parts', 'cache'].map((folder) => '/opt/runyard/agent/' + folder + '/main.cjs');
       const { cachedDataRejected } = new vm.Script(fs.readFileSync(parts, 'latin1'), { cachedData: fs.readFileSync(cache) });
       console.log(cachedDataRejected ? 'the code was rejected' : 'the code was accepted');
@@ -236,7 +236,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     await completed(assign('exit', '0'));
   });
 
-  test('gives each of several assignments that come at once a sandbox of its own', async () => {
+  test('makes a sandbox for each of several assignments that come at once', async () => {
     const script = '[ -e mine ] && exit 9; touch mine; sleep 0.3; [ "$(ls)" = mine ]';
     const ids = [1, 2, 3].map(() => assign('sh', script));
     const about = (type: string): string[] =>

@@ -32,7 +32,7 @@ function open(flush: () => Promise<void> = async () => {}) {
   return { approvals, events, types, abort, asked, signal: abort.signal };
 }
 
-test('allows under auto-approve and refuses under auto-deny, records both, and asks nobody', async () => {
+test('allows under auto-approve, refuses under auto-deny, records both and asks no person', async () => {
   for (const [policy, decision] of [
     ['auto-approve', 'approve'],
     ['auto-deny', 'deny'],

@@ -84,7 +84,7 @@ test('reports commits, staged, unstaged and untracked changes of each repository
   expect(repo?.files[2]?.patch).toBe('@@ -1,2 +1,2 @@\n one\n-two\n+2\n');
 });
 
-test('hostile names, and contents that look like headers, change neither the paths nor the patches of other files', async () => {
+test('hostile names, and contents that look like headers, do not change paths or patches of other files', async () => {
   const { workspace, clone } = cloned({ 'a.txt': 'a\n' });
   const names = ['with space', 'tab\tnewline\nquote"\\', 'bidi\u202e.txt', '-rf', 'b -> c', 'a.txt b', '<img src=x>'];
   for (const name of names) writeFileSync(join(clone, name), `of ${name.length}\n`);

@@ -34,7 +34,7 @@ test('a harness without its session gets the whole conversation', () => {
   expect(text).not.toContain('The user now says');
 });
 
-test('a program that reads the prompt as it is gets nothing else', () => {
+test('a program that reads the unchanged prompt gets no further text', () => {
   expect(promptOf({ ...task, harness: { type: 'command' } }, { restored: true, loaded: false })).toBe('Do it.');
 });
 

@@ -55,7 +55,7 @@ test('has a recorded session of every preset', () => {
 });
 
 describe.each(recorded)('the recorded session of %s', (type) => {
-  test('gives the conversation of its golden file', async () => {
+  test('results in the conversation of its golden file', async () => {
     const text = `${JSON.stringify(conversationOf(type), null, 2)}\n`;
     await expect(text).toMatchFileSnapshot(path.join(folder, `${type}.golden.json`));
   });

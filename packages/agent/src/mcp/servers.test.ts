@@ -49,14 +49,14 @@ describe('a server that does not start', () => {
     ]);
   });
 
-  test('fails where its program does not exist', async () => {
+  test('fails if its program does not exist', async () => {
     const { start } = open();
     await expect(start([{ name: 'none', command: '/does/not/exist' }])).rejects.toThrow(
       /MCP server none failed: it could not be started: .*ENOENT/,
     );
   });
 
-  test('fails where it says nothing in time', async () => {
+  test('fails if it does not answer in time', async () => {
     const { start } = open(500);
     await expect(start([server('silent')])).rejects.toThrow('it did not list its tools within 0.5 s');
   });
@@ -91,7 +91,7 @@ describe('a server that does not start', () => {
     await expect(start([bad])).rejects.toThrow(advice);
   });
 
-  test('fails where it cannot list its tools', async () => {
+  test('fails if it cannot list its tools', async () => {
     const { start } = open();
     await expect(start([server('no-list')])).rejects.toThrow(/MCP server bad failed: .*no tools for you/);
   });
@@ -139,14 +139,14 @@ describe('the tools of a server', () => {
     expect(mcp.leftOut).toEqual([{ name: 'bad', tools: expect.any(Number) }]);
   });
 
-  test('end after some pages, also where a list has no end', async () => {
+  test('are read from a bounded number of pages, also if a list has no end', async () => {
     const { mcp, start } = open();
     await start([server('empty-pages')]);
     expect(mcp.tools).toEqual([]);
     expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
   });
 
-  test('are left out where their schema is large', async () => {
+  test('are left out if their schema is large', async () => {
     const { mcp, start } = open();
     await start([server('large-schema')]);
     expect(mcp.tools.map(({ tool }) => tool)).toEqual(['small']);
@@ -179,7 +179,7 @@ describe('a call', () => {
     expect(JSON.stringify(said.env)).not.toContain('ryr_');
   });
 
-  test('fails where the server dies', async () => {
+  test('fails if the server dies', async () => {
     const { mcp, start } = open();
     await start([server('dies')]);
     expect(await mcp.tools[0]?.call({}, never)).toMatchObject({
@@ -188,7 +188,7 @@ describe('a call', () => {
     });
   });
 
-  test('gives a bounded text', async () => {
+  test('returns a bounded text', async () => {
     const { mcp, start } = open();
     await start([server('long-answer')]);
     expect((await mcp.tools[0]?.call({}, never))?.text.length).toBeLessThan(33 * 1024);

@@ -47,7 +47,7 @@ describe('the reporter', () => {
     expect(batches.flat().map((event) => event.seq)).toEqual(Array.from({ length: 2500 }, (_, index) => index + 1));
   });
 
-  test('gives the rest of the events to another report once, and sends those that it did not store', async () => {
+  test('hands the remaining events to another report once, and sends those that the report did not store', async () => {
     const { reporter, batches } = report();
     for (const each of ['1', '2', '3']) reporter.emit(line(each));
     const { events, settle } = await reporter.takeRest();
@@ -61,7 +61,7 @@ describe('the reporter', () => {
     expect((await reporter.takeRest()).events).toEqual([]);
   });
 
-  test('gives no rest that is larger than a batch, and waits for the batch that is on its way', async () => {
+  test('hands over at most a batch of events, and waits for the batch that is being sent', async () => {
     const answered = Promise.withResolvers<number>();
     const { reporter, batches } = report(() => answered.promise);
     reporter.emit(line('1'));
@@ -171,7 +171,7 @@ describe('the reporter', () => {
     expect(batches.flat()[0]).toMatchObject({ input: { 'k\uFFFD': ['\uFFFD', '\uFFFD', 'fine\\u0000'] } });
   });
 
-  test('makes producers pause above the high-water mark until half of it is sent', async () => {
+  test('pauses producers above the high-water mark until half of the events are sent', async () => {
     let answer = () => {};
     const { reporter } = report(
       (events) =>

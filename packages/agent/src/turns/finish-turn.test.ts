@@ -96,7 +96,7 @@ test('saves a workspace that is not empty, or changed after the end of the turn'
   expect(later.calls[1]).toEqual({ path: 'workspace of undefined bytes' });
 });
 
-test.each([{ restored: true }, { maxBytes: 0 }])('does not say that a workspace is empty where %o', async (how) => {
+test.each([{ restored: true }, { maxBytes: 0 }])('does not report an empty workspace if %o', async (how) => {
   const { calls, finish } = await open(() => ({ acknowledged: 1 }), how);
   await finish();
   expect(calls[0]).toEqual({ path: 'finish-task', seqs: [1], workspace: undefined });

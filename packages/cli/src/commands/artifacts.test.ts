@@ -54,7 +54,7 @@ const artifact = (uid: string, filename: string, title?: string): ArtifactItem =
   },
 });
 
-test('names an artifact by its title where no file has that name', () => {
+test('finds an artifact by its title if no file has that name', () => {
   const artifacts = [
     artifact('a', 'one.txt', 'Report'),
     artifact('b', 'Report', 'two.txt'),

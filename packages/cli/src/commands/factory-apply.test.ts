@@ -40,7 +40,7 @@ function write(files: Readonly<Record<string, string>>): string {
   return from;
 }
 
-test('does not apply what the plan did not show, because the factory changed while it was read', async () => {
+test('applies nothing if the factory changed while the plan was read', async () => {
   await definitions.apply(baseFiles);
   const from = write({ ...filesOf(baseFiles), 'agents/new/agent.md': '---\n---\n' });
   const disable = async () => {
@@ -104,7 +104,7 @@ test('a dry run exits with 2 if something would change, and with 0 if not', asyn
   });
 });
 
-test('names automations that do not fire, and exits with 3 if it is strict', async () => {
+test('names automations that do not fire, and exits with 3 with --strict', async () => {
   const files = {
     ...filesOf(baseFiles),
     'automations/triage/automation.md':

@@ -85,7 +85,7 @@ test('follows no links, and reads no pipe', async () => {
   expect((await validate()).failure).toContain('is no regular file');
 });
 
-test('reads no more of a large file than shows that it is one', async () => {
+test('reads only the beginning of a file that is too large', async () => {
   write('skills/a/SKILL.md', 'x'.repeat(5 * 1024 * 1024));
   expect((await validate()).out).toContain('SKILL.md:1:1: is too large; a file has at most 1048576 bytes');
 });

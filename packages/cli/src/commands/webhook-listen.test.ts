@@ -202,7 +202,7 @@ describe('a delivery', () => {
     expect(lines).toHaveLength(3);
   });
 
-  test('is not sent on where the program redirects to', async () => {
+  test('is not sent to the target of a redirect', async () => {
     const webhook = await create();
     answer = { status: 302, headers: { location: `${to}/elsewhere` } };
     const { lines } = await listen(webhook, () => send(webhook));

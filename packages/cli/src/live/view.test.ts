@@ -96,7 +96,7 @@ describe('output', () => {
     expect(text).toBe('$ printf\n  │ xy\nred\n');
   });
 
-  test('is not lost where the result holds more of it than came before', () => {
+  test('is shown whole if the result holds more of it than the pieces before', () => {
     const done = (text: string) =>
       agent({ type: 'action_result', action_id: 'a', state: 'completed', output: text, duration_ms: 1 });
     expect(draw(command('a', 'x'), output('a', 'one\ntw'), done('one\ntwo\nthree\n'))).toBe(
@@ -158,7 +158,7 @@ test('a failed setup step shows the end of its output, and no step is shown twic
   expect(draw(step, told)).toBe('  ✗ setup npm ci  exit 1 · 2.3 s\n  │ no lockfile\n');
 });
 
-test('the start of a program is told as that of a harness', () => {
+test('shows the start of a program as that of a harness', () => {
   const step = {
     type: 'setup_step_finished',
     step_id: 'x',

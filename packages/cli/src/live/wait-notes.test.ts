@@ -38,7 +38,7 @@ test('writes each reason for the wait of a run once, without control characters'
   expect(await notesOf([waiting, waiting, later, begun])).toBe('  no worker is connected\n  all slots are taken\n');
 });
 
-test('writes nothing about a run that has begun, and reads it no more', async () => {
+test('writes nothing about a run that has begun, and stops reading it', async () => {
   expect(await notesOf([begun], 3)).toBe('');
 });
 

@@ -64,7 +64,7 @@ test('takes over a damaged claim file', () => {
   expect(takeClaim(file, 'background').ok).toBe(true);
 });
 
-test('gives the claim to one of many processes that try at once over a stale claim', async () => {
+test('gives a stale claim to one of many processes that try at once', async () => {
   staleClaim(process.pid, 1);
   const module = new URL('claim.ts', import.meta.url).href;
   const script = `import { takeClaim } from ${JSON.stringify(module)};

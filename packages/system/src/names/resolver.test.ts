@@ -101,7 +101,7 @@ describe('a name resolver', () => {
   });
 });
 
-test('sockets look names up with it, of one kind where they ask for one', async () => {
+test('sockets resolve names with it, and get addresses of one kind if they ask for one', async () => {
   const { lookup } = make();
   const ask = (host: string, options: Parameters<typeof lookup>[1]) =>
     new Promise((resolve, reject) => {

@@ -30,7 +30,7 @@ it('masks base64 of a secret and leaves its line breaks', async () => {
   expect(masked).toHaveLength(lines.length);
 });
 
-it('leaves files as they are where there are no secrets', async () => {
+it('does not change files without secrets', async () => {
   const bytes = Buffer.from([1, 2, 3]);
   expect(await maskedOf([bytes], [])).toEqual(bytes);
   expect(createByteMask([]).whole(bytes)).toEqual(bytes);

@@ -26,7 +26,7 @@ it('removes a secret from text wherever a stream is cut', () => {
   );
 });
 
-it('returns held text with the next piece where no secret followed', () => {
+it('returns held text with the next piece if no secret followed', () => {
   const redactor = createRedactor([secret]);
   const first = redactor.piece('', 'look: ryr_abcabc');
   expect(first).toEqual({ text: 'look: ', held: 'ryr_abcabc' });

@@ -49,7 +49,7 @@ describe('the cache of a worker', () => {
     expect(await readdir(folder)).not.toContain('a');
   });
 
-  test('keeps the earlier object where the source of a newer one fails', async () => {
+  test('keeps the earlier object if the source of a newer one fails', async () => {
     const cache = await open();
     await cache.write('a', bytes('whole'));
     async function* broken() {
@@ -120,7 +120,7 @@ describe('the cache of a worker', () => {
     expect(await readdir(folder)).toHaveLength(1);
   });
 
-  test('gives up an object after seven days', async () => {
+  test('removes an object after seven days', async () => {
     const cache = await open();
     await cache.write('a', bytes('old'));
     const [file = ''] = await readdir(folder);

@@ -97,7 +97,7 @@ describe('the connection of a worker', () => {
     expect(service.messages.flatMap((message) => ('seq' in message ? [message.seq] : []))).toEqual([1, 2]);
   });
 
-  test('proves with the token that the service issued that it is the same process', async () => {
+  test('proves by the token of the service that it is the same process', async () => {
     start();
     await service.waitFor('worker_hello', ({ token }) => token === undefined);
     await vi.waitFor(async () => {
@@ -161,7 +161,7 @@ describe('the token of a folder', () => {
     expect(openInstanceToken(folder, silent).proof()).toEqual({ token: 'b' });
   });
 
-  test('is kept in memory where the file cannot be written', async () => {
+  test('is kept in memory if the file cannot be written', async () => {
     await writeFile(path.join(folder, 'file'), '');
     const token = openInstanceToken(path.join(folder, 'file'), silent);
     token.keep('a');

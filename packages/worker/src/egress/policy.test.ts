@@ -30,7 +30,7 @@ test('narrows the environment to the list of the operator, and never widens it',
   expect(policy.refusal(name('third.example'), 443)).toBe('host_not_allowed');
 });
 
-test('allows nothing where the operator allows none', () => {
+test('allows no private network if the operator allows none', () => {
   const policy = egressPolicy(['example.com'], operator('none'));
   expect([policy.allowed, policy.refused]).toEqual([[], ['example.com']]);
   expect(policy.refusal(name('example.com'), 443)).toBe('operator');

@@ -172,7 +172,7 @@ describe('an address', () => {
     first.socket.destroy();
   });
 
-  test('that is private is reached where the operator allows its network and the environment the host', async () => {
+  test('that is private is reached if the operator allows its network and the environment allows the host', async () => {
     await start({ networks: ['10.0.0.0/8'] });
     const { status, socket } = await proxy.connect('10.0.0.1:443');
     expect(status).toBe(established);
@@ -183,7 +183,7 @@ describe('an address', () => {
   });
 });
 
-test('another port carries other protocols, also where the server speaks first, and TLS only to its host', async () => {
+test('another port carries other protocols, also if the server sends first, and TLS only to its host', async () => {
   await start();
   const plain = await proxy.connect('db.example.com:5432');
   plain.socket.write('SELECT 1');
@@ -210,7 +210,7 @@ test('the operator of the worker decides over the environment', async () => {
 });
 
 describe('limits', () => {
-  test('close connections beyond those of the sandbox, and leave the others open', async () => {
+  test('close only the connections beyond the limit of the sandbox', async () => {
     await start();
     const held = await Promise.all(Array.from({ length: 64 }, () => proxy.open()));
     await ended(await proxy.open());

@@ -85,7 +85,7 @@ test('forwards a request with its credential, and the answer', async () => {
   expect(answer).toMatchObject({ status: 201, body: 'auth Bearer run-token', headers: { 'x-of-service': 'yes' } });
 });
 
-test('the sandbox chooses neither host nor address it seems to come from', async () => {
+test('the sandbox cannot choose the host or the address that it seems to come from', async () => {
   handle = (request, response) => void response.end(JSON.stringify(request.headers));
   const headers = {
     host: '169.254.169.254',
@@ -153,7 +153,7 @@ test('a body whose length is named as a header of one hop cannot smuggle a secon
   expect(seen.filter((request) => request.includes('/agent/'))).toEqual([]);
 });
 
-test('a stream arrives piece by piece, while it is being made', async () => {
+test('a stream arrives piece by piece while the service writes it', async () => {
   const next = Promise.withResolvers<void>();
   handle = async (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });

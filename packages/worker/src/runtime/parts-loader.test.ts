@@ -45,7 +45,7 @@ test('keeps the code of the functions that were called', async () => {
   expect((await stat(cache('main.cjs'))).size).toBeGreaterThan(size + 2000);
 });
 
-test('uses the code that is there, and replaces code of another version', async () => {
+test('uses existing compiled code, and replaces code of another version', async () => {
   expect(run(keep)).toEqual(output);
   const names = await readdir(cache());
   const { ino } = await stat(cache('main.cjs'));
@@ -65,7 +65,7 @@ test('runs each part once', async () => {
   expect(load(`./${late}`)).toBe(load(`./${late}`));
 });
 
-test('works where the code cannot be kept', async () => {
+test('works if the compiled code cannot be stored', async () => {
   await rm(cache(), { recursive: true });
   await writeFile(cache(), 'no folder');
   expect(run(keep)).toEqual(output);

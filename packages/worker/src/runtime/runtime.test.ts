@@ -41,7 +41,7 @@ test('an existing runtime is used again without bundling, and made again when a 
   expect((await readdir(path.join(stateRoot, 'runtime'))).sort()).toEqual([path.basename(second), 'stamp.json'].sort());
 });
 
-test('neither uses nor keeps the remains of a killed process', async () => {
+test('removes the remains of a killed process without using them', async () => {
   const abandoned = path.join(stateRoot, 'runtime/.making-0000/agent');
   await mkdir(abandoned, { recursive: true });
   const folder = await makeRuntime({ stateRoot, entry, log });

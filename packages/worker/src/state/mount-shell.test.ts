@@ -96,7 +96,7 @@ describe('the shell for mounts', () => {
     expect(result).toMatchObject({ type: 'failed', status: 4 });
   });
 
-  test('runs commands beside each other and keeps two shells', async () => {
+  test('runs commands at the same time and keeps two shells', async () => {
     const results = await Promise.all(['1', '2', '3'].map((status) => runInShell(['sh', '-c', `exit ${status}`])));
     expect(results).toMatchObject([{ status: 1 }, { status: 2 }, { status: 3 }]);
     expect(idleShells()).toHaveLength(2);

@@ -27,7 +27,7 @@ test('locks a data folder for one process at a time', async () => {
   await second.release();
 });
 
-test('gives the lock to one of twenty that want it at once', async () => {
+test('gives the lock to one of twenty concurrent callers', async () => {
   const results = await Promise.all(Array.from({ length: 20 }, () => lockDataFolder(dataDir)));
   const winners = results.filter((result) => !('heldBy' in result));
   expect(winners).toHaveLength(1);

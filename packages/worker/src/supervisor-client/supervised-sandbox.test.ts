@@ -93,7 +93,7 @@ test('gives each sandbox of a supervisor its own orders and reports', async () =
   expect(sent.at(-1)).toEqual({ sandbox: 'second', message: { type: 'kill', how: 'kill' } });
 });
 
-test('loses all sandboxes of a supervisor that died, and none of another', async () => {
+test('reports all sandboxes of a supervisor that died as lost, and none of another', async () => {
   vi.useRealTimers();
   const { places, supervisors, hold } = playPlaces();
   const ids = Array.from({ length: mostAtOnce + 1 }, (_, n) => `sandbox-${n}`);
@@ -133,7 +133,7 @@ test('starts one supervisor for sandboxes that come at once, fills it again, and
   expect((await places.take('next')).id).toBe('2');
 });
 
-test('ends a supervisor that got as many sandboxes as it may, when the last of them has ended', async () => {
+test('ends a full supervisor when the last of its sandboxes has ended', async () => {
   const { places, supervisors } = playPlaces();
   const stays = await places.take('stays');
   for (let n = 1; n < mostInAll; n++) (await places.take(`sandbox-${n}`)).leave();

@@ -19,7 +19,7 @@ test.each(['{"not json', '[]', '1', 'null', ''])('%j stays', (data) => {
   expect(usualChunk(data)).toBe(data);
 });
 
-test('a stream keeps its lines, wherever it is cut', async () => {
+test('a stream keeps its lines at every place where it is cut', async () => {
   const wire =
     ': comment\r\n\r\ndata: {"choices":null}\r\n\r\nevent: x\ndata:{"id":"é🙂"}\n\ndata: [DONE]\n\ndata: {"choices":null}';
   const expected =

@@ -41,7 +41,7 @@ test('makes codex and qwen wait for the MCP servers of the run before their firs
   expect(files['.codex/config.toml']?.split('[')[0]).toContain('mcp_optional_startup_grace_ms = 0\n');
 });
 
-test('asks also where settings of the project allow every tool', () => {
+test('asks also if settings of the project allow every tool', () => {
   const asking = (type: keyof typeof presets) =>
     configureProgram(presets[type], type === 'gemini' ? 'google' : 'openai-compatible', 'ask', values);
   expect(asking('gemini').command.join(' ')).toContain('--approval-mode default --allowed-tools none');

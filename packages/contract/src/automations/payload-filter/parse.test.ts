@@ -59,7 +59,7 @@ test.each<[string, unknown, string]>([
 
 const nested = (levels: number): unknown => (levels === 0 ? ['x'] : { a: nested(levels - 1) });
 
-test('takes 10 levels, 100 keys and 100 values, and no more', () => {
+test('accepts at most 10 levels, 100 keys and 100 values', () => {
   expect(faultsOf(nested(10))).toEqual([]);
   expect(faultsOf(nested(11))).toEqual([expect.stringContaining('must not nest deeper than 10 levels')]);
   const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, ['x']]));

@@ -39,7 +39,7 @@ describe.each(shells)('init in $name', (shell) => {
     });
   });
 
-  test('leaves the memory of processes alone where a cgroup limits it', () => {
+  test('sets no memory limit of processes if a cgroup limits it', () => {
     const { stdout } = run(shell, limits, ['cat', '/proc/self/limits']);
     expect(stdout).toMatch(/^Max data size\s+unlimited\s+unlimited/m);
   });

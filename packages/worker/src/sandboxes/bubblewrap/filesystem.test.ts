@@ -45,7 +45,7 @@ describe('/etc of the sandboxes', () => {
     expect(modes).toEqual([0o755, 0o755, 0o755, 0o755, 0o644, 0o644]);
   });
 
-  test('stays as it is for sandboxes that see it when the machine changes', async () => {
+  test('does not change for running sandboxes when the machine changes', async () => {
     const first = await writeEtc(top, source);
     expect(await writeEtc(top, source)).toEqual(first);
     await writeFile(path.join(source, 'services'), 'ssh 2222/tcp\n');

@@ -31,7 +31,7 @@ test.each([
   },
 );
 
-test('leaves processors alone where no cgroup limits them', async () => {
+test('does not limit processors if no cgroup can', async () => {
   const group = await openCgroup({ version: 2, memory: root, pids: root }, 'box', {
     memoryMb: 64,
     processes: 16,

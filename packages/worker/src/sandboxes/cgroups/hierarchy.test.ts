@@ -38,7 +38,7 @@ test('uses a place below its own group in each hierarchy of version 1', async ()
   expect(await readdir(path.join(root, 'memory/own/group'))).toEqual(['runyard-x']);
 });
 
-test('version 1 in a container, where the mount begins at the own group', async () => {
+test('version 1 in a container, whose mount begins at its own group', async () => {
   for (const name of ['memory', 'pids', 'cpu']) await mkdir(path.join(root, name), { recursive: true });
   const mounts = [
     mount('cgroup', 'memory', 'memory', '/docker/abc'),

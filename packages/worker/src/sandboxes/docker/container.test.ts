@@ -47,7 +47,7 @@ test('asks for a container without rights, network and engine, with limits, unde
   expect(mounts.some(({ Target }) => Target.includes('docker.sock'))).toBe(false);
 });
 
-test('limits processors only where the worker or the shape of the run does, and names a runtime only where one is set', () => {
+test('limits processors only if the worker or the shape of the run does, and names a runtime only if one is set', () => {
   expect(request().HostConfig).not.toHaveProperty('NanoCpus');
   expect(request({ limits: { ...view.limits, cpus: 2 } }).HostConfig).toMatchObject({ NanoCpus: 2e9 });
   expect(request({ vcpus: 1.5, runtime: 'runsc' }).HostConfig).toMatchObject({ NanoCpus: 1.5e9, Runtime: 'runsc' });
@@ -73,7 +73,7 @@ test('keeps variables of the image, except those that change the programs of the
   expect(found).toContain('PATH=/opt/runyard/bin:/jdk/bin:/bin:/usr/bin');
 });
 
-test('gives an empty folder that nothing can be written to for each volume of the image', () => {
+test('mounts an empty read-only folder for each volume of the image', () => {
   const { Mounts } = request({ image: { ...view.image, volumes: ['/data', '/workspace'] } }).HostConfig;
   expect(Mounts.filter(({ Type }) => Type === 'tmpfs')).toEqual([{ Type: 'tmpfs', Target: '/data', ReadOnly: true }]);
 });

@@ -82,7 +82,7 @@ test('kills a container again until its engine has done it', async () => {
   await sandbox.dispose();
 });
 
-test('does not repeat SIGTERM, nor a kill of a container that has ended', async () => {
+test('sends SIGTERM once, and no kill to a container that has ended', async () => {
   failures = [500, 409];
   const sandbox = await prepare();
   const running = await sandbox.run(['/node'], {});

@@ -19,7 +19,7 @@ test.each([
   for (const name of names) expect(name).toMatch(/^mcp__[A-Za-z0-9_-]{1,59}$/);
 });
 
-test('gives no tool the name of another server, whatever a hostile server calls it', () => {
+test('gives a tool of a hostile server no name of another server', () => {
   const wanted = toolName('my tickets!', 'read');
   const part = /^mcp__(.+?)__/.exec(wanted)?.[1] ?? '';
   for (const forged of [wanted, `${part}__read`, `read`, wanted.slice(5)])

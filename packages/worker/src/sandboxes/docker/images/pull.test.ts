@@ -51,7 +51,7 @@ const line = (content: object): string => `${JSON.stringify(content)}\r\n`;
 const part = (id: string, current: number, total: number): string =>
   line({ id, status: 'Downloading', progressDetail: { current, total } });
 
-test('adds up the parts of an image, also where a line arrives in pieces', async () => {
+test('adds up the parts of an image, also if a line arrives in pieces', async () => {
   answer = (response) => {
     const text = part('a', 10, 100) + part('b', 1, 50) + part('a', 100, 100) + line({ status: 'Status: done' });
     response.write(text.slice(0, 30));

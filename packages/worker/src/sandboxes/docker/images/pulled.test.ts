@@ -97,7 +97,7 @@ test('keeps its record for the next worker, which finds pulls that were not seen
   expect(left()).toEqual(['failed', 'killed']);
 });
 
-test('leaves an image to the operator who gave its name to another one', async () => {
+test('does not remove an image whose name the operator has given to another one', async () => {
   const pulled = open(50);
   await pull(pulled, 'a', 80);
   images.set('a', { Id: 'pulled by the operator', Size: 80 });
