@@ -104,7 +104,7 @@ export const runExamples = {
     answer: { runs: [run], page_info: { has_next_page: false } },
   },
   countRuns: {
-    query: { created_after: created, step: '1h' },
+    query: { created_after: created, created_before: '2026-10-26T12:00:00.000Z', step: '1h' },
     answer: {
       total: 3,
       is_exact: true,

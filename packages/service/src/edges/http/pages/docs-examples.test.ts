@@ -165,6 +165,8 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
     const runId = await service.newRun({ config: { environment_id: environment.body.uid } });
     return { RUN_TOKEN: (await service.claimRun(runId)).runToken };
   },
+  updateSavedView: async () => ({ VIEW_ID: await newView() }),
+  deleteSavedView: async () => ({ VIEW_ID: await newView() }),
   createBrowserSession: async () => ({ SIGN_IN_CODE: await newSignInCode(service) }),
   joinTeam: async () => ({ RUNYARD_API_KEY: service.otherKey }),
   readMemory: async ({ runToken: key }) => {
@@ -176,6 +178,12 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
     return {};
   },
 };
+
+/** Saves a view; returns its id. */
+async function newView(): Promise<string> {
+  const body = { name: 'Failed', path: '/runs?state=FAILED' };
+  return (await service.request<{ id: string }>('POST', '/saved-views', { body })).body.id;
+}
 
 /** They delete or change things that other commands read, or read the first revision of one, so each has things of its own. */
 const ending: readonly RouteName[] = [
