@@ -155,13 +155,16 @@ describe('from an older version', () => {
     await writeFile(path.join(folderOfMigrations, '9999_more.sql'), sql);
 
   test('imports an export of the last version before the baseline', async () => {
-    const source = await place();
+    const source = await place({ migrated: false });
+    await migrateDatabase(source.db, { upTo: 23 });
     await fill(source);
     await exportDatabase({ ...source, to: file() });
     const replaced = await replacedMigrations(66);
     await writeFile(file(), await withMigrations(() => replaced));
-    const target = await place();
+    const target = await place({ migrated: false });
     await importDatabase({ ...target, from: file() });
+    await migrateDatabase(source.db);
+    await migrateDatabase(target.db);
     expect(await contents(target)).toEqual(await contents(source));
   });
 

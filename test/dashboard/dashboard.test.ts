@@ -56,7 +56,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     );
     const [cookie] = await browser().context.cookies();
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' });
-    await page.getByRole('button', { name: /: session$/ }).click();
+    await page.getByRole('button', { name: 'Administrator' }).click();
     await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();
     await page.getByLabel('API key', { exact: true }).waitFor();
     await browser().context.addCookies([cookie as never]);
@@ -79,7 +79,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.goto(`${service.baseUrl}/runs#sign-in=${code}`);
     await page.goto(`${service.baseUrl}/sign-in#sign-in=${code}`);
     await page.waitForURL(`${service.baseUrl}/runs`);
-    await page.getByRole('button', { name: /^Administrator: session/ }).waitFor();
+    await page.getByRole('button', { name: 'Administrator' }).waitFor();
   });
 
   test('lists runs, changes rows in place, and lets new runs wait while a row is selected', async () => {
@@ -214,10 +214,6 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('link', { name: 'GitHub' }).waitFor();
     await page.goto(`${service.baseUrl}/environments?new=true`);
     await page.getByLabel('Name', { exact: true }).fill('web');
-    await page.getByLabel(/^Repositories/).fill('not a repository');
-    await page.getByRole('button', { name: 'Create environment' }).click();
-    await page.getByRole('alert').first().waitFor();
-    await page.getByLabel(/^Repositories/).fill('');
     await page.getByRole('button', { name: 'Create environment' }).click();
     await page.getByRole('heading', { name: 'web' }).waitFor();
     expect(complaints).toEqual([]);

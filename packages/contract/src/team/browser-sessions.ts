@@ -40,9 +40,13 @@ export const CreateBrowserSessionRequest = z
   .meta({
     id: 'CreateBrowserSessionRequest',
     description: 'What signs in a browser: the code of a link, or an API key, which is not kept',
-    oneOf: [
-      { required: ['code'], not: { required: ['api_key'] } },
-      { required: ['api_key'], not: { required: ['code'] } },
+    allOf: [
+      {
+        oneOf: [
+          { required: ['code'], not: { required: ['api_key'] } },
+          { required: ['api_key'], not: { required: ['code'] } },
+        ],
+      },
     ],
   });
 export type CreateBrowserSessionRequest = z.infer<typeof CreateBrowserSessionRequest>;

@@ -178,7 +178,7 @@ describe('the origin of files', () => {
         '/docs',
         '/runs',
         '/healthz',
-        '/api/v1/agent/runs',
+        '/api/v1/agent/runs/x',
         '/api/v1/blobs',
         '/unknown',
         '/%ff',
