@@ -136,11 +136,13 @@ describe('a team without room', () => {
     expect(await stored()).toBeLessThanOrEqual(maxBytes + 4 * 61 * 1024);
     // Refused creates gave their room back, so one more may still fit.
     await untilKnown(async () => expectFull([await create([30 * 1024, 30 * 1024])]));
-    expectFull([
-      await create([], kb(100)),
-      await post(`/agent/runs/${runId}/followups`, { message: 'go', attachments: [file(100 * 1024)] }),
-      await post(`/agent/schedules/${schedule.body.id}/run`),
-    ]);
+    await untilKnown(async () =>
+      expectFull([
+        await create([], kb(100)),
+        await post(`/agent/runs/${runId}/followups`, { message: 'go', attachments: [file(100 * 1024)] }),
+        await post(`/agent/schedules/${schedule.body.id}/run`),
+      ]),
+    );
     expect((await create([])).status).toBe(200);
     expect((await post(`/agent/runs/${runId}/followups`, { message: 'go' })).status).toBe(200);
     // Short texts end too.
