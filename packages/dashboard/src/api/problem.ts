@@ -1,10 +1,10 @@
-/** What a person reads when a request fails. */
+/** Texts for a person whose request failed. */
 
 import { ApiError, ConnectionError } from '@runyard/client';
 
 /** The parts of a failure, in the order in which the page shows them. */
 export interface Failure {
-  /** What is wrong and what to do. */
+  /** The fault, and the next step. */
   readonly detail: string;
   /** The kind of error in a few words. */
   readonly title?: string;

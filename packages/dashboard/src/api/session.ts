@@ -1,4 +1,4 @@
-/** Who is signed in, and the client that sends requests with the cookie of the session. */
+/** The session of a browser, and the client that sends requests with its cookie. */
 
 import { ApiError, type Client, createClient } from '@runyard/client';
 import type { Team } from '@runyard/contract/team/teams';

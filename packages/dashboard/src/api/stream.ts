@@ -60,7 +60,12 @@ export function followRun(
 type Message =
   | { readonly kind: 'event'; readonly id: string; readonly event: TeamLiveEvent }
   | { readonly kind: 'status'; readonly status: StreamStatus }
-  | { readonly kind: 'gone' };
+  | { readonly kind: 'gone' }
+  /** A tab that has just opened asks the tab with the connection how the stream is. */
+  | { readonly kind: 'hello' };
+
+/** Wait after a refusal of the stream, milliseconds. */
+const refusedMs = 30_000;
 
 /** The team's events in one tab. */
 export interface TeamStream {
@@ -83,11 +88,15 @@ export function openTeamStream(session: Pick<Session, 'team'>): TeamStream {
   let status: StreamStatus = { kind: 'connecting' };
   let lastEventId: string | undefined;
   let turn: AbortController | undefined;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+  let isConnected = false;
 
   const take = (message: Message): void => {
     if (message.kind === 'event') {
       lastEventId = message.id;
       for (const { onEvent } of listeners) onEvent(message.event);
+    } else if (message.kind === 'hello') {
+      if (isConnected) channel.postMessage({ kind: 'status', status } satisfies Message);
     } else if (message.kind === 'gone') {
       lastEventId = undefined;
       for (const { onGone } of listeners) onGone();
@@ -111,6 +120,8 @@ export function openTeamStream(session: Pick<Session, 'team'>): TeamStream {
         endsWith: () => undefined,
         onOpen: () => {
           since = 0;
+          // Without an id, events between the reads of the lists and this connection are not known.
+          if (lastEventId === undefined) tell({ kind: 'gone' });
           tell({ kind: 'status', status: { kind: 'live' } });
         },
         onWait: (ms) => {
@@ -129,17 +140,27 @@ export function openTeamStream(session: Pick<Session, 'team'>): TeamStream {
 
   const follows = (): void => {
     turn?.abort();
+    clearTimeout(retry);
     if (document.hidden) return;
     turn = new AbortController();
     const { signal } = turn;
     navigator.locks
-      .request(name, { signal }, async () => await followTeam(signal))
+      .request(name, { signal }, async () => {
+        isConnected = true;
+        await followTeam(signal).finally(() => {
+          isConnected = false;
+        });
+      })
       .catch(() => {
-        // Aborted, or refused because the session has ended: the next request of the page says so.
+        if (signal.aborted) return;
+        // A refusal, such as that of too many streams. If the session has ended, the next request of the page leads to the sign-in.
+        tell({ kind: 'status', status: { kind: 'waiting', until: Date.now() + refusedMs, since: Date.now() } });
+        retry = setTimeout(follows, refusedMs);
       });
   };
   document.addEventListener('visibilitychange', follows);
   follows();
+  channel.postMessage({ kind: 'hello' } satisfies Message);
 
   return {
     listen(onEvent, onGone) {
@@ -155,6 +176,7 @@ export function openTeamStream(session: Pick<Session, 'team'>): TeamStream {
     close() {
       document.removeEventListener('visibilitychange', follows);
       turn?.abort();
+      clearTimeout(retry);
       channel.close();
     },
   };

@@ -55,6 +55,9 @@ export type Entry = TextEntry | ActionEntry | RequestEntry | NoticeEntry;
 /** Entries of one block. The page renders only blocks that have changed. */
 const blockSize = 50;
 
+/** Events of actions on older pages that are kept until those are read. */
+const mostPending = 1000;
+
 /** An immutable picture of the story, for React. */
 export interface StoryView {
   readonly blocks: readonly (readonly Entry[])[];
@@ -89,7 +92,7 @@ export class Story {
     this.#entries = part.#entries;
     this.#places = part.#places;
     for (const entry of later) this.#join(entry);
-    // What a page says of actions on older pages waits until they are there.
+    // Output and results of actions on older pages wait until those are read.
     this.#pending = [...page.continued, ...this.#pending].filter(
       (event) => !this.#places.has(event.action_id) || this.#apply(event),
     );
@@ -108,6 +111,7 @@ export class Story {
     });
   }
 
+  /** Output and results of actions that no page has brought yet. */
   #pending: RunMessagePage['continued'] = [];
 
   /** Adds an entry that came after the others; joins two parts of one text. */
@@ -137,6 +141,10 @@ export class Story {
   /** Applies an event; always returns false. */
   #apply(event: AgentEvent): false {
     const at = event.occurred_at;
+    if ((event.type === 'action_output' || event.type === 'action_result') && !this.#places.has(event.action_id)) {
+      if (this.#pending.length < mostPending) this.#pending.push(event);
+      return false;
+    }
     switch (event.type) {
       case 'turn_started':
         this.#put({ kind: 'text', id: `${event.step_id}/prompt`, at, role: 'user', text: event.prompt });

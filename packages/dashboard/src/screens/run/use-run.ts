@@ -1,10 +1,11 @@
 /** Reads and follows one run: its record, its timeline and its conversation. */
 
+import { EventsGoneError } from '@runyard/client';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { isPassing } from '../../api/problem.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { followRun, type StreamStatus } from '../../api/stream.ts';
@@ -58,17 +59,6 @@ export function useRun(runId: string): FollowedRun {
   useEffect(() => {
     const controller = new AbortController();
     const { signal } = controller;
-    const fresh = new Story();
-    setStory(fresh);
-    setTimeline([]);
-    setStoryError(undefined);
-    setReading(true);
-    const seen = new Set<string>();
-    const addTimeline = (events: readonly TimelineEvent[]) => {
-      const added = events.filter(({ event_uuid: uuid }) => !seen.has(uuid));
-      for (const { event_uuid: uuid } of added) seen.add(uuid);
-      if (added.length > 0) setTimeline((earlier) => [...earlier, ...added]);
-    };
     let refreshTimer: ReturnType<typeof setTimeout> | undefined;
     const refreshSoon = () => {
       refreshTimer ??= setTimeout(() => {
@@ -76,7 +66,20 @@ export function useRun(runId: string): FollowedRun {
         void refresh();
       }, 100);
     };
-    const follow = async () => {
+    const recordTime = () => queries.getQueryData<RunItem>(key)?.updated_at;
+    /** Reads the newest page and the timeline, and follows what comes after them. Ends only by an error. */
+    const follow = async (): Promise<never> => {
+      const fresh = new Story();
+      const seen = new Set<string>();
+      const addTimeline = (events: readonly TimelineEvent[]) => {
+        const added = events.filter(({ event_uuid: uuid }) => !seen.has(uuid));
+        for (const { event_uuid: uuid } of added) seen.add(uuid);
+        if (added.length > 0) setTimeline((earlier) => [...earlier, ...added]);
+      };
+      setStory(fresh);
+      setTimeline([]);
+      setStoryError(undefined);
+      setReading(true);
       const [page, { events }] = await Promise.all([
         client.listRunMessages({ params: { runId }, query: { limit: pageSize }, signal }),
         client.getRunTimeline({ params: { runId }, signal }),
@@ -85,8 +88,8 @@ export function useRun(runId: string): FollowedRun {
       addTimeline(events);
       setReading(false);
       let lastEventId = page.reached;
-      // An ended run may be continued: then its stream goes on.
       for (;;) {
+        const readAt = recordTime();
         for await (const { id, event } of followRun(session, runId, { lastEventId, signal, onStatus: setStatus })) {
           lastEventId = id;
           if (event.type === 'conversation') fresh.add(event.event);
@@ -94,22 +97,24 @@ export function useRun(runId: string): FollowedRun {
           if (event.type !== 'conversation' || event.event.type === 'blocked' || event.event.type === 'decided')
             refreshSoon();
         }
-        await untilChanged(lastEventId, signal);
+        // The stream of an ended run ends. A message may continue the run, and then its record changes.
+        await until(() => recordTime() !== readAt);
       }
     };
-    /** Waits until the run is at work again, as the repeated reads of its record tell. */
-    const untilChanged = (_after: string, stop: AbortSignal): Promise<void> =>
+    /** Waits until the repeated reads of the run's record make the condition true. */
+    const until = (isTrue: () => boolean): Promise<void> =>
       new Promise((resolve, reject) => {
         const check = () => {
-          const state = queries.getQueryData<RunItem>(key)?.state;
-          if (state !== undefined && !isTerminal(state)) done(resolve);
+          if (isTrue()) end(resolve);
         };
-        const done = (end: () => void) => {
+        const leave = () => end(() => reject(signal.reason));
+        const end = (settle: () => void) => {
           unsubscribe();
-          end();
+          signal.removeEventListener('abort', leave);
+          settle();
         };
         const unsubscribe = queries.getQueryCache().subscribe(check);
-        stop.addEventListener('abort', () => done(() => reject(stop.reason)));
+        signal.addEventListener('abort', leave);
         check();
       });
     const start = async (): Promise<void> => {
@@ -117,26 +122,36 @@ export function useRun(runId: string): FollowedRun {
         await follow();
       } catch (error) {
         if (signal.aborted) return;
-        if (isPassing(error)) {
-          setTimeout(() => signal.aborted || void start(), 2000);
+        // The service no longer keeps the events after the last one, or does not answer now: the page reads everything again.
+        if (error instanceof EventsGoneError || isPassing(error)) {
+          retryTimer = setTimeout(() => void start(), 2000);
           return;
         }
         setStoryError(error);
         setReading(false);
       }
     };
+    let retryTimer: ReturnType<typeof setTimeout> | undefined;
     void start();
     return () => {
       clearTimeout(refreshTimer);
+      clearTimeout(retryTimer);
       controller.abort();
     };
   }, [client, session, runId, queries, key, refresh]);
 
   const view = useSyncExternalStore(story.subscribe, story.view);
+  const older = useRef<string | undefined>(undefined);
   const readOlder = useCallback(async () => {
-    const { older } = story.view();
-    if (older === undefined) return;
-    story.prepend(await client.listRunMessages({ params: { runId }, query: { limit: pageSize, before: older } }));
+    const before = story.view().older;
+    // A second click while the page is read would add it twice.
+    if (before === undefined || older.current === before) return;
+    older.current = before;
+    try {
+      story.prepend(await client.listRunMessages({ params: { runId }, query: { limit: pageSize, before } }));
+    } finally {
+      older.current = undefined;
+    }
   }, [story, client, runId]);
 
   return { run: run.data, error: run.error, timeline, story: view, storyError, isReading, status, readOlder, refresh };

@@ -13,6 +13,8 @@ import { filtersOf, orderOf, queryKeyOf } from './views.ts';
 const pageSize = 100;
 /** Events that arrive within this time become one read, milliseconds. */
 const gatherMs = 400;
+/** Wait after a read that failed, milliseconds. */
+const failedMs = 5_000;
 /** Runs that one read may name. */
 const mostIds = 100;
 
@@ -71,7 +73,7 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
     timer.current = undefined;
     const ids = [...gathered.current].slice(0, mostIds);
     gathered.current = new Set([...gathered.current].slice(mostIds));
-    if (gathered.current.size > 0) timer.current = setTimeout(() => void readGathered(), gatherMs);
+    if (gathered.current.size > 0) gatherSoon(gatherMs);
     const data = queries.getQueryData<InfiniteData<ListRunsResponse>>(key);
     if (data === undefined) return;
     const shown = new Set(data.pages.flatMap(({ runs }) => runs.map(({ run_id: id }) => id)));
@@ -99,10 +101,20 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
     if (mayEnter()) showWaiting();
     else setWaiting((before) => new Set([...before, ...entering.runs.map(({ run_id: id }) => id)]));
   };
+  /** Reads the gathered runs soon. After a failure it reads them again later, so that no row stays as it was. */
+  const gatherSoon = (ms: number) => {
+    timer.current ??= setTimeout(() => {
+      const ids = [...gathered.current].slice(0, mostIds);
+      readGathered().catch(() => {
+        for (const id of ids) gathered.current.add(id);
+        gatherSoon(failedMs);
+      });
+    }, ms);
+  };
   useTeamEvents(
     ({ run_id: id }) => {
       gathered.current.add(id);
-      timer.current ??= setTimeout(() => void readGathered().catch(() => undefined), gatherMs);
+      gatherSoon(gatherMs);
     },
     () => void queries.invalidateQueries({ queryKey: key }),
   );
