@@ -1,5 +1,5 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { useLayoutEffect, useRef, useState } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { Icon } from '../../parts/icon.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -9,6 +9,12 @@ import type { FollowedRun } from './use-run.ts';
 
 /** A reader within so many pixels of the end reads the end. */
 const nearPx = 48;
+
+/** Returns the element that scrolls the conversation: its own, or on narrow pages the whole screen. */
+function scrollerOf(place: HTMLElement | null): HTMLElement | null {
+  if (place === null || getComputedStyle(place).overflowY !== 'visible') return place;
+  return document.getElementById('main');
+}
 
 /** Shows the conversation. It follows its end only while the reader is there. */
 export function Conversation({
@@ -30,7 +36,7 @@ export function Conversation({
   const fresh = Math.max(0, story.count - seen);
 
   useLayoutEffect(() => {
-    const scroller = place.current;
+    const scroller = scrollerOf(place.current);
     if (scroller === null) return;
     if (heightBefore.current !== undefined) {
       // An older page came above what the reader reads.
@@ -40,20 +46,25 @@ export function Conversation({
     if (isAtEnd.current) setSeen(story.count);
   }, [story]);
 
-  const onScroll = () => {
-    const scroller = place.current;
-    if (scroller === null) return;
-    isAtEnd.current = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearPx;
-    if (isAtEnd.current) setSeen(story.count);
-  };
+  useEffect(() => {
+    const scroller = scrollerOf(place.current);
+    const onScroll = () => {
+      if (scroller === null) return;
+      isAtEnd.current = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearPx;
+      if (isAtEnd.current) setSeen(story.count);
+    };
+    scroller?.addEventListener('scroll', onScroll, { passive: true });
+    return () => scroller?.removeEventListener('scroll', onScroll);
+  }, [story.count]);
   const toEnd = () => {
     isAtEnd.current = true;
-    place.current?.scrollTo({ top: place.current.scrollHeight });
+    const scroller = scrollerOf(place.current);
+    scroller?.scrollTo({ top: scroller.scrollHeight });
     setSeen(story.count);
   };
   const older = async () => {
     setError(undefined);
-    heightBefore.current = place.current?.scrollHeight;
+    heightBefore.current = scrollerOf(place.current)?.scrollHeight;
     try {
       await readOlder();
     } catch (failure) {
@@ -65,7 +76,7 @@ export function Conversation({
   return (
     <div className={styles.talk}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the conversation */}
-      <div className="scroll" tabIndex={0} ref={place} onScroll={onScroll}>
+      <div className="scroll" tabIndex={0} ref={place}>
         <div className="flow" role="log" aria-label="Conversation" aria-live="off">
           {children}
           <Problem error={storyError} />
