@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'react';
 /** A key (`j`, `?`, `Escape`), with `shift+` or `mod+` (Ctrl, or Command on a Mac) before it, or two keys such as `g r`. */
 export interface KeyCommand {
   readonly key: string;
-  /** What the key does, for the list of keys. */
+  /** Words for the list of keys. */
   readonly does: string;
   readonly run: (event: KeyboardEvent) => void;
 }
@@ -60,8 +60,7 @@ function onKey(event: KeyboardEvent): void {
   if (isSingle && name !== 'Escape' && ((isField(event.target) && !isCheckBox(event.target)) || !areSingleKeysOn()))
     return;
   // An open dialog has the keys for itself.
-  if (isSingle && document.querySelector('[role="dialog"], [role="alertdialog"], [role="menu"], [role="listbox"]'))
-    return;
+  if (document.querySelector('[role="dialog"], [role="alertdialog"], [role="menu"], [role="listbox"]')) return;
   const commands = keyCommands();
   const pair = firstOfTwo && Date.now() - firstOfTwo.at < 1500 ? `${firstOfTwo.key} ${name}` : undefined;
   firstOfTwo = undefined;

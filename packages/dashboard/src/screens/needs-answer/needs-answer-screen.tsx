@@ -1,6 +1,6 @@
 import type { WaitingContent } from '@runyard/contract/runs/acceptances';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { visibleText } from '@runyard/contract/wire/visible';
+import { visible, visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
@@ -10,7 +10,6 @@ import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
-import { JsonView } from '../../parts/json-view.tsx';
 import { Live } from '../../parts/live.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago, Lasting } from '../../parts/time.tsx';
@@ -177,8 +176,8 @@ function Revision({ content }: { content: WaitingContent }) {
               {content.difference.map(({ path, before, after }) => (
                 <tr key={path}>
                   <td className="mono">{visibleText(path)}</td>
-                  <td>{before === undefined ? <span className="dim">none</span> : <JsonView value={before} />}</td>
-                  <td>{after === undefined ? <span className="dim">none</span> : <JsonView value={after} />}</td>
+                  <td>{before === undefined ? <span className="dim">none</span> : <WholeValue value={before} />}</td>
+                  <td>{after === undefined ? <span className="dim">none</span> : <WholeValue value={after} />}</td>
                 </tr>
               ))}
             </tbody>
@@ -200,6 +199,11 @@ function Revision({ content }: { content: WaitingContent }) {
     </article>
   );
 }
+
+/** Shows a value whole and unfolded, because a person accepts it. */
+const WholeValue = ({ value }: { value: unknown }) => (
+  <pre className="whole-value">{visible(typeof value === 'string' ? value : JSON.stringify(value, null, 2))}</pre>
+);
 
 /** Notifies the person of runs that ask while the page is in the background, where the person allows it. */
 function useNotifications(runs: readonly RunItem[]): void {

@@ -3,7 +3,7 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { Button } from 'react-aria-components';
 import { statusOf } from '../../api/problem.ts';
 import { useClient } from '../../api/session.ts';
@@ -74,18 +74,20 @@ function RerunDialog({ run, close }: { run: RunItem; close: () => void }) {
   const navigate = useNavigate();
   const original = run.submitted_prompt ?? run.prompt ?? '';
   const [prompt, setPrompt] = useState(original);
-  const [key] = useState(() => crypto.randomUUID());
+  // Stays until an answer has come or the prompt changes.
+  const key = useRef<string | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const isChanged = prompt !== original;
   const start = async () => {
     setBusy(true);
     setError(undefined);
+    key.current ??= crypto.randomUUID();
     try {
       const created = await client.rerunRun({
         params: { runId: run.run_id },
         body: isChanged ? { prompt } : {},
-        headers: { 'idempotency-key': isChanged ? crypto.randomUUID() : key },
+        headers: { 'idempotency-key': key.current },
       });
       close();
       await navigate({ to: '/runs/$runId', params: { runId: created.run_id } });
@@ -117,7 +119,10 @@ function RerunDialog({ run, close }: { run: RunItem; close: () => void }) {
           className="in"
           rows={8}
           value={prompt}
-          onChange={({ target }) => setPrompt(target.value)}
+          onChange={({ target }) => {
+            key.current = undefined;
+            setPrompt(target.value);
+          }}
         />
       </div>
       <Problem error={error} />

@@ -1,11 +1,10 @@
 import type { BlockedOn } from '@runyard/contract/runs/approvals';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visible } from '@runyard/contract/wire/visible';
-import { useEffect, useId, useState } from 'react';
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { useClient, useMay } from '../../api/session.ts';
 import { CopyButton } from '../../parts/copy.tsx';
 import { StateBadge } from '../../parts/icon.tsx';
-import { JsonView } from '../../parts/json-view.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -39,7 +38,8 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
   const [isDenying, setDenying] = useState(false);
   const [words, setWords] = useState('');
   const [error, setError] = useState<unknown>();
-  const [key] = useState(() => crypto.randomUUID());
+  // The same answer again happens once; another answer is another request.
+  const keys = useRef(new Map<string, string>());
   const heading = useId();
 
   useEffect(() => {
@@ -51,12 +51,14 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
     if (!isReadable || isSending || !may) return;
     setSending(true);
     setError(undefined);
+    const text = JSON.stringify(answer);
+    const key = keys.current.get(text) ?? crypto.randomUUID();
+    keys.current.set(text, key);
     try {
       await client.sendFollowup({
         params: { runId: run.run_id },
         body: { ...answer, request_id: asked.request_id },
-        // The same answer again happens once.
-        headers: { 'idempotency-key': `${key}-${answer.decision ?? 'answer'}` },
+        headers: { 'idempotency-key': key },
       });
     } catch (failure) {
       setError(failure);
@@ -69,10 +71,22 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
     else setDenying(true);
   };
   const isPermission = asked.kind === 'permission';
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    if (isPermission) deny();
+    else if (words.trim() !== '') void respond({ message: words.trim() });
+  };
   useKeys(
     isPermission
       ? [
-          { key: 'mod+Enter', does: 'Approve', run: () => void respond({ decision: 'approve' }) },
+          {
+            key: 'mod+Enter',
+            does: 'Approve',
+            // In a field the keys belong to its text: a person who writes why it is denied must not approve it.
+            run: ({ target }) =>
+              target instanceof HTMLTextAreaElement || isDenying || void respond({ decision: 'approve' }),
+          },
           { key: 'd', does: 'Deny', run: () => setDenying(true) },
         ]
       : [],
@@ -105,7 +119,11 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
                 <CopyButton text={command} what="Copy command" className="copy" />
               </div>
             )}
-            {others !== undefined && <JsonView value={others} />}
+            {others !== undefined && (
+              <div className="code">
+                <pre>{visible(JSON.stringify(others, null, 2))}</pre>
+              </div>
+            )}
           </>
         ) : (
           <Markdown text={asked.title} />
@@ -133,6 +151,7 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
             placeholder={isPermission ? 'Reason, or what to do instead (optional)' : 'Your answer'}
             value={words}
             onChange={({ target }) => setWords(target.value)}
+            onKeyDown={onKeyDown}
           />
         )}
         <p className="row wrap">

@@ -10,7 +10,7 @@ import { Problem } from '../../parts/problem.tsx';
 
 const Preview = lazy(async () => ({ default: (await import('./preview.tsx')).Preview }));
 
-/** What the list shows of an artifact. */
+/** A row of the list of artifacts. */
 interface Row {
   readonly icon: IconName;
   readonly name: string;

@@ -60,8 +60,12 @@ export function Composer({
   const [mode, setMode] = useState<Mode>('normal');
   const [error, setError] = useState<unknown>();
   const [isSending, setSending] = useState(false);
-  // Stays until an answer has come, so that a repetition of a lost request sends the message once.
+  // Stays until an answer has come or the message changes, so that a repetition of a lost request sends the message once.
   const key = useRef<string | undefined>(undefined);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a changed message is another request
+  useEffect(() => {
+    key.current = undefined;
+  }, [text, files, mode]);
 
   useKeys([{ key: 'm', does: 'Write a message', run: () => field.current?.focus() }]);
   useEffect(() => {

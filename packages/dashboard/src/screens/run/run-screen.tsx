@@ -100,6 +100,20 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
     }
     await refresh();
   };
+  /** Opens the signed address to which the service leads, because a link could not name the team. */
+  const openTranscript = async () => {
+    setActionError(undefined);
+    try {
+      const response = await fetch(`/api/v1/agent/runs/${run.run_id}/transcript`, {
+        headers: { 'x-team-uid': team.uid },
+      });
+      await response.body?.cancel();
+      if (!response.ok) throw new Error(`the transcript cannot be read (HTTP ${response.status})`);
+      location.assign(response.url);
+    } catch (failure) {
+      setActionError(failure);
+    }
+  };
   useKeys([
     { key: 'r', does: 'Rerun', run: () => may && setAction('rerun') },
     { key: 'shift+x', does: 'Cancel the run', run: () => canCancel && setAction('cancel') },
@@ -148,8 +162,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
               },
               {
                 label: 'Raw transcript',
-                run: () =>
-                  window.open(`/api/v1/agent/runs/${run.run_id}/transcript?team=${team.uid}`, '_blank', 'noopener'),
+                run: () => void openTranscript(),
               },
               ...(hasEnded
                 ? []

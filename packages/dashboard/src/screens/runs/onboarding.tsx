@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { countText } from '../../parts/format.ts';
@@ -17,6 +17,8 @@ export function Onboarding() {
   const may = useMay('member');
   const navigate = useNavigate();
   const [error, setError] = useState<unknown>();
+  // A double click starts one run.
+  const key = useRef(crypto.randomUUID());
   const workers = useQuery({
     queryKey: ['workers', team.uid],
     queryFn: async () => (await client.listConnectedWorkers({})).workers,
@@ -34,7 +36,7 @@ export function Onboarding() {
     try {
       const created = await client.createRun({
         body: { prompt: firstPrompt, config: { model_id: 'runbook' } },
-        headers: { 'x-oz-api-source': 'WEB_APP' },
+        headers: { 'idempotency-key': key.current, 'x-oz-api-source': 'WEB_APP' },
       });
       await navigate({ to: '/runs/$runId', params: { runId: created.run_id } });
     } catch (failure) {
