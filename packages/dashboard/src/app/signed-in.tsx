@@ -23,7 +23,7 @@ export function SignedIn() {
   return data === undefined ? null : <WithSession answer={data} />;
 }
 
-/** What `GET /session` answers. */
+/** Answer of `GET /session`. */
 type SessionAnswer = z.infer<(typeof routes)['getSession']['answer']['schema']>;
 
 function WithSession({ answer }: { answer: SessionAnswer }) {

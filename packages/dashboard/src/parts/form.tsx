@@ -4,6 +4,7 @@ import {
   type ComponentProps,
   createContext,
   type FormEvent,
+  type KeyboardEvent,
   type ReactNode,
   use,
   useEffect,
@@ -40,12 +41,14 @@ export function Form({
   className = 'stack',
   send,
   onBusy,
+  onKeyDown,
   children,
 }: {
   id: string;
   className?: string;
   send: (data: FormData, headers: OnceHeaders) => Promise<unknown>;
   onBusy?: (isBusy: boolean) => void;
+  onKeyDown?: (event: KeyboardEvent) => void;
   children: ReactNode;
 }) {
   const form = useRef<HTMLFormElement>(null);
@@ -92,7 +95,7 @@ export function Form({
   };
   return (
     <FormContext value={state}>
-      <form ref={form} id={id} className={className} onSubmit={(event) => void submit(event)}>
+      <form ref={form} id={id} className={className} onSubmit={(event) => void submit(event)} onKeyDown={onKeyDown}>
         {children}
         {!isAtFields && <Problem error={error} />}
       </form>
@@ -100,7 +103,7 @@ export function Form({
   );
 }
 
-/** What an input, select or textarea of a field gets. */
+/** Attributes that an input, select or textarea of a field gets. */
 export interface Control {
   readonly id: string;
   readonly name: string;

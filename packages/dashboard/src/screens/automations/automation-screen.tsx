@@ -3,23 +3,45 @@ import { overlapPolicies } from '@runyard/contract/wire/choices';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, lazy, type ReactNode, Suspense, useId, useState } from 'react';
-import { failureOf, statusOf } from '../../api/problem.ts';
+import { lazy, type ReactNode, Suspense, useId, useState } from 'react';
+import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
-import { Field } from '../../parts/field.tsx';
+import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { FilterBuilder } from './filter-builder.tsx';
-import { type FilterRow, filterOf, rowsOf } from './filter-rows.ts';
+import { areRowsWhole, type FilterRow, filterOf, rowsOf } from './filter-rows.ts';
+import { FilterTest } from './filter-test.tsx';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 
 const route = getRouteApi('/shell/factories/$factoryUid/automations/$automationUid');
+
+/** Returns the request that leaves an automation as it is: the service replaces the whole. */
+const requestOf = ({
+  name,
+  prompt,
+  enabled,
+  agent,
+  triggers,
+  config,
+  overlap,
+  concurrency_key: group,
+}: Automation) => ({
+  name,
+  prompt,
+  enabled,
+  triggers,
+  overlap,
+  ...(agent === undefined ? {} : { agent }),
+  ...(config === undefined ? {} : { config }),
+  ...(group === undefined ? {} : { concurrency_key: group }),
+});
 
 /** Shows one automation, or the form of a new one (`new`): when it fires, whether this delivery would, and as whom. */
 export function AutomationScreen() {
@@ -79,78 +101,44 @@ function Editor({
     queryKey: ['factory', factoryUid, 'webhooks'],
     queryFn: async () => (await client.listWebhooks({ params: { factoryUid } })).webhooks,
   });
+  // A filter that rows cannot hold is kept as it is.
+  const isShown = areRowsWhole(trigger?.filter?.payload);
   const hasWebhookTrigger = trigger !== undefined || automation === undefined;
-  const save = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget);
-    const payload = filterOf(rows);
+  const save = async (data: FormData, headers: OnceHeaders) => {
+    const { payload: before, ...otherFilter } = trigger?.filter ?? {};
+    const payload = isShown ? filterOf(rows) : before;
+    const isFiltered = typeof payload === 'object' && payload !== null && Object.keys(payload).length > 0;
+    const edited = {
+      ...trigger,
+      provider: 'webhook' as const,
+      event: trigger?.event ?? 'received',
+      filter: { ...otherFilter, webhook_ids: webhookIds, ...(isFiltered ? { payload } : {}) },
+    };
     const body = {
-      name: String(data.get('name') ?? '').trim(),
+      ...(automation === undefined ? {} : requestOf(automation)),
+      name: textOf(data, 'name') ?? '',
       prompt: String(data.get('prompt') ?? ''),
       overlap: overlapPolicies.find((policy) => policy === data.get('overlap')) ?? ('allow' as const),
-      // The service replaces the whole automation: what the form does not show is sent as it is.
-      ...(automation === undefined ? {} : { enabled: automation.enabled }),
-      ...(automation?.agent === undefined ? {} : { agent: automation.agent }),
-      ...(automation?.config === undefined ? {} : { config: automation.config }),
-      ...(automation?.concurrency_key === undefined ? {} : { concurrency_key: automation.concurrency_key }),
-      triggers: [
-        ...(hasWebhookTrigger
-          ? [
-              {
-                ...trigger,
-                provider: 'webhook' as const,
-                event: trigger?.event ?? 'received',
-                filter: {
-                  ...trigger?.filter,
-                  webhook_ids:
-                    webhookIds.length > 0 ? webhookIds : (webhooks.data ?? []).slice(0, 1).map(({ uid }) => uid),
-                  ...(Object.keys(payload).length > 0 ? { payload } : {}),
-                },
-              },
-            ]
-          : []),
-        ...others,
-      ],
+      triggers: [...(hasWebhookTrigger ? [edited] : []), ...others],
     };
-    setBusy(true);
-    setError(undefined);
-    try {
-      const saved =
-        automation === undefined
-          ? await client.createAutomation({ params: { factoryUid }, body })
-          : await client.updateAutomation({ params: { factoryUid, automationUid: automation.uid }, body });
-      await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
-      await queries.invalidateQueries({ queryKey: ['automation', saved.uid] });
-      showToast(`Saved ${saved.name}`);
-      if (automation === undefined)
-        await navigate({
-          to: '/factories/$factoryUid/automations/$automationUid',
-          params: { factoryUid, automationUid: saved.uid },
-        });
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
+    const saved =
+      automation === undefined
+        ? await client.createAutomation({ params: { factoryUid }, body, headers: { ...headers } })
+        : await client.updateAutomation({ params: { factoryUid, automationUid: automation.uid }, body });
+    await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
+    await queries.invalidateQueries({ queryKey: ['automation', saved.uid] });
+    showToast(`Saved ${saved.name}`);
+    if (automation === undefined)
+      await navigate({
+        to: '/factories/$factoryUid/automations/$automationUid',
+        params: { factoryUid, automationUid: saved.uid },
+      });
   };
   const toggle = async () => {
     if (automation === undefined) return;
     const params = { factoryUid, automationUid: automation.uid };
-    // The service replaces the whole automation.
-    const { name, prompt, agent, triggers, config, overlap, concurrency_key: group } = automation;
     const set = async (enabled: boolean) => {
-      await client.updateAutomation({
-        params,
-        body: {
-          name,
-          prompt,
-          enabled,
-          triggers,
-          overlap,
-          ...(agent === undefined ? {} : { agent }),
-          ...(config === undefined ? {} : { config }),
-          ...(group === undefined ? {} : { concurrency_key: group }),
-        },
-      });
+      await client.updateAutomation({ params, body: { ...requestOf(automation), enabled } });
       await queries.invalidateQueries({ queryKey: ['automation', automation.uid] });
     };
     try {
@@ -163,7 +151,6 @@ function Editor({
       setError(failure);
     }
   };
-  const faults = error === undefined ? undefined : failureOf(error).members;
   return (
     <Page
       title={automation?.name ?? 'New automation'}
@@ -185,7 +172,7 @@ function Editor({
       }
     >
       <div className="split e">
-        <form id={form} onSubmit={(event) => void save(event)}>
+        <Form id={form} className="" send={save} onBusy={setBusy}>
           <div className="form">
             {(automation?.problems ?? []).map((problem, index) => (
               <div key={index} className="note wait">
@@ -194,9 +181,16 @@ function Editor({
               </div>
             ))}
             {automation?.last_spawn_error && <p className="note bad">{visibleText(automation.last_spawn_error)}</p>}
-            <Field label="Name" fault={faults?.get('name')}>
-              {(id) => (
-                <input id={id} name="name" className="in" required maxLength={100} defaultValue={automation?.name} />
+            <Field label="Name" path="name">
+              {(control) => (
+                <input
+                  {...control}
+                  name="name"
+                  className="in"
+                  required
+                  maxLength={100}
+                  defaultValue={automation?.name}
+                />
               )}
             </Field>
             {hasWebhookTrigger && (
@@ -224,7 +218,16 @@ function Editor({
                 </fieldset>
                 <div className="field">
                   <span className="lab">and its payload meets all of these</span>
-                  <FilterBuilder rows={rows} checks={tested?.checks ?? []} change={setRows} />
+                  {isShown ? (
+                    <FilterBuilder rows={rows} checks={tested?.checks ?? []} change={setRows} />
+                  ) : (
+                    <>
+                      <p className="hint">
+                        Rows cannot show this filter. It stays as it is; change it with the API or in files.
+                      </p>
+                      <JsonView value={trigger?.filter?.payload} />
+                    </>
+                  )}
                 </div>
               </>
             )}
@@ -234,14 +237,21 @@ function Editor({
                 <JsonView value={others} />
               </details>
             )}
-            <Field label="Then a run gets this prompt" fault={faults?.get('prompt')}>
-              {(id) => (
-                <textarea id={id} name="prompt" className="in" rows={8} required defaultValue={automation?.prompt} />
+            <Field label="Then a run gets this prompt" path="prompt">
+              {(control) => (
+                <textarea
+                  {...control}
+                  name="prompt"
+                  className="in"
+                  rows={8}
+                  required
+                  defaultValue={automation?.prompt}
+                />
               )}
             </Field>
-            <Field label="While a run is live" fault={faults?.get('overlap')}>
-              {(id) => (
-                <select id={id} name="overlap" className="in" defaultValue={automation?.overlap ?? 'allow'}>
+            <Field label="While a run is live" path="overlap">
+              {(control) => (
+                <select {...control} name="overlap" className="in" defaultValue={automation?.overlap ?? 'allow'}>
                   {overlapPolicies.map((policy) => (
                     <option key={policy} value={policy}>
                       {policy.replaceAll('_', ' ')}
@@ -260,12 +270,17 @@ function Editor({
             <Problem error={error} />
           </div>
           <div className="savebar">
-            <button type="submit" className="btn pri" disabled={!may || isBusy}>
+            <button
+              type="submit"
+              className="btn pri"
+              disabled={!may || isBusy || (hasWebhookTrigger && webhookIds.length === 0)}
+            >
               {automation === undefined ? 'Create automation' : 'Save'}
             </button>
+            {hasWebhookTrigger && webhookIds.length === 0 && <span className="hint">Choose a webhook first.</span>}
             {!may && <span className="hint">Your role is viewer: a member can change automations.</span>}
           </div>
-        </form>
+        </Form>
         <FilterTest factoryUid={factoryUid} webhookIds={webhookIds} rows={rows} result={tested} setResult={setTested} />
       </div>
       <Suspense>
@@ -286,116 +301,4 @@ function Editor({
       </Suspense>
     </Page>
   );
-}
-
-/** Compares the filter with a stored delivery or a pasted payload, while it is edited. */
-function FilterTest({
-  factoryUid,
-  webhookIds,
-  rows,
-  result,
-  setResult,
-}: {
-  factoryUid: string;
-  webhookIds: readonly string[];
-  rows: readonly FilterRow[];
-  result: TestFilterResponse | undefined;
-  setResult: (result: TestFilterResponse | undefined) => void;
-}) {
-  const client = useClient();
-  const [pasted, setPasted] = useState('');
-  const [deliveryId, setDeliveryId] = useState('');
-  const [webhookUid] = webhookIds;
-  const deliveries = useQuery({
-    queryKey: ['webhook', webhookUid, 'accepted'],
-    queryFn: async () =>
-      (
-        await client.listWebhookDeliveries({
-          params: { factoryUid, webhookUid: webhookUid ?? '' },
-          query: { label: 'ACCEPTED', limit: 20 },
-        })
-      ).deliveries,
-    enabled: webhookUid !== undefined,
-  });
-  const filter = filterOf(rows);
-  const payload = readJson(pasted);
-  const test = useQuery({
-    queryKey: ['test-filter', factoryUid, JSON.stringify(filter), deliveryId, pasted],
-    queryFn: async () => {
-      const tested = await client.testFilter({
-        params: { factoryUid },
-        body: { filter, ...(deliveryId === '' ? { payload } : { delivery_id: deliveryId }) },
-      });
-      setResult(tested);
-      return tested;
-    },
-    enabled: Object.keys(filter).length > 0 && (deliveryId !== '' || payload !== undefined),
-    retry: false,
-    placeholderData: (before) => before,
-  });
-  return (
-    <div className="form">
-      <h2>Would it fire?</h2>
-      <div className="field">
-        <label htmlFor="stored">A delivery that came</label>
-        <select id="stored" className="in" value={deliveryId} onChange={({ target }) => setDeliveryId(target.value)}>
-          <option value="">none: the payload below</option>
-          {(deliveries.data ?? []).map(({ delivery_id: id, event, received_at: at }) => (
-            <option key={id} value={id}>
-              {`${visibleText(event ?? 'event')}, ${new Date(at).toLocaleString()}`}
-            </option>
-          ))}
-        </select>
-      </div>
-      {deliveryId === '' && (
-        <div className="field">
-          <label htmlFor="payload">A payload</label>
-          <textarea
-            id="payload"
-            className="in mono"
-            rows={8}
-            placeholder='{"action": "opened"}'
-            value={pasted}
-            aria-invalid={pasted.trim() !== '' && payload === undefined}
-            onChange={({ target }) => setPasted(target.value)}
-          />
-          {pasted.trim() !== '' && payload === undefined && <span className="small badc">This is not JSON.</span>}
-        </div>
-      )}
-      <Problem error={test.error} />
-      {result && test.data && (
-        <div className="verdict" role="status">
-          <div className="sum">
-            <Icon name={result.would_trigger ? 'check' : 'x'} small className={result.would_trigger ? 'okc' : 'badc'} />
-            <span className="md">
-              {result.would_trigger ? 'It matches and would start a run' : 'It does not match'}
-            </span>
-          </div>
-          <ul className="checks">
-            {result.checks.map((check, index) => (
-              <li key={index}>
-                <Icon name={check.passed ? 'check' : 'x'} small className={check.passed ? 'okc' : 'badc'} />
-                <span>
-                  <code>{visibleText(check.path ?? 'body')}</code>{' '}
-                  <span className="mut">{visibleText(check.reason)}</span>
-                </span>
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
-      {Object.keys(filter).length === 0 && (
-        <p className="hint">Without conditions each event of the webhooks starts a run.</p>
-      )}
-    </div>
-  );
-}
-
-/** Returns the value of a JSON text; undefined: it is none. */
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,7 @@
 import { parsePayloadFilter } from '@runyard/contract/automations/payload-filter/parse';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { conditions, type FilterRow, filterOf, readValue, rowsOf } from './filter-rows.ts';
+import { areRowsWhole, conditions, type FilterRow, filterOf, readValue, rowsOf } from './filter-rows.ts';
 
 test('the rows of a filter make the same filter again', () => {
   const filter = {
@@ -36,4 +36,14 @@ test('every filter that rows make is accepted by the parser of the service', () 
 
 test('a typed value keeps its kind', () => {
   expect(['1', '"1"', 'true', 'null', 'main', '1.5'].map(readValue)).toEqual([1, '1', true, null, 'main', 1.5]);
+});
+
+test.each([
+  [undefined, true],
+  [{ status: ['firing'] }, true],
+  [{ b: { not_in: [1], in: [2] }, a: { c: ['x'] } }, true],
+  [{ 'a.b': ['x'] }, false],
+  [{ a: { in: ['x'], c: ['y'] } }, false],
+])('knows whether rows hold all of the filter %j', (filter, isWhole) => {
+  expect(areRowsWhole(filter)).toBe(isWhole);
 });

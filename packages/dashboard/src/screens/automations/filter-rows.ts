@@ -54,6 +54,24 @@ export function filterOf(rows: readonly FilterRow[]): Record<string, unknown> {
   return filter;
 }
 
+/** Returns a filter with each list as the condition that it stands for, and its members in order. */
+function normalised(filter: unknown): unknown {
+  if (Array.isArray(filter)) return { in: filter };
+  if (!isObject(filter)) return filter;
+  return Object.fromEntries(
+    Object.entries(filter)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, value]) => [
+        name,
+        (name === 'in' || name === 'not_in') && Array.isArray(value) ? value : normalised(value),
+      ]),
+  );
+}
+
+/** Returns whether rows hold all of a filter: a name with a dot, for example, they cannot. */
+export const areRowsWhole = (filter: unknown): boolean =>
+  JSON.stringify(normalised(filterOf(rowsOf(filter)))) === JSON.stringify(normalised(filter ?? {}));
+
 /** Returns the value that a person typed: a number, true, false, null or a text in quotation marks as JSON; else the text. */
 export function readValue(text: string): FilterValue {
   if (/^(?:-?\d+(?:\.\d+)?|true|false|null|".*")$/.test(text.trim())) {

@@ -2,15 +2,13 @@ import { approvalPolicies } from '@runyard/contract/wire/choices';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
-import { failureOf } from '../../api/problem.ts';
+import { type KeyboardEvent, useId, useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
-import { Field } from '../../parts/field.tsx';
+import { type Control, Field, Form, type OnceHeaders } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
-import { Problem } from '../../parts/problem.tsx';
 import { asCommand, asCurl, type Draft, emptyDraft, requestOf } from './request.ts';
 
 const route = getRouteApi('/shell/runs/new');
@@ -23,11 +21,9 @@ export function NewRunScreen() {
   const navigate = useNavigate();
   const prompt = oneOf(route.useSearch({ select: (search) => search.prompt })) ?? '';
   const [draft, setDraft] = useState<Draft>({ ...emptyDraft, prompt });
-  const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
-  const [form, setForm] = useState<'curl' | 'command'>('curl');
-  // Stays until an answer has come, so that a repetition of a lost request starts one run.
-  const key = useRef<string | undefined>(undefined);
+  const [wording, setWording] = useState<'curl' | 'command'>('curl');
+  const form = useId();
   const models = useQuery({
     queryKey: ['models', team.uid],
     queryFn: async () => await client.listModels({}),
@@ -41,30 +37,20 @@ export function NewRunScreen() {
     queryFn: async () => (await client.listAgentIdentities({})).agents,
   });
   const set = (name: keyof Draft) => (value: string) => {
-    key.current = undefined;
     setDraft((before) => ({ ...before, [name]: value }));
   };
-  const start = async (event?: FormEvent) => {
-    event?.preventDefault();
-    if (isBusy || draft.prompt.trim() === '') return;
-    setBusy(true);
-    setError(undefined);
-    key.current ??= crypto.randomUUID();
-    try {
-      const created = await client.createRun({
-        body: requestOf(draft),
-        headers: { 'idempotency-key': key.current, 'x-oz-api-source': 'WEB_APP' },
-      });
-      await navigate({ to: '/runs/$runId', params: { runId: created.run_id } });
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
+  const start = async (_: FormData, headers: OnceHeaders) => {
+    const created = await client.createRun({
+      body: requestOf(draft),
+      headers: { ...headers, 'x-oz-api-source': 'WEB_APP' },
+    });
+    await navigate({ to: '/runs/$runId', params: { runId: created.run_id } });
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) void start();
+    if (event.key !== 'Enter' || !(event.metaKey || event.ctrlKey)) return;
+    event.preventDefault();
+    (event.target as HTMLElement).closest('form')?.requestSubmit();
   };
-  const faults = error === undefined ? new Map() : failureOf(error).members;
   const model = models.data?.models.find(({ id }) => id === (draft.model || models.data?.default_model_id));
   return (
     <Page
@@ -75,11 +61,11 @@ export function NewRunScreen() {
         </Link>
       }
     >
-      <form className="wide" onSubmit={(event) => void start(event)} onKeyDown={onKeyDown}>
-        <Field label="Prompt" fault={faults.get('prompt')}>
-          {(id) => (
+      <Form id={form} className="wide" send={start} onBusy={setBusy} onKeyDown={onKeyDown}>
+        <Field label="Prompt" path="prompt">
+          {(control) => (
             <textarea
-              id={id}
+              {...control}
               className="in"
               rows={10}
               required
@@ -92,15 +78,20 @@ export function NewRunScreen() {
         <div className="three">
           <Field
             label="Model"
-            fault={faults.get('config.model_id')}
+            path="config.model_id"
             hint={
               model?.cost
                 ? `$${model.cost.input_usd_per_mtok} read, $${model.cost.output_usd_per_mtok} written, for a million tokens`
                 : model?.description?.split('. ')[0]
             }
           >
-            {(id) => (
-              <select id={id} className="in" value={draft.model} onChange={({ target }) => set('model')(target.value)}>
+            {(control) => (
+              <select
+                {...control}
+                className="in"
+                value={draft.model}
+                onChange={({ target }) => set('model')(target.value)}
+              >
                 <option value="">{`the default: ${models.data?.default_model_id ?? '…'}`}</option>
                 {(models.data?.models ?? []).map((each) => (
                   <option key={each.id} value={each.id} disabled={each.disable_reason !== undefined}>
@@ -110,10 +101,10 @@ export function NewRunScreen() {
               </select>
             )}
           </Field>
-          <Field label="Environment" fault={faults.get('config.environment_id')}>
-            {(id) => (
+          <Field label="Environment" path="config.environment_id">
+            {(control) => (
               <select
-                id={id}
+                {...control}
                 className="in"
                 value={draft.environment}
                 onChange={({ target }) => set('environment')(target.value)}
@@ -127,10 +118,10 @@ export function NewRunScreen() {
               </select>
             )}
           </Field>
-          <Field label="Acts as" fault={faults.get('agent_identity_uid')}>
-            {(id) => (
+          <Field label="Acts as" path="agent_identity_uid">
+            {(control) => (
               <select
-                id={id}
+                {...control}
                 className="in"
                 value={draft.identity}
                 onChange={({ target }) => set('identity')(target.value)}
@@ -146,14 +137,10 @@ export function NewRunScreen() {
           </Field>
         </div>
         <div className="three">
-          <Field
-            label="Approvals"
-            fault={faults.get('config.approval_policy')}
-            hint="ask: it waits before each command and change"
-          >
-            {(id) => (
+          <Field label="Approvals" path="config.approval_policy" hint="ask: it waits before each command and change">
+            {(control) => (
               <select
-                id={id}
+                {...control}
                 className="in"
                 value={draft.approval}
                 onChange={({ target }) => set('approval')(target.value)}
@@ -167,19 +154,24 @@ export function NewRunScreen() {
               </select>
             )}
           </Field>
-          <Field label="Mode" fault={faults.get('mode')}>
-            {(id) => (
-              <select id={id} className="in" value={draft.mode} onChange={({ target }) => set('mode')(target.value)}>
+          <Field label="Mode" path="mode">
+            {(control) => (
+              <select
+                {...control}
+                className="in"
+                value={draft.mode}
+                onChange={({ target }) => set('mode')(target.value)}
+              >
                 <option value="">normal</option>
                 <option value="plan">plan: changes nothing, answers with a plan</option>
                 <option value="orchestrate">orchestrate: may start child runs</option>
               </select>
             )}
           </Field>
-          <Field label="Harness" fault={faults.get('config.harness.type')}>
-            {(id) => (
+          <Field label="Harness" path="config.harness.type">
+            {(control) => (
               <input
-                id={id}
+                {...control}
                 className="in"
                 placeholder="oz"
                 list="harnesses"
@@ -195,20 +187,20 @@ export function NewRunScreen() {
           ))}
         </datalist>
         <div className="three">
-          <Field label="At most, US dollars" fault={faults.get('config.max_cost_usd')}>
-            {(id) => <Amount id={id} step="0.01" value={draft.cost} change={set('cost')} />}
+          <Field label="At most, US dollars" path="config.max_cost_usd">
+            {(control) => <Amount control={control} step="0.01" value={draft.cost} change={set('cost')} />}
           </Field>
-          <Field label="At most, minutes" fault={faults.get('config.max_duration_minutes')}>
-            {(id) => <Amount id={id} step="1" value={draft.minutes} change={set('minutes')} />}
+          <Field label="At most, minutes" path="config.max_duration_minutes">
+            {(control) => <Amount control={control} step="1" value={draft.minutes} change={set('minutes')} />}
           </Field>
-          <Field label="At most, turns" fault={faults.get('config.max_turns')}>
-            {(id) => <Amount id={id} step="1" value={draft.turns} change={set('turns')} />}
+          <Field label="At most, turns" path="config.max_turns">
+            {(control) => <Amount control={control} step="1" value={draft.turns} change={set('turns')} />}
           </Field>
         </div>
-        <Field label="Title" fault={faults.get('title')} hint="Absent: the first line of the prompt">
-          {(id) => (
+        <Field label="Title" path="title" hint="Absent: the first line of the prompt">
+          {(control) => (
             <input
-              id={id}
+              {...control}
               className="in"
               maxLength={500}
               value={draft.title}
@@ -216,7 +208,6 @@ export function NewRunScreen() {
             />
           )}
         </Field>
-        <Problem error={error} onRetry={() => void start()} />
         <div className="row">
           <button type="submit" className="btn pri" disabled={!may || isBusy || draft.prompt.trim() === ''}>
             <Icon name="play" small />
@@ -232,41 +223,41 @@ export function NewRunScreen() {
             <button
               type="button"
               className="btn ghost sm"
-              aria-pressed={form === 'curl'}
-              onClick={() => setForm('curl')}
+              aria-pressed={wording === 'curl'}
+              onClick={() => setWording('curl')}
             >
               As curl
             </button>
             <button
               type="button"
               className="btn ghost sm"
-              aria-pressed={form === 'command'}
-              onClick={() => setForm('command')}
+              aria-pressed={wording === 'command'}
+              onClick={() => setWording('command')}
             >
               As command
             </button>
           </div>
-          <CommandBlock command={form === 'curl' ? asCurl(draft, location.origin) : asCommand(draft)} />
+          <CommandBlock command={wording === 'curl' ? asCurl(draft, location.origin) : asCommand(draft)} />
         </section>
-      </form>
+      </Form>
     </Page>
   );
 }
 
 function Amount({
-  id,
+  control,
   step,
   value,
   change,
 }: {
-  id: string;
+  control: Control;
   step: string;
   value: string;
   change: (value: string) => void;
 }) {
   return (
     <input
-      id={id}
+      {...control}
       type="number"
       className="in"
       min="0"

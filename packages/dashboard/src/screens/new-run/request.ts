@@ -2,7 +2,7 @@
 
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 
-/** What a person enters. Empty texts are left out of the request. */
+/** Fields of the form. Empty texts are left out of the request. */
 export interface Draft {
   readonly prompt: string;
   readonly title: string;

@@ -6,7 +6,7 @@ import { Button } from 'react-aria-components';
 import { useClient, useSession } from '../../api/session.ts';
 import { listOf, oneOf, type Search } from '../../frame/search.ts';
 import { Dialog } from '../../parts/dialog.tsx';
-import { Field } from '../../parts/field.tsx';
+import { Field } from '../../parts/form.tsx';
 import { stateWord } from '../../parts/icon.tsx';
 import styles from './runs.module.css';
 
@@ -92,9 +92,9 @@ export function FilterDialog({
             ))}
           </div>
         </fieldset>
-        <Field label="Started by">
-          {(id) => (
-            <select id={id} className="in" name="creator" defaultValue={oneOf(search.creator) ?? ''}>
+        <Field label="Started by" path="creator">
+          {(control) => (
+            <select {...control} className="in" name="creator" defaultValue={oneOf(search.creator) ?? ''}>
               <option value="">anyone</option>
               {(members.data ?? []).map(({ user }) => (
                 <option key={user.uid} value={user.uid}>
@@ -105,9 +105,14 @@ export function FilterDialog({
           )}
         </Field>
         <div className="two">
-          <Field label="Environment">
-            {(id) => (
-              <select id={id} className="in" name="environment_id" defaultValue={oneOf(search.environment_id) ?? ''}>
+          <Field label="Environment" path="environment_id">
+            {(control) => (
+              <select
+                {...control}
+                className="in"
+                name="environment_id"
+                defaultValue={oneOf(search.environment_id) ?? ''}
+              >
                 <option value="">any</option>
                 <option value="empty-environment">none</option>
                 {(environments.data ?? []).map((environment) => (
@@ -118,13 +123,13 @@ export function FilterDialog({
               </select>
             )}
           </Field>
-          <Field label="Model">
-            {(id) => <input id={id} className="in" name="model_id" defaultValue={oneOf(search.model_id)} />}
+          <Field label="Model" path="model_id">
+            {(control) => <input {...control} className="in" name="model_id" defaultValue={oneOf(search.model_id)} />}
           </Field>
         </div>
-        <Field label="Error">
-          {(id) => (
-            <select id={id} className="in" name="error_code" defaultValue={oneOf(search.error_code) ?? ''}>
+        <Field label="Error" path="error_code">
+          {(control) => (
+            <select {...control} className="in" name="error_code" defaultValue={oneOf(search.error_code) ?? ''}>
               <option value="">any or none</option>
               {Object.keys(errorCatalogue).map((code) => (
                 <option key={code}>{code}</option>
@@ -133,10 +138,10 @@ export function FilterDialog({
           )}
         </Field>
         <div className="two">
-          <Field label="Created after">
-            {(id) => (
+          <Field label="Created after" path="created_after">
+            {(control) => (
               <input
-                id={id}
+                {...control}
                 type="datetime-local"
                 className="in"
                 name="created_after"
@@ -144,10 +149,10 @@ export function FilterDialog({
               />
             )}
           </Field>
-          <Field label="Created before">
-            {(id) => (
+          <Field label="Created before" path="created_before">
+            {(control) => (
               <input
-                id={id}
+                {...control}
                 type="datetime-local"
                 className="in"
                 name="created_before"

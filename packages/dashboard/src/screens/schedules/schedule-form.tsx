@@ -3,11 +3,9 @@ import { overlapPolicies } from '@runyard/contract/wire/choices';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useRef, useState } from 'react';
-import { failureOf } from '../../api/problem.ts';
+import { useId, useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
-import { Field } from '../../parts/field.tsx';
-import { Problem } from '../../parts/problem.tsx';
+import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { CronWords } from './cron-words.tsx';
 
 /** Names of the five fields of a cron expression. */
@@ -32,23 +30,17 @@ export function ScheduleForm({
   const [timezone, setTimezone] = useState(
     schedule?.timezone ?? (schedule ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone),
   );
-  const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
-  const key = useRef<string | undefined>(undefined);
+  const form = useId();
   const environments = useQuery({
     queryKey: ['environments', team.uid],
     queryFn: async () => (await client.listEnvironments({})).environments,
   });
   const models = useQuery({ queryKey: ['models', team.uid], queryFn: async () => await client.listModels({}) });
   const config = schedule?.agent_config;
-  const save = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget);
-    const text = (name: string): string => String(data.get(name) ?? '').trim();
-    setBusy(true);
-    setError(undefined);
-    key.current ??= crypto.randomUUID();
-    // What the form does not show stays as it is.
+  const save = async (data: FormData, headers: OnceHeaders) => {
+    const text = (name: string): string => textOf(data, name) ?? '';
+    // Members that the form does not show stay as they are.
     const { model_id: _model, environment_id: _environment, ...others } = config ?? {};
     const body = {
       name: text('name'),
@@ -63,44 +55,40 @@ export function ScheduleForm({
       },
       enabled: schedule?.enabled ?? true,
     };
-    try {
-      const saved =
-        schedule === undefined
-          ? await client.createSchedule({ body, headers: { 'idempotency-key': key.current } })
-          : await client.updateSchedule({ params: { scheduleId: schedule.id }, body });
-      await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
-      await queries.invalidateQueries({ queryKey: ['schedule', saved.id] });
-      close();
-      if (schedule === undefined) await navigate({ to: '/schedules/$scheduleId', params: { scheduleId: saved.id } });
-    } catch (failure) {
-      setError(failure);
-      key.current = undefined;
-      setBusy(false);
-    }
+    const saved =
+      schedule === undefined
+        ? await client.createSchedule({ body, headers: { ...headers } })
+        : await client.updateSchedule({ params: { scheduleId: schedule.id }, body });
+    await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
+    await queries.invalidateQueries({ queryKey: ['schedule', saved.id] });
+    close();
+    if (schedule === undefined) await navigate({ to: '/schedules/$scheduleId', params: { scheduleId: saved.id } });
   };
   const parts = cron.trim().split(/\s+/);
   const isFields = !cron.startsWith('@') && parts.length === 5;
-  const faults = error === undefined ? new Map<string, { message: string }>() : failureOf(error).members;
   return (
-    <form className="card" onSubmit={(event) => void save(event)}>
+    <Form id={form} className="card" send={save} onBusy={setBusy}>
       <div className="card-h">
         <h2>{schedule === undefined ? 'New schedule' : 'Edit'}</h2>
       </div>
       <div className="form">
-        <Field label="Name" fault={faults.get('name')}>
-          {(id) => <input id={id} name="name" className="in" required maxLength={200} defaultValue={schedule?.name} />}
+        <Field label="Name" path="name">
+          {(control) => (
+            <input {...control} name="name" className="in" required maxLength={200} defaultValue={schedule?.name} />
+          )}
         </Field>
-        <Field label="Fires" fault={faults.get('cron_schedule')}>
-          {(id) =>
+        <Field label="Fires" path="cron_schedule">
+          {(control) =>
             isFields ? (
               <div className="cron">
                 {fields.map((name, index) => (
                   <label key={name}>
                     {name}
                     <input
-                      {...(index === 0 ? { id } : {})}
+                      {...(index === 0 ? control : {})}
+                      name={name}
                       className="in mono"
-                      aria-invalid={faults.has('cron_schedule')}
+                      aria-invalid={control['aria-invalid']}
                       value={parts[index]}
                       onChange={({ target }) => {
                         const next = [...parts];
@@ -112,7 +100,7 @@ export function ScheduleForm({
                 ))}
               </div>
             ) : (
-              <input id={id} className="in mono" value={cron} onChange={({ target }) => setCron(target.value)} />
+              <input {...control} className="in mono" value={cron} onChange={({ target }) => setCron(target.value)} />
             )
           }
         </Field>
@@ -127,11 +115,11 @@ export function ScheduleForm({
           </button>
         </p>
         <div className="two">
-          <Field label="Time zone" fault={faults.get('timezone')}>
-            {(id) => (
+          <Field label="Time zone" path="timezone">
+            {(control) => (
               <>
                 <input
-                  id={id}
+                  {...control}
                   className="in"
                   list="zones"
                   value={timezone}
@@ -145,9 +133,9 @@ export function ScheduleForm({
               </>
             )}
           </Field>
-          <Field label="While a run is live" fault={faults.get('overlap')}>
-            {(id) => (
-              <select id={id} name="overlap" className="in" defaultValue={schedule?.overlap ?? 'allow'}>
+          <Field label="While a run is live" path="overlap">
+            {(control) => (
+              <select {...control} name="overlap" className="in" defaultValue={schedule?.overlap ?? 'allow'}>
                 {overlapPolicies.map((policy) => (
                   <option key={policy} value={policy}>
                     {policy.replaceAll('_', ' ')}
@@ -157,10 +145,10 @@ export function ScheduleForm({
             )}
           </Field>
         </div>
-        <Field label="Prompt" fault={faults.get('prompt')}>
-          {(id) => (
+        <Field label="Prompt" path="prompt">
+          {(control) => (
             <textarea
-              id={id}
+              {...control}
               name="prompt"
               className="in"
               rows={6}
@@ -170,10 +158,10 @@ export function ScheduleForm({
           )}
         </Field>
         <div className="two">
-          <Field label="Model" fault={faults.get('agent_config.model_id')}>
-            {(id) => (
+          <Field label="Model" path="agent_config.model_id">
+            {(control) => (
               <select
-                id={id}
+                {...control}
                 name="model"
                 className="in"
                 key={models.data ? 'read' : ''}
@@ -188,10 +176,10 @@ export function ScheduleForm({
               </select>
             )}
           </Field>
-          <Field label="Environment" fault={faults.get('agent_config.environment_id')}>
-            {(id) => (
+          <Field label="Environment" path="agent_config.environment_id">
+            {(control) => (
               <select
-                id={id}
+                {...control}
                 name="environment"
                 className="in"
                 key={environments.data ? 'read' : ''}
@@ -207,7 +195,6 @@ export function ScheduleForm({
             )}
           </Field>
         </div>
-        <Problem error={error} />
         <div className="row">
           <button type="submit" className="btn pri" disabled={!may || isBusy}>
             {schedule === undefined ? 'Create schedule' : 'Save'}
@@ -217,6 +204,6 @@ export function ScheduleForm({
           </button>
         </div>
       </div>
-    </form>
+    </Form>
   );
 }

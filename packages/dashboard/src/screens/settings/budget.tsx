@@ -13,7 +13,7 @@ import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 
-/** What the team may spend on models in a month, and what is left. */
+/** Shows and changes the monthly limit of the team for models, and what is left of it. */
 export function Budget() {
   const budget = useBudget();
   const [isChanging, setChanging] = useState(false);
