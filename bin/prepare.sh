@@ -91,23 +91,28 @@ ensure_installed() {
   trap - EXIT INT TERM HUP
 }
 
-# Builds the dashboard if it was never built or if something that it is made of has changed since. A failure never stops the command: the
-# service works without the dashboard, and its pages say so.
-ensure_built() {
+# Succeeds if the dashboard is built and nothing that it is made of has changed since.
+is_built() {
   dashboard="$root/packages/dashboard"
   built="$dashboard/dist/index.html"
-  if [ -f "$built" ]; then
-    changed=$(find "$root/package-lock.json" "$dashboard/src" "$dashboard/public" "$dashboard/index.html" "$dashboard/vite.config.ts" \
-      "$root/packages/client/src" "$root/packages/contract/src" -newer "$built" 2>/dev/null | head -n 1)
-    [ -n "$changed" ] || return 0
-  fi
-  # An installation that this user cannot write keeps the dashboard that it came with.
-  [ -w "$dashboard" ] || return 0
+  [ -f "$built" ] || return 1
+  changed=$(find "$root/package-lock.json" "$dashboard/src" "$dashboard/public" "$dashboard/index.html" "$dashboard/vite.config.ts" \
+    "$root/packages/client/src" "$root/packages/contract/src" -newer "$built" 2>/dev/null | head -n 1)
+  [ -z "$changed" ]
+}
+
+# Builds the dashboard where that is needed. A failure never stops the command: the service works without the dashboard, and its pages say
+# so. An installation that this user cannot write keeps the dashboard that it came with.
+ensure_built() {
+  is_built && return 0
+  { [ -w "$dashboard" ] && { [ -w "$root/.runyard" ] || { [ ! -e "$root/.runyard" ] && [ -w "$root" ]; }; }; } || return 0
   take_install_lock
-  say "building the dashboard ..."
-  log="$root/.runyard/dashboard.log"
-  (cd "$root" && "$node" node_modules/vite/bin/vite.js build --logLevel warn packages/dashboard </dev/null >"$log" 2>&1) ||
-    say "the dashboard was not built, everything else works; the reason is in $log"
+  if ! is_built; then
+    say "building the dashboard ..."
+    log="$root/.runyard/dashboard.log"
+    (cd "$root" && "$node" node_modules/vite/bin/vite.js build --logLevel warn packages/dashboard </dev/null >"$log" 2>&1) ||
+      say "the dashboard was not built, everything else works; the reason is in $log"
+  fi
   release_install_lock
   trap - EXIT INT TERM HUP
 }
