@@ -1,4 +1,4 @@
-/** What the machine needs for each backend of oz-agent-worker. */
+/** Prepares the machine for each backend of oz-agent-worker. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';

@@ -141,14 +141,20 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
         request_id: 'q1',
         kind: 'permission',
         title: 'rm -rf build',
-        action: { name: 'shell', category: 'command', input: { command: 'rm -rf build', cwd: '/tmp' } },
+        action: {
+          name: 'shell',
+          category: 'command',
+          input: { command: 'rm -rf build', options: { a: { b: { c: 'deep below' } } } },
+        },
       },
     });
     await page.getByRole('heading', { name: 'The agent asks to run a command' }).waitFor();
-    await page.getByText('"cwd"').waitFor();
+    await page.getByText('deep below').waitFor();
     const answered = page.waitForRequest((request) => request.url().endsWith('/followups'));
-    await page.getByRole('button', { name: /^Approve/ }).click();
-    expect((await answered).postDataJSON()).toEqual({ decision: 'approve', request_id: 'q1' });
+    await page.getByRole('button', { name: /^Deny/ }).click();
+    await page.getByLabel('Reason, or what to do instead').fill('Not now');
+    await page.keyboard.press('Control+Enter');
+    expect((await answered).postDataJSON()).toEqual({ decision: 'deny', message: 'Not now', request_id: 'q1' });
     expect(await page.title()).not.toBe('hacked');
     expect(complaints).toEqual([]);
   });
@@ -160,6 +166,51 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('heading', { name: 'Look only' }).waitFor();
     expect(await page.getByRole('button', { name: /Cancel run/ }).isDisabled()).toBe(true);
     expect(await page.getByRole('textbox', { name: 'Message to the agent' }).isDisabled()).toBe(true);
+  });
+
+  test('a second tab is live through the connection of the first', async () => {
+    const run = await service.newRun({ title: 'Seen in two tabs' });
+    await signIn('/runs');
+    await page.getByText('Live', { exact: true }).first().waitFor();
+    const second = await browser().context.newPage();
+    let streams = 0;
+    second.on('request', (request) => {
+      if (request.url().endsWith('/agent/runs/events')) streams += 1;
+    });
+    await second.goto(`${service.baseUrl}/runs`);
+    const row = second.getByRole('row').filter({ hasText: 'Seen in two tabs' });
+    await row.getByText('Queued').waitFor();
+    await second.locator('.topbar').getByText('Live', { exact: true }).waitFor();
+    await service.request('POST', `/agent/runs/${run}/cancel`);
+    await row.getByText('Cancelled').waitFor();
+    expect(streams).toBe(0);
+  });
+
+  test('a narrow page renders and reads only the rows near those in view', async () => {
+    for (let round = 0; round < 11; round += 1)
+      await Promise.all(Array.from({ length: 20 }, () => service.newRun({ title: 'One of many' })));
+    await page.setViewportSize({ width: 390, height: 844 });
+    await signIn('/runs?sort_by=created_at');
+    await page.getByRole('link', { name: 'One of many' }).first().waitFor();
+    await page.getByText('100 runs loaded.').waitFor();
+    expect(await page.locator('tbody tr').count()).toBeLessThan(60);
+    // The rows have their heights only after they are rendered, so the end moves while the reader nears it.
+    const toEnd = () => page.locator('#main').evaluate((main) => main.scrollTo({ top: main.scrollHeight }));
+    await expect.poll(() => toEnd().then(() => page.locator('.more').textContent())).toContain('200 runs loaded.');
+    expect(await page.locator('tbody tr').count()).toBeLessThan(80);
+  });
+
+  test('an ended run that a message continues is followed again', async () => {
+    const execution = await service.startExecution({ title: 'Goes on' });
+    await report(execution, ...begin);
+    await signIn(`/runs/${execution.runId}`);
+    await page.getByText('Say hello, then list').first().waitFor();
+    await service.request('POST', `/agent/runs/${execution.runId}/cancel`);
+    await page.locator('.st.lg.CANCELLED').waitFor();
+    await page.getByRole('button', { name: 'Rerun…' }).first().waitFor();
+    await page.getByRole('textbox', { name: 'Message to the agent' }).fill('Continue');
+    await page.getByRole('button', { name: 'Send message' }).click();
+    await page.locator('.st.lg.QUEUED, .st.lg.PENDING').waitFor();
   });
 
   test('cancels a run only after a dialog, whose safe button has the focus', async () => {

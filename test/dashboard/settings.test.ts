@@ -35,6 +35,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     await button('Make the invitation').click();
     const dialog = page.getByRole('dialog');
     const key = (await dialog.locator('pre').first().textContent()) ?? '';
+    await expect.poll(() => dialog.count()).toBe(1);
     // The key is shown once: Escape does not close the dialog.
     await page.keyboard.press('Escape');
     expect(await dialog.isVisible()).toBe(true);
