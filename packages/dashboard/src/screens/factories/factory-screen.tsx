@@ -9,13 +9,12 @@ import { useClient, useMay, useSession } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
-import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { Ago } from '../../parts/time.tsx';
 import { FactoryMap } from './factory-map.tsx';
+import { Definition, Source } from './factory-source.tsx';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 const NewWebhook = lazy(async () => ({ default: (await import('../webhooks/new-webhook.tsx')).NewWebhook }));
@@ -236,80 +235,5 @@ function Automations({ factoryUid, automations }: { factoryUid: string; automati
         </div>
       )}
     </section>
-  );
-}
-
-function Definition({ factoryUid }: { factoryUid: string }) {
-  const client = useClient();
-  const { data, error } = useQuery({
-    queryKey: ['factory', factoryUid, 'definition'],
-    queryFn: async () => await client.getFactoryDefinition({ params: { factoryUid } }),
-  });
-  return (
-    <div className="wide">
-      <p className="mut">
-        The factory as files. Keep them in a repository, and apply them with <code>bin/runyard factories apply</code>,
-        or let the factory follow the repository.
-      </p>
-      <Problem error={error} />
-      {data && <JsonView value={data} />}
-    </div>
-  );
-}
-
-function Source({ factoryUid }: { factoryUid: string }) {
-  const client = useClient();
-  const queries = useQueryClient();
-  const may = useMay('member');
-  const params = { factoryUid };
-  const [error, setError] = useState<unknown>();
-  const [plan, setPlan] = useState<unknown>();
-  const source = useQuery({
-    queryKey: ['factory', factoryUid, 'source'],
-    queryFn: async () => await client.getFactorySource({ params }),
-    retry: false,
-  });
-  const sync = async (isDry: boolean) => {
-    setError(undefined);
-    try {
-      setPlan(await client.syncFactorySource({ params, body: { dry_run: isDry } }));
-      if (!isDry) await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
-    } catch (failure) {
-      setError(failure);
-    }
-  };
-  if (statusOf(source.error) === 404)
-    return (
-      <Empty
-        title="The factory follows no repository"
-        command="bin/runyard factories source set FACTORY --repository owner/repo"
-      >
-        A factory that follows a branch applies each commit that changes its files, and says where it differs.
-      </Empty>
-    );
-  return (
-    <div className="wide">
-      <Problem error={source.error} />
-      {source.data && (
-        <>
-          <div className="row">
-            <button type="button" className="btn" disabled={!may} onClick={() => void sync(true)}>
-              Plan
-            </button>
-            <button type="button" className="btn pri" disabled={!may} onClick={() => void sync(false)}>
-              Apply the newest commit
-            </button>
-          </div>
-          <JsonView value={source.data} />
-        </>
-      )}
-      <Problem error={error} />
-      {plan !== undefined && <JsonView value={plan} />}
-      {source.data && (
-        <p className="hint">
-          Read <Ago time={new Date(source.dataUpdatedAt).toISOString()} /> ago.
-        </p>
-      )}
-    </div>
   );
 }

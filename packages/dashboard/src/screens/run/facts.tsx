@@ -11,6 +11,7 @@ import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Artifacts } from './artifacts.tsx';
+import { Denied, Pushes } from './network.tsx';
 
 /** Shows what is known of a run beside its conversation. Absent facts are left out. */
 export function Facts({ run, events }: { run: RunItem; events: readonly TimelineEvent[] }) {
@@ -261,75 +262,6 @@ function Withheld({ run }: { run: RunItem }) {
           Read and accept them
         </Link>
       </p>
-    </div>
-  );
-}
-
-function Denied({ events, run }: { events: readonly TimelineEvent[]; run: RunItem }) {
-  const counts = new Map<string, number>();
-  let total: number | undefined;
-  let message: string | undefined;
-  for (const { event_type: type, payload } of events) {
-    if (type !== 'connection_denied' || payload === undefined) continue;
-    if (typeof payload.total === 'number') total = payload.total;
-    if (typeof payload.message === 'string') message = payload.message;
-    if (typeof payload.host !== 'string') continue;
-    const host = payload.port === undefined ? payload.host : `${payload.host}:${String(payload.port)}`;
-    counts.set(host, (counts.get(host) ?? 0) + 1);
-  }
-  if (counts.size === 0) return null;
-  const tries = total ?? [...counts.values()].reduce((sum, count) => sum + count, 0);
-  return (
-    <div className="sec">
-      <h2>
-        Denied egress{' '}
-        <span className="n">{`${countText(counts.size, 'host')}, ${countText(tries, 'try', 'tries')}`}</span>
-      </h2>
-      <ul className="files small">
-        {[...counts].map(([host, count]) => (
-          <li key={host}>
-            <Icon name="ban" small />
-            <span className="mono cut">{visibleText(host)}</span>
-            <span className="right dim">{`×${count}`}</span>
-          </li>
-        ))}
-      </ul>
-      <p className="hint">
-        {message && visibleText(message)}{' '}
-        {run.agent_config?.environment_id && (
-          <Link className="link" to="/environments/$uid" params={{ uid: run.agent_config.environment_id }}>
-            Edit allowed hosts
-          </Link>
-        )}
-      </p>
-    </div>
-  );
-}
-
-function Pushes({ events }: { events: readonly TimelineEvent[] }) {
-  const pushes = events.flatMap(({ event_type: type, payload }) => {
-    if (type !== 'git_push' || payload === undefined) return [];
-    const branches = Array.isArray(payload.branches) ? payload.branches : [];
-    return branches.map((each: { branch?: unknown; result?: unknown; reason?: unknown }) => ({
-      repository: String(payload.repository ?? ''),
-      branch: String(each.branch ?? ''),
-      result: String(each.result ?? ''),
-      reason: typeof each.reason === 'string' ? each.reason : undefined,
-    }));
-  });
-  if (pushes.length === 0) return null;
-  return (
-    <div className="sec">
-      <h2>Pushes</h2>
-      <ul className="files small">
-        {pushes.map(({ repository, branch, result, reason }, index) => (
-          <li key={index} title={reason}>
-            <Icon name="git" small />
-            <span className="mono cut">{visibleText(`${repository} ${branch}`)}</span>
-            <span className={`right ${result === 'refused' || result === 'rejected' ? 'badc' : 'okc'}`}>{result}</span>
-          </li>
-        ))}
-      </ul>
     </div>
   );
 }
