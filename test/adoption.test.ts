@@ -103,7 +103,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     },
   );
 
-  test('loses nothing of a run that ends while its worker is away', async () => {
+  test('loses no part of a run that ends while its worker is away', async () => {
     const { runId, sandbox, workspace } = await begin('away');
     await killHard(system.worker());
     await goOn(workspace);

@@ -16,7 +16,7 @@ function* filesBelow(folder: string): Generator<string> {
   }
 }
 
-test('finds beside each benchmark its last result and how to repeat it', () => {
+test('each benchmark has beside it its last result and how to repeat it', () => {
   expect(benchmarks()).toContain('creates.ts');
   for (const name of benchmarks()) {
     const page = path.join(root, 'bench', name.replace(/\.ts$/, '.md'));
@@ -27,7 +27,7 @@ test('finds beside each benchmark its last result and how to repeat it', () => {
   }
 });
 
-test('finds each benchmark that the documentation or a comment names', () => {
+test('each benchmark that the documentation or a comment names exists', () => {
   const files = [path.join(root, 'README.md'), path.join(root, 'bin/runyard')];
   for (const folder of ['docs', 'packages', 'bench']) files.push(...filesBelow(path.join(root, folder)));
   const named = files.flatMap((file) => namedIn(readFileSync(file, 'utf8')).map((name) => ({ file, name })));

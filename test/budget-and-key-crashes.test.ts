@@ -88,7 +88,7 @@ async function refusedAfter(place: number, key: string, from: number): Promise<n
   return performance.now() - from;
 }
 
-test('a key expires in all processes at one time, whatever their clocks say', async () => {
+test('a key expires in all processes at one time, whatever the time of their clocks', async () => {
   const key = await service.newKey({ expiresIn: '1 hour' });
   for (const place of [0, 1, 2]) expect(await statusAt(place, key)).toBe(200);
   const ends = await openConnections(key, 'box-of-expiring-key');

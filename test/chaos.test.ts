@@ -82,7 +82,7 @@ describeSystem(
   },
   (system) => {
     test(
-      `${runCount} runs and kill -9 of everything (seed ${seed})`,
+      `${runCount} runs survive kill -9 of everything (seed ${seed})`,
       async () => {
         const random = randomOf(seed);
         const prompt = (n: number) =>

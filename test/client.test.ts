@@ -43,7 +43,7 @@ describe('the client', () => {
     });
   });
 
-  test('has unknown members refused where it is strict, and ignored where it is not', async () => {
+  test('lets the service refuse unknown members only if the client is strict', async () => {
     const newer = { prompt: 'Say hello', colour: 'red' };
     const strict = createClient({ baseUrl: service.baseUrl, apiKey: service.key, strict: true });
     await expect(strict.createRun({ body: newer })).rejects.toMatchObject({

@@ -46,7 +46,7 @@ function inTerminal(...args: string[]): RunningCommand & { type(text: string): v
 }
 const prompts = (count: number) => new RegExp(`(or say why: [\\s\\S]*?){${count}}$`);
 
-test('shows head and tail of a long output, whole lines only, and how many are left out', async () => {
+test('shows the beginning and the end of a long output in whole lines, and how many lines are left out', async () => {
   const ran = await call(['run', '-'], say('seq 1 30000'));
   const shown = await call(['logs', idIn(ran)]);
   for (const { output } of [ran, shown]) {
@@ -111,7 +111,7 @@ test.each([
   ['SIGHUP', [], 'CANCELLED'],
   ['SIGINT', [], 'CANCELLED'],
   ['SIGTERM', ['--detach-on-signal'], 'INPROGRESS'],
-] as const)('at %s %j leaves a run that is %s, and exits with 130', async (signal, options, state) => {
+] as const)('leaves at %s %j a run that is %s, and exits with 130', async (signal, options, state) => {
   const running = startCommand([runyard, 'run', 'sleep.md', ...options], { cwd: folder, env });
   await running.sees('│ begun');
   running.child.kill(signal);

@@ -131,7 +131,7 @@ test('prints data for other programs: variables, models, environments and single
   expect((await here.call(['environments'])).output).toMatch(new RegExp(`^${uid}\tListed\t[^\t]+Z\tok\to/r$`, 'm'));
 });
 
-test('accepts a key that was created until it is deleted', async () => {
+test('accepts a created key until it is deleted', async () => {
   const created = await here.call(['keys', 'create', 'mine', '--expires-in', '1d', '--json']);
   const { key, uid } = JSON.parse(created.output);
   expect((await here.call(['runs'], { env: { RUNYARD_API_KEY: key } })).code).toBe(0);

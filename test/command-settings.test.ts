@@ -101,7 +101,7 @@ describeSupervised('a command', (here) => {
       }
     });
 
-    test('prints at a second up the address of the first one, which a second run uses', async () => {
+    test('prints at a second up the address of the first up, which a second run uses', async () => {
       const second = await runCommand([runyard, 'up'], { cwd: here.folder, env: here.env });
       expect(second.code).toBe(1);
       expect(second.output).toContain(`runyard is running already (process ${up.child.pid}, ${here.origin()})`);

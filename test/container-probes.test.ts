@@ -120,7 +120,7 @@ describe.skipIf(typeof started === 'string')(
       return await probeSandbox(parsed.ok ? parsed.settings : expect.fail(parsed.problems.join()));
     };
 
-    test('is not started by a worker whose engine has not the runtime of the settings', async () => {
+    test('is not started by a worker whose engine lacks the configured runtime', async () => {
       const { ok, reasons, about } = await probeRuntime('absent');
       expect({ ok, reasons }).toEqual({
         ok: false,

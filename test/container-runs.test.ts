@@ -143,7 +143,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(await names(), 'an image that the engine had').toContain('box:1');
   });
 
-  test('pulls a private image with the credentials of the operator, which no run and no log shows', async () => {
+  test('pulls a private image with the credentials of the operator, which are in no run and no log', async () => {
     const look = 'env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr "\\0" "\\n"; ls -a ~ /workspace';
     const runId = await create(sh(look), { docker_image: `${closedRegistry.address}/team/closed:1` });
     const seen = await succeed(runId);
@@ -180,7 +180,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(await failure(image)).toMatch(message);
   });
 
-  test('gives an image neither its entry point, user, volumes and health check nor variables for the agent', async () => {
+  test('uses neither the entry point, user, volumes and health check of an image nor its variables for the agent', async () => {
     const root = await engine.makeRoot();
     await writeFile(path.join(root, 'evil.js'), 'console.log("EVIL by Node")');
     await engine.makeImage('evil:1', root, [

@@ -157,7 +157,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of service and guard together: stops the database that they left at the next start and loses no row', async () => {
+  test('of service and guard together: stops at the next start the database that they left, and loses no row', async () => {
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);

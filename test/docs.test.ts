@@ -22,13 +22,13 @@ test('finds pages and source files to check', () => {
   expect(files).toContain('packages/service/src/runs/executions/transitions/transition.ts');
 });
 
-test.each(pages)('finds every file that %s names', (page) => {
+test.each(pages)('every file that %s names exists', (page) => {
   const text = readFileSync(path.join(root, page), 'utf8');
   const named = [...text.matchAll(/`(\w[\w./*-]*\.(?:ts|js|css|sh|md))`/g)].map(([, name = '']) => name);
   expect(named.filter((name) => !isThere(name))).toEqual([]);
 });
 
-test.each(pages)('finds the target of every link of %s', (page) => {
+test.each(pages)('the target of every link of %s exists', (page) => {
   const text = readFileSync(path.join(root, page), 'utf8');
   const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)/g)].map(([, link = '']) => link);
   expect(links.filter((link) => !existsSync(path.resolve(root, path.dirname(page), link)))).toEqual([]);
@@ -41,13 +41,13 @@ const agentVariables = ['workspace/run-folders.ts', 'harness/external.ts'].flatM
   ].map(([, read, taken]) => read ?? taken),
 );
 
-test.each(pages)('finds every setting that %s names', (page) => {
+test.each(pages)('every setting that %s names exists', (page) => {
   const text = readFileSync(path.join(root, page), 'utf8');
   const named = [...text.matchAll(/\bRUNYARD_[A-Z_]*[A-Z]\b(?!_)/g)].map(([name]) => name);
   expect(named.filter((name) => !(name in settingsTable || agentVariables.includes(name)))).toEqual([]);
 });
 
-test('finds each page that a comment names', () => {
+test('each page that a comment names exists', () => {
   const named = files
     .filter((file) => /\.(ts|js|mjs|sql)$/.test(file))
     .flatMap((file) => {

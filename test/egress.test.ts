@@ -113,7 +113,7 @@ describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environm
     expect(events[20]).toMatchObject({ total: 63 });
   });
 
-  test('has a proxy of its own beside other sandboxes', async () => {
+  test('has its own proxy, separate from those of other sandboxes', async () => {
     const network = (...hosts: string[]) => ({ network: { allowed_hosts: hosts } });
     const first = run(`${proxied} ${fetchOf(`${allowed.url}/hold`)}`, network(allowed.authority));
     await expect.poll(() => seen, { timeout: 60_000 }).toContain('allowed /hold');

@@ -46,7 +46,7 @@ test('copies through streams into a database without tables', async () => {
   expect(await contents(target)).toEqual(await contents(source));
 });
 
-test('gives an imported database an epoch of its own and shows none of its old events as news', async () => {
+test('gives an imported database its own epoch and shows none of its old events as new', async () => {
   const source = await place();
   await fill(source);
   const before = await ensureEpoch(source.db);

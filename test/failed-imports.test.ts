@@ -15,7 +15,7 @@ import { contents, fill, isEmpty, type Place, usePlaces } from './support/transf
 
 const { place, folder, file } = usePlaces();
 
-describe('refuses an import and leaves nothing', () => {
+describe('a refused import leaves nothing', () => {
   let target: Place;
   let source: Place;
   beforeEach(async () => {
@@ -24,13 +24,13 @@ describe('refuses an import and leaves nothing', () => {
     await exportDatabase({ ...source, to: file() });
   });
 
-  test('if a table has rows', async () => {
+  test('if a table of the target has rows', async () => {
     await target.db.query(`INSERT INTO users (id, uid, display_name) VALUES ($1, 'here', '')`, [randomUUID()]);
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/not empty: table users has rows/);
     expect(await target.db.query('SELECT uid FROM users')).toEqual([{ uid: 'here' }]);
   });
 
-  test.each([0.05, 0.5, 0.999])('if the file is cut after %d of it', async (part) => {
+  test.each([0.05, 0.5, 0.999])('if the file ends after %d of its bytes', async (part) => {
     await truncate(file(), Math.floor((await stat(file())).size * part));
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/cut off/);
     expect(await isEmpty(target)).toBe(true);
@@ -69,7 +69,7 @@ describe('refuses an import and leaves nothing', () => {
     expect(await isEmpty(target)).toBe(true);
   });
 
-  test('if a head was changed, also that of a sequence', async () => {
+  test('if a header was changed, also that of a sequence', async () => {
     const text = await readFile(file(), 'latin1');
     for (const [pattern, by] of [
       [/"teams_number_seq","lastValue":"2"/, '"teams_number_seq","lastValue":"1"'],
@@ -180,7 +180,7 @@ describe('from an older version', () => {
     expect(await target.db.query(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
   });
 
-  test('continues after an import that ended while it made the tables', async () => {
+  test('continues after an import that ended while it created the tables', async () => {
     const source = await place();
     await fill(source);
     await exportDatabase({ ...source, to: file() });
@@ -190,7 +190,7 @@ describe('from an older version', () => {
     expect(await contents(target)).toEqual(await contents(source));
   });
 
-  test('says that the rows are there if only the migration to the present version fails', async () => {
+  test('reports that the rows are imported if only the migration to the present version fails', async () => {
     const source = await place();
     await fill(source);
     await exportDatabase({ ...source, to: file() });

@@ -92,7 +92,7 @@ test('rejects folders that import each other, through other folders and dynamic 
   );
 });
 
-test('accepts a domain.ts and routes that import folders of their room, which import files beside them', async () => {
+test('accepts a domain.ts and routes that import other folders of their room, and a file beside them that these folders import', async () => {
   await writeSources({
     'service/src/service.ts': "import { runsDomain } from './runs/runs/domain.ts';\n",
     'service/src/runs/runs/domain.ts': "import { runRoutes } from './run-routes.ts';\n",

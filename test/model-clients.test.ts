@@ -103,7 +103,7 @@ describeSystemWithModels('the clients of model providers', options, (system, mod
     ['google/gemini-2.5-pro', { 'google-genai': is, 'google-genai stream': is, 'google-genai v1': is }],
     ['local/fake-local', { 'openai chat': is, 'openai models': 'fake-local' }],
   ])(
-    'ask %s unchanged, and all that they send reaches the provider',
+    '%s is asked unchanged, and gets all that the client sends',
     async (model_id, expected) => {
       const hasPython = packages?.kind === 'ready';
       const command = hasPython

@@ -36,7 +36,7 @@ describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})`
     });
   const linkIn = (output: string) => /http:\S+#sign-in=[\w-]{43}/.exec(output)?.[0] ?? '';
 
-  test('prints a link where there is no desktop, which signs in once and leaves no secret in the address', async () => {
+  test('prints a link if there is no desktop; the link signs in once and leaves no secret in the address', async () => {
     const { page, context, complaints, picture } = browser();
     const { code, output } = await call([runId]);
     expect(code, output).toBe(0);
@@ -83,13 +83,13 @@ describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})`
     await page.getByRole('button', { name: 'Administrator' }).waitFor();
   });
 
-  test('prints the link where the browser does not start', async () => {
+  test('prints the link if the browser does not start', async () => {
     const { output } = await call([runId], { BROWSER: '/nonexistent/browser' });
     expect(linkIn(output)).not.toBe('');
     expect(output).toContain('no browser was started');
   });
 
-  test('says why for a run of another team and for an agent key', async () => {
+  test('gives the reason for a run of another team and for an agent key', async () => {
     const other = await call([runId], { RUNYARD_API_KEY: service.otherKey });
     expect([other.code, other.output]).toEqual([1, expect.stringContaining('resource_not_found')]);
     const agent = await call([runId], { RUNYARD_API_KEY: await service.newKey({ kind: 'agent' }) });

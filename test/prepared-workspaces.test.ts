@@ -151,7 +151,7 @@ describeSystem('a worker with a cache', options, (system) => {
     expect((await runIn(system, uid, 'true')).steps).toEqual([reused]);
   }, 240_000);
 
-  test('asks the code host before it gives anything to a run', async () => {
+  test('checks the rights at the code host before it gives a workspace to a run', async () => {
     const uid = await environment(system, { setup_commands: ['echo made > made'] });
     expect((await runIn(system, uid, 'true')).state).toBe('SUCCEEDED');
     isRevoked = true;
@@ -160,7 +160,7 @@ describeSystem('a worker with a cache', options, (system) => {
     expect(run).toMatchObject({ state: 'FAILED', error: 'external_authentication_required', steps: [], fetches: 0 });
   });
 
-  test('answers only the agent, which has the token of the run', async () => {
+  test('serves only the agent, which has the token of the run', async () => {
     const uid = await environment(system, {});
     const ask = 'curl -s -o /dev/null -w "%{http_code}\\n" --unix-socket /run/runyard/relay.sock';
     const address = `http://w/api/v1/worker-cache/${'a'.repeat(43)}`;

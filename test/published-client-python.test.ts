@@ -81,7 +81,7 @@ describeSystem('the published Python clients', besideInstalling, (system) => {
       expect(error, 'the scenario was driven').toBeNull();
     });
 
-    test('creates one run for each call, although the first answer is lost and it repeats the request', async ({
+    test('creates one run for each call, although the first answer is lost and the client repeats the request', async ({
       skip,
     }) => {
       const packages = await installing;
@@ -116,7 +116,7 @@ describeSystem('the published Python clients', besideInstalling, (system) => {
       }
     }, 300_000);
 
-    test.for(namesIn('method_cases.py', 'case'))('answers %s as its types say', (name, { skip }) => {
+    test.for(namesIn('method_cases.py', 'case'))('answers %s with the types of the client', (name, { skip }) => {
       if (missing !== undefined) skip(missing);
       const outcome = outcomes.get(name);
       if (outcome?.error && outcome.not_yet) skip(outcome.not_yet);

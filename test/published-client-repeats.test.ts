@@ -33,14 +33,14 @@ beforeEach(({ task }) => {
 const created = async () =>
   (await database.db.query<{ id: string }>('SELECT id FROM runs WHERE prompt = $1', [prompt])).map(({ id }) => id);
 
-test('creates one run where the first answer is lost on its way', async () => {
+test('creates one run if the first answer is lost', async () => {
   proxy.loseAnswers(1);
   const { run_id } = await client.agent.run({ prompt });
   expect(proxy.lost()).toBe(1);
   expect(await created()).toEqual([run_id]);
 });
 
-test('creates one run where three answers are lost and each repeat reaches another process', async () => {
+test('creates one run if three answers are lost and each repeat reaches another process', async () => {
   const before = proxy.lost();
   proxy.loseAnswers(3);
   const asked = client.agent.run({ prompt });
@@ -52,14 +52,14 @@ test('creates one run where three answers are lost and each repeat reaches anoth
   expect(await created()).toEqual([run_id]);
 });
 
-test('creates as many runs as it is called, with the same prompt', async () => {
+test('creates one run per call with the same prompt', async () => {
   const made = [];
   for (let i = 0; i < 3; i += 1) made.push((await client.agent.run({ prompt })).run_id);
   expect((await created()).sort()).toEqual(made.sort());
   expect(new Set(made).size).toBe(3);
 });
 
-test('creates one run where its process is killed with the create in the database', async () => {
+test('creates one run if its process is killed while the create is in the database', async () => {
   const blocker = new pg.Client({ connectionString: database.url });
   await blocker.connect();
   onTestFinished(() => blocker.end());

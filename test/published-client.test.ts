@@ -119,7 +119,7 @@ test('throws its own error classes', async () => {
   await expect(client.agent.runs.cancel(selfHosted)).rejects.toThrow(UnprocessableEntityError);
 });
 
-test('retries a conflict by itself, as it is retryable', async () => {
+test('retries a retryable conflict by itself', async () => {
   const pending = await service.startExecution({}, 'PENDING');
   const patient = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 1 });
   await expect(patient.agent.runs.cancel(pending.runId)).rejects.toThrow(ConflictError);

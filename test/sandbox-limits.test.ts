@@ -71,7 +71,7 @@ describe.skipIf(features === undefined)('a hostile program in a bubblewrap sandb
     expect(failure_reason).toBe('disk_limit');
   });
 
-  test.runIf(limitsDisk)('puts workspace and home on a disk of their own, slightly larger than the limit', async () => {
+  test.runIf(limitsDisk)('puts workspace and home on their own disk, slightly larger than the limit', async () => {
     const seen = await attempt('df --block-size=1 --output=size,target /workspace $HOME | tail -n 2');
     const sizes = [...seen.matchAll(/^ *(\d+) \/(workspace|home)/gm)].map(([, size]) => Number(size));
     expect(sizes).toHaveLength(2);

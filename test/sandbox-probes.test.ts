@@ -29,7 +29,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
   };
   const attemptInNode = (script: string) => probe.attemptInNode(script);
 
-  test('makes no system call that is only good for attacks, and no socket past its network', async () => {
+  test('makes no system call that only attacks need, and no socket past its network', async () => {
     // Numbers of x64: keyctl, bpf, mount, perf_event_open, io_uring_setup; sockets of IP, packets, ciphers and virtual machines.
     const script = [
       'for (250, 321, 165, 298, 425) { $! = 0; syscall($_, 0, 0, 0, 0, 0, 0); print "$_=", $! + 0, " " }',
@@ -48,7 +48,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(Number(/^\d+$/m.exec(seen)?.[0])).toBeLessThanOrEqual(393_216 / 64);
   });
 
-  test('sees none of the machine’s files', async () => {
+  test('sees no file of the machine', async () => {
     const files = [
       path.join(probe.hostFolder, 'key'),
       path.join(probe.it.dataDir, 'bootstrap-key'),
@@ -223,7 +223,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
     expect(seen).not.toMatch(/^(sd|vd|nvme|mem|kmem|kvm|loop|fuse|disk)/m);
   });
 
-  test.runIf(asRoot)('gives each sandbox a user of its own, whose folders the others cannot open', async () => {
+  test.runIf(asRoot)('gives each sandbox its own user, whose folders the others cannot open', async () => {
     const uids = new Set<number>();
     for (const name of ['one', 'two']) probe.it.service.send(fakeAssignment(name, ['--fixture', 'sh', untilToldToGo]));
     const sandboxes = path.join(probe.it.worker.stateRoot, 's');

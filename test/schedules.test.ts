@@ -61,7 +61,7 @@ test('three processes, whose clocks differ by a minute, fire each time once and 
   expect(pending).toEqual([]);
 });
 
-test('the others fire the unfinished schedules of killed processes, and none twice', async () => {
+test('other processes fire the unfinished schedules of killed processes, and none twice', async () => {
   // All are due at one moment, so that the kills hit the transactions.
   const ids = await insert({ count: 2_000, dueSeconds: -2 });
   for (let n = 0; n < 3; n += 1) {
@@ -77,7 +77,7 @@ test('the others fire the unfinished schedules of killed processes, and none twi
   expect({ fires, runs, twice, early }).toEqual({ fires: 2_000, runs: 2_000, twice: 0, early: 0 });
 }, 180_000);
 
-test('a service that was down fires once for what it missed', async () => {
+test('a service that was down fires once for the missed times', async () => {
   await stopAll();
   const ids = await insert({ count: 20, dueSeconds: 3_600, everySeconds: 60 });
   services.push(await start());

@@ -183,7 +183,7 @@ function findMissing(made: readonly Made[]): string[] {
     .filter((each) => !seen.has(each));
 }
 
-test('gives schemathesis no answer that the OpenAPI document does not declare', { timeout: limitMs + 20_000 }, async ({
+test('schemathesis finds no answer that the OpenAPI document does not declare', { timeout: limitMs + 20_000 }, async ({
   skip,
 }) => {
   if (packages.kind === 'missing') return skip(packages.reason);

@@ -150,7 +150,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
   };
   const found = (where: string) => planted.filter((each) => where.includes(each));
 
-  test('gives the values to the sandbox, and shows their places only', async () => {
+  test('gives the values to the sandbox, and shows only their placeholders', async () => {
     const conversation = await text(`/agent/runs/${runId}/conversation`);
     expect(conversation).toContain('«redacted»');
     expect(found(conversation)).toEqual([]);
@@ -225,7 +225,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
     expect(found(await system.logs())).toEqual([]);
   });
 
-  test('seals everything again with a new key while it runs', async () => {
+  test('seals all values again with a new key while it runs', async () => {
     const keyFile = path.join(system.dataDir, 'secrets-key');
     const before = (await readFile(keyFile, 'utf8')).trim();
     const cli = (...args: string[]) =>

@@ -16,7 +16,7 @@ it('gives a test the emptied database and the connection of the one before', asy
   await second.drop();
 });
 
-it('lets an ended test neither query nor hear of the next one', async () => {
+it('lets an ended test neither query nor receive notices of the next one', async () => {
   const first = await createTestDatabase();
   const heard: string[] = [];
   const listenTo = async ({ db }: typeof first, name: string) => {

@@ -50,7 +50,7 @@ test.each([
   ['MERGE INTO event_stream_marks USING users ON true'],
   ['INSERT INTO event_stream_marks (id) SELECT id FROM users'],
   ['WITH named AS (SELECT 1) SELECT 1 FROM named UNION SELECT 1 FROM users'],
-])('rejects a read in a room that is no reader: %s', async (text) => {
+])('rejects a read in a room that is not a reader: %s', async (text) => {
   expect(await faultsOf('edges/live/read.ts', sql(text))).toEqual([undeclared]);
 });
 

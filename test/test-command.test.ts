@@ -8,7 +8,7 @@ test.each([
   [['--help'], 0, 'stdout', /^usage: bin\/test \[--filter TEXT\]\n/],
   [['--filter'], 2, 'stderr', /^usage: /],
   [['--bogus'], 2, 'stderr', /^bin\/test: unknown argument --bogus\nusage: /],
-] as const)('bin/test %j explains itself and runs nothing', (words, code, stream, text) => {
+] as const)('bin/test %j prints its usage and runs nothing', (words, code, stream, text) => {
   const ended = spawnSync(program, words, { encoding: 'utf8', timeout: 10_000 });
   expect(ended.status).toBe(code);
   expect(ended[stream]).toMatch(text);

@@ -11,16 +11,13 @@ const get = async (path: string, accept: string) => {
 
 const ofDashboard = ['/runs', '/runs/', '/runs/latest', '/runs/%3Cscript%3E', `/runs/${'a'.repeat(60)}`, '/runs/a/b/c'];
 
-test.each(ofDashboard)(
-  'shows the frame of the dashboard, which repeats nothing of the address, at %s',
-  async (path) => {
-    const { status, type, text, answer } = await get(path, browserAccept);
-    expect([status, type]).toEqual([200, 'text/html; charset=utf-8']);
-    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
-    expect(text).toContain('bin/runyard runs');
-    expect(text).not.toMatch(/aaaa|latest/);
-  },
-);
+test.each(ofDashboard)('shows at %s the frame of the dashboard, which repeats no part of the address', async (path) => {
+  const { status, type, text, answer } = await get(path, browserAccept);
+  expect([status, type]).toEqual([200, 'text/html; charset=utf-8']);
+  expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
+  expect(text).toContain('bin/runyard runs');
+  expect(text).not.toMatch(/aaaa|latest/);
+});
 
 const unknownElsewhere = [
   '/run',
@@ -31,7 +28,7 @@ const unknownElsewhere = [
   `/errors/${'a'.repeat(600)}`,
 ];
 
-test.each(unknownElsewhere)('shows a page that repeats nothing of the address at %s', async (path) => {
+test.each(unknownElsewhere)('shows at %s a page that repeats no part of the address', async (path) => {
   const { status, type, text, answer } = await get(path, browserAccept);
   expect([status, type]).toEqual([404, 'text/html; charset=utf-8']);
   expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
@@ -51,7 +48,7 @@ const ofPrograms = [
   '/api/v1/agent/runs/none',
 ];
 
-test.each(ofPrograms)('sends a problem document also to clients that ask for HTML at %s', async (path) => {
+test.each(ofPrograms)('sends at %s a problem document also to clients that ask for HTML', async (path) => {
   const { status, type } = await get(path, browserAccept);
   expect([401, 404]).toContain(status);
   expect(type).toMatch(/^application\/problem\+json/);
@@ -71,7 +68,7 @@ test.each([...unknownElsewhere, '/errors/none'])(
   },
 );
 
-test('links the list of errors where an error does not exist', async () => {
+test('links the list of errors from the page of an unknown error', async () => {
   const { status, text } = await get('/errors/none', browserAccept);
   expect(status).toBe(404);
   expect(text).toContain('href="/errors"');

@@ -23,7 +23,7 @@ describeSupervised('up', (here) => {
     await up.sees('Ctrl-C stops everything.');
   });
 
-  test('restarts a service and a worker that died at the same address with the same Node flags, and says so', {
+  test('restarts a service and a worker that died at the same address with the same Node flags, and reports it', {
     timeout: 180_000,
   }, async () => {
     const before = here.origin();
@@ -85,7 +85,7 @@ describeSupervised('programs that a run started', (here) => {
     expect(running.output()).toContain('CANCELLED');
   });
 
-  test('stops programs in the background whose data folder was removed, and says so', async () => {
+  test('stops background programs whose data folder was removed, and reports it', async () => {
     await runCommand([runyard, 'run', '-'], { cwd: here.folder, env: here.env, input: '```sh\ntrue\n```' });
     expect(here.programs('service')).toHaveLength(1);
     const log = openSync(path.join(here.folder, 'data/logs/supervisor.log'), 'r');
@@ -200,7 +200,7 @@ describeSupervised('a start', (here) => {
 });
 
 describeSupervised('two first starts', (here) => {
-  test('shares between two first runs the programs that one of them starts, in folders for their owner only', {
+  test('shares the programs that one of two concurrent first runs starts, in folders for their owner only', {
     timeout: 180_000,
   }, async () => {
     here.withoutHeadStart();

@@ -57,7 +57,7 @@ function isInMemory(pid: number, text: string): boolean {
   }
 }
 
-describe.skipIf(!works || !asRoot)('a run that an agent waited for', () => {
+describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waited', () => {
   let probe: AgentProbe;
   beforeAll(async () => {
     probe = await openAgentProbe({ RUNYARD_WARM_SANDBOXES: '2' });
@@ -68,7 +68,7 @@ describe.skipIf(!works || !asRoot)('a run that an agent waited for', () => {
   /** Shell script that prints how the agent of its run was started. */
   const howStarted = 'tr "\\0" " " </proc/$PPID/cmdline; echo';
 
-  test('finds nothing that an earlier run left, in a sandbox of its own', async () => {
+  test('finds nothing of an earlier run, in its own sandbox', async () => {
     await full();
     const mark = `left-by-the-first-${process.pid}`;
     const look = [
@@ -97,7 +97,7 @@ describe.skipIf(!works || !asRoot)('a run that an agent waited for', () => {
     expect(told()?.wanted).toBe(2);
   });
 
-  test('is not known to the agents that wait, which have no token, file, descriptor or network', async () => {
+  test('is unknown to the waiting agents, which have no token, file, descriptor or network', async () => {
     await full();
     const known = await probe.attemptInNode((token) => `console.log(${JSON.stringify(token)}.length)`);
     expect(Number(known)).toBeGreaterThan(8);
@@ -178,7 +178,7 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
     });
   const settings = { RUNYARD_WARM_SANDBOXES: '2' };
 
-  test('gives none to runs that differ, each to one run at most, and ends with its worker', async () => {
+  test('gives no sandbox to runs that differ, gives each to one run at most, and ends with its worker', async () => {
     const worker = await spawnTestWorker(service, dataDir, settings);
     await until(async () => (await waiting()).length === 2);
     const before = await waiting();

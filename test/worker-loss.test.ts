@@ -45,7 +45,7 @@ describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (
   const conversation = async (runId: string) =>
     JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
 
-  test('resumes the turn of a run that wants so, with its files and its conversation, and ends others in ERROR', async () => {
+  test('resumes the turn of a run with on_worker_loss resume, with its files and its conversation, and ends others in ERROR', async () => {
     const runId = await system.createRun(prompt('first'), { config: { on_worker_loss: 'resume' } });
     const other = await system.createRun(prompt('other'));
     const sandboxes = [await sandboxWith('begun-first'), await sandboxWith('begun-other')];

@@ -38,7 +38,7 @@ describe.skipIf(noBrowser)(`the usage screen${noBrowser ? ` (skipped: ${noBrowse
     ({ page, complaints } = browser());
   });
 
-  test('says what is left and who spends it, with the same numbers for the eye, the ear and a spreadsheet', async () => {
+  test('shows what is left and who spends it, with the same numbers on screen, for screen readers and in CSV', async () => {
     await signIn(page, service);
     await page.goto(`${service.baseUrl}/usage`);
     await page.getByText('$5.00 of $20.00').waitFor();

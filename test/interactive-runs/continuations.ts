@@ -148,7 +148,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       ['loads its own session', 'remembers'],
       ['that loads none is told what was said', 'remembers-not'],
       ['whose session is damaged is told what was said', 'load-fails'],
-    ])('a harness in a new sandbox: one that %s', async (_name, mode) => {
+    ])('continues an external harness in a new sandbox: one that %s', async (_name, mode) => {
       const fixture = path.resolve(import.meta.dirname, '../../packages/agent/test/scripted-agent.mjs');
       const data = (await readFile(fixture)).toString('base64');
       const { uid } = await system.call<{ uid: string }>(

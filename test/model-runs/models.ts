@@ -32,7 +32,7 @@ export const describeModels = (system: System, models: FakeModels) =>
       expect(await system.logs()).not.toContain(fakeModelKeys.anthropic);
     });
 
-    test('asks a provider again that is overloaded for a moment, and the run succeeds', async () => {
+    test('repeats a request to an overloaded provider, and the run succeeds', async () => {
       models.misbehave({ kind: 'status', status: 429, retryAfterSeconds: 1 }, 1);
       const run = await system.untilEnded(
         await system.createRun('Please run `echo ok`.', { config: { model_id: ids[1] } }),
@@ -41,7 +41,7 @@ export const describeModels = (system: System, models: FakeModels) =>
       expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
     }, 90_000);
 
-    test('finishes a run whose stream from the model is cut in the middle', async () => {
+    test('finishes a run if the stream from the model is cut in the middle', async () => {
       models.misbehave({ kind: 'cut', afterPieces: 3 }, 1);
       const run = await system.untilEnded(
         await system.createRun('Please run `echo ok`.', { config: { model_id: ids[0] } }),

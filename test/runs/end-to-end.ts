@@ -163,7 +163,7 @@ export const describeEndToEnd = (system: System) =>
       expect(JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`))).toContain('attached!');
     });
 
-    test('records a cancel at once and ends the sandbox within seconds, also when the command ignores SIGTERM', async () => {
+    test('records a cancel at once and ends the sandbox within seconds, even if the command ignores SIGTERM', async () => {
       const runId = await system.createRun(
         "```sh\ntrap '' TERM INT HUP; echo ready; while true; do sleep 1; done\n```",
       );

@@ -43,7 +43,7 @@ export const describeSchedulesCommandLine = (system: System, meanwhile: () => vo
       expect(id).toMatch(uuid);
     });
 
-    describe('meanwhile', meanwhile);
+    describe('while they run', meanwhile);
 
     test('show that it fires at its time, and that its run succeeds in a sandbox', { timeout: 150_000 }, async () => {
       const { runs } = await eventually(

@@ -40,7 +40,7 @@ test('saves the workspace while it waits for an answer', async () => {
   expect(fake.workspaces.length, 'and what it made after it at the end').toBeGreaterThan(before);
 });
 
-test('ends the turn and exits when it must leave while it waits for an answer', async () => {
+test('ends the turn and exits when its sandbox must end while it waits for an answer', async () => {
   await start({ ...sh('touch it'), ...ask });
   await asked();
   fake.tell({ type: 'leave' });
@@ -52,7 +52,7 @@ test('ends the turn and exits when it must leave while it waits for an answer', 
   expect(fake.shutdowns, 'the end of the turn says it').toEqual([]);
 });
 
-test('exits also if its harness does not end the turn', async () => {
+test('exits even if its harness does not end the turn', async () => {
   await start({ ...scripted('permission-first'), ...ask });
   await asked();
   fake.tell({ type: 'leave' });
@@ -99,7 +99,7 @@ test('ends the wait on a cancel', async () => {
   expect(existsSync(join(agent.workspace, 'it'))).toBe(false);
 });
 
-test('continues the runbook in a new sandbox with the approved command and asks about the rest', async () => {
+test('continues the runbook in a new sandbox with the approved command and asks about the remaining commands', async () => {
   const request = {
     request_id: 'q1',
     kind: 'permission' as const,
@@ -140,7 +140,7 @@ test('does not run a denied command in a new sandbox and names the command', asy
   ]);
 });
 
-test('puts an approval into words if its turn was interrupted before', async () => {
+test('gives an approval to the harness as text if its turn was interrupted before', async () => {
   await start({ ...scripted('echo'), ...ask });
   fake.next = 'wait';
   await fake.until(() => fake.finished.length === 1);
@@ -154,7 +154,7 @@ test('puts an approval into words if its turn was interrupted before', async () 
 test.each([
   ['deny', 'the words are the next turn'],
   ['approve', 'there are no words to pass on'],
-] as const)('writes a file of an answer to an external harness once: %s, if %s', async (decision, _) => {
+] as const)('writes the file of an answer for an external harness once: %s, if %s', async (decision, _) => {
   await start({ ...scripted('permission-first'), ...ask });
   fake.next = 'wait';
   fake.files.set('/api/v1/harness-support/files/1', Buffer.from('hi'));

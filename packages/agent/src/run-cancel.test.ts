@@ -49,7 +49,7 @@ describe('a cancel', () => {
     expect(fake.shutdowns).toEqual(['cancelled']);
   });
 
-  test('ends the agent if the service takes no reports', async () => {
+  test('ends the agent even if the service accepts no reports', async () => {
     await start(sh('echo begun; sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     fake.fault = ({ path }) => (path.endsWith('/inbox') ? undefined : { status: 503 });
@@ -57,7 +57,7 @@ describe('a cancel', () => {
     expect(await agent.exited).toBe(0);
   });
 
-  test('stops the run in the same way by SIGTERM', async () => {
+  test('happens in the same way on SIGTERM', async () => {
     await start(sh('echo begun; sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     await cancelled(() => agent.child.kill('SIGTERM'));

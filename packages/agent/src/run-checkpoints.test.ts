@@ -21,7 +21,7 @@ describe('checkpoints', () => {
     expect(fake.workspaces.at(-1), 'the end of the turn').toMatchObject({ turn: 1, checkpoint: null });
   });
 
-  test('are not taken of other runs', async () => {
+  test('are not created for other runs', async () => {
     await start({ ...sh('echo a > file; sleep 2.5'), ...keeps });
     await ended();
     expect(of('checkpoint')).toEqual([]);
@@ -29,7 +29,7 @@ describe('checkpoints', () => {
 });
 
 describe('a turn whose machine was lost', () => {
-  test('runs no command of a runbook again whose effects were kept', async () => {
+  test('does not repeat a runbook command whose effects were stored', async () => {
     await start({ ...sh('echo one', 'echo two'), workspace: { kind: 'empty' }, loss });
     await ended();
     expect(of('action').map(({ input }) => input)).toEqual([{ command: 'echo two' }]);
@@ -47,7 +47,7 @@ describe('a turn whose machine was lost', () => {
     expect(fake.text()).toContain('The commands run again from the first.');
   });
 
-  test('informs the harness of parts that may have been lost', async () => {
+  test('tells the harness which parts may have been lost', async () => {
     const conversation = { kind: 'text' as const, text: 'Before it.' };
     const task = { ...scripted('echo'), prompt: 'Do it.', workspace: { kind: 'missing' as const }, loss, conversation };
     await start(task);

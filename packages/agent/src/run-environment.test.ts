@@ -88,7 +88,7 @@ describe('git in the sandbox', () => {
     expect(outputs()[0]).not.toContain(fake.token);
   });
 
-  test('reaches no other repository, and nothing without the path that only its variables name', async () => {
+  test('reaches no other repository, and reaches no repository without the path that its variables contain', async () => {
     git = await startFakeGitHost();
     await git.commit('acme', 'hello', { README: 'old\n' });
     await git.commit('acme', 'other', { README: 'secret\n' });

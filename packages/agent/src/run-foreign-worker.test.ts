@@ -58,7 +58,7 @@ const outputs = () => fake.events.flatMap((event) => (event.type === 'action_out
 const notices = () => fake.events.flatMap((event) => (event.type === 'notice' ? [event.name] : []));
 
 describe('started by another worker, in the folder of the run', () => {
-  test('saves the workspace and the home that it made, and nothing of the user’s home', async () => {
+  test('saves the workspace and the home that the agent made, and no file of the user’s home', async () => {
     await play(sh('echo made > file; echo setting > ~/.setting; echo "HOME=$HOME"; pwd'));
     expect(outputs()).toBe(`HOME=${agent?.cwd}/home\n${agent?.cwd}/workspace\n`);
     expect(notices()).toEqual([]);

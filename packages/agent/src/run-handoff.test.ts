@@ -24,7 +24,7 @@ describe('a snapshot', () => {
     expect(file?.bytes?.toString()).toBe('late\n');
   });
 
-  test('includes the changed files, which the agent also reports during a turn on request', async () => {
+  test('includes the changed files, which the agent also reports on request during a turn', async () => {
     const reports: ReportChanges[] = [];
     const paths = () => reports.at(-1)?.repositories[0]?.files.map(({ path }) => path);
     const prepare = (service: typeof fake) => {

@@ -17,7 +17,7 @@ describe('an external harness', () => {
     expect(JSON.parse(fake.text())).toEqual({ socket: expect.any(String) });
   });
 
-  test('is started after the clones, because it reads the files of its project when it starts', async () => {
+  test('starts after the clones, because it reads the files of its project when it starts', async () => {
     const git = await startFakeGitHost();
     try {
       await git.commit('acme', 'hello', { README: 'from git\n' });

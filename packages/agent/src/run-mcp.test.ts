@@ -18,7 +18,7 @@ test('tries the servers before it gives them to an external harness', async () =
   expect(fake.finished[0]?.success).toBe(true);
 });
 
-test('fails the run before a harness of its own begins, with the name of the server and its last output', async () => {
+test('fails the run before an external harness starts, with the name of the server and its last output', async () => {
   await start({ ...scripted('hello'), mcp_servers: [program('echo'), program('no-start')] });
   await ended();
   expect(of('agent_started')).toEqual([]);
@@ -31,7 +31,7 @@ test('fails the run before a harness of its own begins, with the name of the ser
   });
 });
 
-test('reports how many tools the model does not get', async () => {
+test('reports how many tools it withholds from the model', async () => {
   await start({ ...scripted('hello'), mcp_servers: [program('large-schema')] });
   await ended();
   expect(of('notice')).toContainEqual(

@@ -43,7 +43,7 @@ describe('a harness that dies between turns', () => {
     ]);
   });
 
-  test('gets the conversation as text if it loads no sessions', async () => {
+  test('gets the conversation as text if it cannot load sessions', async () => {
     await playAndDie('forgets-and-dies', { agent_config: { base_prompt: 'The base.' } });
     followUp(1, 'What was it?');
     await fake.until(() => fake.finished.length === 2);

@@ -130,7 +130,7 @@ describe('a runbook', () => {
     expect(fake.finished[0]?.error?.message).not.toMatch(/RUNYARD_|language model/);
   });
 
-  test('keeps a run SUCCEEDED that gets a message without a command', async () => {
+  test('does not change the state SUCCEEDED if a later message has no command', async () => {
     const message = { type: 'follow_up', id: 'f1', position: 1, message: 'And a poem.' } as const;
     await start(sh('true'), {
       prepare: (service) => {
@@ -148,7 +148,7 @@ describe('a runbook', () => {
   test.each([
     ['SUCCEEDED', true],
     ['FAILED', false],
-  ] as const)('a continued run that had ended as %s ends so again without a command', async (state, success) => {
+  ] as const)('ends again as %s if a continued run gets a message without a command', async (state, success) => {
     await start({ prompt: 'Write me a poem.', ended_as: state });
     await ended();
     expect(fake.finished).toEqual([expect.objectContaining({ success })]);
@@ -167,7 +167,7 @@ describe('a runbook', () => {
     );
   });
 
-  test('says in one turn only how to add a model', async () => {
+  test('explains once per turn how to add a model', async () => {
     const follow_up = (position: number) => ({ type: 'follow_up', id: `f${position}`, position }) as const;
     await start(
       { ...sh('true'), ...withoutModel },
@@ -187,7 +187,7 @@ describe('a runbook', () => {
     expect(fake.finished[2]).toEqual(expect.objectContaining({ success: true }));
   });
 
-  test('leaves it to the run above to say how to add a model', async () => {
+  test('does not explain how to add a model if its parent run explains it', async () => {
     await start({ ...sh('true'), ...withoutModel, ...child });
     await ended();
     expect(fake.text()).toContain('Ran 1 command');

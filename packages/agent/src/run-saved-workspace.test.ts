@@ -45,7 +45,7 @@ describe('the workspace', () => {
     expect(of('notice').map(({ name }) => name)).toEqual(['workspace_not_kept']);
   });
 
-  test('is saved in the time that a cancelled run has left', async () => {
+  test('is saved in the time that is left after a cancel', async () => {
     await start({ ...sh('echo made > file; echo begun; sleep 60'), ...keeps });
     await fake.until(() => of('action_output').length > 0);
     fake.cancel();
@@ -76,7 +76,7 @@ describe('the workspace', () => {
     expect(fake.workspaces).toEqual([]);
   });
 
-  test('is saved for the run itself if another run of the conversation left it', async () => {
+  test('is saved for the run itself if the files came from another run of the conversation', async () => {
     const { bytes, workspace } = await archived();
     const ofOther = { ...workspace, run_id: 'other' } as AgentTask['workspace'];
     await start(
@@ -91,7 +91,7 @@ describe('the workspace', () => {
     expect(fake.workspaces.map(({ turn }) => turn)).toEqual([1]);
   });
 
-  test('is set up, with a notice, if the run does not get the files of its conversation', async () => {
+  test('is prepared again, with a notice, if the run does not get the files of its conversation', async () => {
     const workspace = { kind: 'missing' as const, reason: 'the environment has changed since' };
     await start({ ...sh('ls'), ...setup, ...keeps, workspace });
     await ended();
@@ -101,7 +101,7 @@ describe('the workspace', () => {
     ]);
   });
 
-  test('is saved again if an attachment came since, although the turn changed no file', async () => {
+  test('is saved again if an attachment arrived, although the turn changed no file', async () => {
     const { bytes, workspace } = await archived();
     const path = '/api/v1/harness-support/files/1';
     const attachments = [{ file_name: 'data.txt', mime_type: 'text/plain', size_bytes: 3, path }];
@@ -186,7 +186,7 @@ describe('the workspace', () => {
     expect(of('notice').map(({ name }) => name)).toEqual(isThere ? [] : ['workspace_not_restored']);
   });
 
-  test('is saved while the agent waits, and saving stops for a follow-up', async () => {
+  test('is saved while the agent waits, and a follow-up stops the saving', async () => {
     let isDown = true;
     await start(
       { ...sh('echo one > file'), ...keeps },

@@ -44,7 +44,7 @@ test('informs an external harness why the setup failed', async () => {
   expect(of('turn_started')[0]?.prompt).toBe('What is wrong?');
 });
 
-test('asks a person in the sandbox of a failed setup too', async () => {
+test('asks a person also in the sandbox of a failed setup', async () => {
   await start({ ...sh('true'), ...broken(), agent_config: { approval_policy: 'ask' } }, { prepare: stay });
   await fake.until(() => fake.finished.length === 1);
   say(1, '```sh\ncat file\n```');

@@ -86,7 +86,7 @@ describe('child-run in the sandbox', () => {
     expect([cuts, asked.length, output()]).toEqual([2, 1, 'new-1\n']);
   });
 
-  test('asks until all runs have ended and exits with 1 if one did not succeed', async () => {
+  test('waits until all runs have ended, and exits with 1 if one did not succeed', async () => {
     const asked: Asked[] = [];
     const runs = [child('a', { state: 'INPROGRESS' })];
     await start(sh('child-run await'), {
@@ -119,7 +119,7 @@ describe('child-run in the sandbox', () => {
     ['a time that is none', 'child-run await --timeout soon', 2, 'number of seconds'],
     ['too many messages', 'child-run message a b', 1, 'too often'],
     ['a message to a parent that is not there', 'child-run message parent b', 1, 'works for no other'],
-  ])('says why for %s', async (_what, command, code, reason) => {
+  ])('gives the reason of the error for %s', async (_what, command, code, reason) => {
     await start(sh(command), {
       prepare: (service) => {
         service.more = async ({ path }) =>
@@ -150,7 +150,7 @@ describe('child-run in the sandbox', () => {
   });
 });
 
-test('informs an external harness of child-run and of the run that it works for', async () => {
+test('tells an external harness about child-run and about its parent run', async () => {
   await start({ ...scripted('hello'), child_runs: { max_live: 3 }, parent_run: { run_id: 'lead', title: 'Lead' } });
   await ended();
   const prompt = of('transcript')
@@ -164,7 +164,7 @@ test('informs an external harness of child-run and of the run that it works for'
 test.each([
   [{ child_runs: { max_live: 8 } }, true],
   [{ agent_config: { child_runs: { enabled: false } } }, false],
-])('the mode orchestrate says how to work, unless the configuration forbids it (%j)', async (task, says) => {
+])('explains the mode orchestrate, unless the configuration forbids it (%j)', async (task, says) => {
   await start({ ...scripted('echo'), prompt: 'Do it.', mode: 'orchestrate', ...task });
   await ended();
   const [{ text }] = JSON.parse(fake.text()) as [{ text: string }];

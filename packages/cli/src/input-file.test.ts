@@ -14,7 +14,7 @@ test('reads a file', () => {
   expect(readInput(path.join(folder, 'a.txt')).toString()).toBe('hello');
 });
 
-test.each([readInput, jsonFrom])('says plainly that a file is missing or a folder: %#', (read) => {
+test.each([readInput, jsonFrom])('says plainly that a file is missing or is a folder: %#', (read) => {
   const missing = path.join(folder, 'missing');
   expect(() => read(missing)).toThrow(`there is no file ${missing}`);
   expect(() => read(folder)).toThrow(`${folder} is a folder; name a file`);

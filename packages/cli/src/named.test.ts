@@ -13,7 +13,7 @@ test.each([
   ['one', 'one'],
   ['named by an id', 'alerts'],
   ['alerts', 'alerts'],
-])('%j names the thing %s: its id comes before a name', (wanted, id) => {
+])('%j selects the thing %s: its id has priority over a name', (wanted, id) => {
   expect(pickNamed(things, wanted, kind).id).toBe(id);
 });
 

@@ -72,7 +72,7 @@ test.each([['nope'], [''], [`${one}0`], ['last']])('rejects %j without a request
   expect(queries).toEqual([]);
 });
 
-test('takes for latest the newest run that no other run started', async () => {
+test('takes for latest the newest run that was not started by another run', async () => {
   const { client } = fakeList([one, two, later], { [later]: two });
   expect(await resolveRunId(client, 'latest')).toBe(two);
   await expect(resolveRunId(fakeList([]).client, 'latest')).rejects.toThrow('there is no run yet');

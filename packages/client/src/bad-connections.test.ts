@@ -68,7 +68,7 @@ describe('when a body is cut', () => {
   test.each([
     ['in the middle', cut],
     ['without a length', cutWithoutLength],
-  ])('%s, requests it again', async (_, cutOff) => {
+  ])('%s, repeats the request', async (_, cutOff) => {
     const { baseUrl, requests } = await serve(cutOff(models), whole(models));
     expect((await createClient({ baseUrl }).listModels()).default_model_id).toBe('runbook');
     expect(requests).toHaveLength(2);
@@ -106,7 +106,7 @@ describe('the time-out', () => {
     await expect.poll(() => requests.length).toBe(2);
   });
 
-  test('aborts a body that stops in the middle, and requests it again', async () => {
+  test('aborts a body that stops in the middle, and repeats the request', async () => {
     const { baseUrl } = await serve(silentAfterTheBeginning, whole(models));
     const client = createClient({ baseUrl, timeoutMs: 1_000 });
     expect((await client.listModels()).default_model_id).toBe('runbook');

@@ -134,7 +134,7 @@ test('each key that only the public service has is kept, and reported with its p
   expect(readFilesOf(agent('harness:\n  type: codex\n  auth: null\n')).notices).toEqual([]);
 });
 
-test('a note says that a filter on a fact that GitHub does not send never matches', () => {
+test('a filter on a fact that GitHub does not send gets a note that it never matches', () => {
   const read = readFilesOf(trigger('provider: github\nevent: pull_request_opened\nfilter:\n  paths: [src/**]'));
   expect(read.ok && read.notices).toEqual([
     expect.objectContaining({ line: 6, column: 14, message: expect.stringContaining('does not have paths') }),
@@ -159,7 +159,7 @@ test('a definition gets its defaults and is ordered by name', () => {
   });
 });
 
-test('faults that only the service finds have the place of their member', () => {
+test('faults that only the service finds have the position of their member', () => {
   const read = readFilesOf(webhook('authMode: token\nsecretName: S\n'));
   expect(read.ok && read.locate('webhooks/w.yaml', ['secretName'])).toEqual({ line: 2, column: 13 });
 });

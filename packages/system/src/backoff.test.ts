@@ -16,7 +16,7 @@ describe('backoffMs', () => {
     expect(waits).toEqual([5, 20, 80]);
   });
 
-  test('has jitter of 25 % to both sides, at the longest wait too', () => {
+  test('has jitter of 25 % in both directions, also at the longest wait', () => {
     expect(backoffMs({ firstMs: 5_000, longestMs: 5_000 }, 9, () => 0)).toBe(3_750);
     expect(backoffMs({ firstMs: 5_000, longestMs: 5_000 }, 9, () => 0.999_999)).toBeCloseTo(6_250, 0);
   });

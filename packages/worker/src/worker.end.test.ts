@@ -22,7 +22,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
 
-  test('SIGUSR2 lets running executions end, takes no new ones, and ends with them', async () => {
+  test('lets running executions end at SIGUSR2, takes no new ones, and then exits', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     service.send(fakeAssignment('long', ['--fixture', 'sh', 'while ! [ -e /workspace/go ]; do sleep 0.05; done']));
     await service.waitFor('sandbox_ready');
@@ -35,7 +35,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(await worker.exited).toBe(0);
   });
 
-  test('a second signal ends even stubborn agents, also of a worker without adoption', async () => {
+  test('ends stubborn agents at a second signal, also of a worker without adoption', async () => {
     await using worker = await spawnTestWorker(service, dataDir, { RUNYARD_ADOPT_SECONDS: '0' });
     service.send(fakeAssignment('stubborn', ['--fixture', 'stubborn']));
     await service.waitFor('sandbox_ready');
@@ -46,7 +46,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(await worker.exited).toBe(0);
   });
 
-  test('SIGINT lets an agent that obeys SIGTERM end by itself', async () => {
+  test('lets an agent that obeys SIGTERM end by itself at SIGINT', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     service.send(
       fakeAssignment('polite', ['--fixture', 'sh', 'trap "exit 0" TERM; : >/workspace/up; sleep 60 & wait']),
@@ -65,7 +65,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(exit_code, 'by SIGTERM, not by SIGKILL').toBe(128 + 15);
   });
 
-  test('kill -9 without adoption leaves no process of any sandbox; the next start sweeps folders and cgroups', async () => {
+  test('leaves no process of any sandbox after kill -9 without adoption; the next start removes folders and cgroups', async () => {
     const first = await spawnTestWorker(service, dataDir, { RUNYARD_ADOPT_SECONDS: '0' });
     const mark = `4712.${process.pid}`;
     service.send(fakeAssignment('orphan', ['--fixture', 'sh', `setsid sleep ${mark} & sleep ${mark}`]));
@@ -92,13 +92,13 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(await second.exited).toBe(0);
   });
 
-  test('a second worker on the same data folder is refused', async () => {
+  test('refuses a second worker on the same data folder', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     await expect(spawnTestWorker(service, dataDir)).rejects.toThrow('exit code 3');
     expect(worker.process.exitCode).toBeNull();
   });
 
-  test('a key that was never accepted ends the worker with exit code 2', async () => {
+  test('has exit code 2 if its key was never accepted', async () => {
     await expect(spawnTestWorker(service, dataDir, { RUNYARD_API_KEY: 'wrong-key' })).rejects.toThrow('exit code 2');
   });
 });

@@ -184,7 +184,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
   test.each([
     ['SIGKILL', 137],
     ['SIGSEGV', 139],
-  ])('tells an agent that %s ended as 128 + signal', async (signal, code) => {
+  ])('reports an agent that %s ended as 128 + signal', async (signal, code) => {
     expect((await failed(assign('signal', signal))).exit_code).toBe(code);
   });
 

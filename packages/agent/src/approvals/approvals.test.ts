@@ -89,7 +89,7 @@ test('asks about several requests one after another', async () => {
   expect((await Promise.all(both)).map(({ decision }) => decision)).toEqual(['approve', 'deny']);
 });
 
-test('denies with a message that the harness cannot get, and makes the message a turn', async () => {
+test('denies with a message that the harness cannot get, and runs the message as the next turn', async () => {
   const { approvals, types, asked, signal } = open();
   approvals.begin('ask', undefined);
   const asking = approvals.ask({ ...permission(), messageIsTurn: true }, signal);
@@ -100,7 +100,7 @@ test('denies with a message that the harness cannot get, and makes the message a
   expect(approvals.turnMessage(words)).toBe('rather list it');
 });
 
-test('ends the wait on an abort, and puts a later answer into words', async () => {
+test('ends the wait on an abort, and gives a later answer to the harness as text', async () => {
   const { approvals, abort, asked, signal, types } = open();
   approvals.begin('ask', undefined);
   const asking = approvals.ask(permission('make it'), signal);
@@ -114,7 +114,7 @@ test('ends the wait on an abort, and puts a later answer into words', async () =
   expect(types()).toEqual(['blocked', 'decided']);
 });
 
-test('uses an approval of an earlier sandbox once and only for the same action', async () => {
+test('uses an approval from an earlier sandbox once, and only for the same action', async () => {
   const { approvals, events, asked, signal } = open();
   const earlier = {
     request: {
@@ -155,7 +155,7 @@ test('makes a fingerprint that does not depend on the order of members', () => {
   expect(of({ a: [1, 2] })).not.toBe(of({ a: [2, 1] }));
 });
 
-test('asks about the whole of a long action, which has a fingerprint of its own', async () => {
+test('asks about all of a long action, which has its own fingerprint', async () => {
   const { approvals, events, asked, signal } = open();
   approvals.begin('ask', undefined);
   const command = `${'echo a\n'.repeat(4_000)}rm -rf b`;

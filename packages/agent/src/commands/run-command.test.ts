@@ -152,7 +152,7 @@ describe('runCommand', () => {
     });
   });
 
-  test('pauses the command while the reporter has no room', async () => {
+  test('pauses the command while the reporter has no free space', async () => {
     let release = () => {};
     let asked = 0;
     const room = new Promise<void>((resolve) => {

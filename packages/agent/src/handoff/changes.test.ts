@@ -84,7 +84,7 @@ test('reports commits, staged, unstaged and untracked changes of each repository
   expect(repo?.files[2]?.patch).toBe('@@ -1,2 +1,2 @@\n one\n-two\n+2\n');
 });
 
-test('hostile names, and contents that look like headers, do not change paths or patches of other files', async () => {
+test('hostile file names and contents that look like headers do not change paths or patches of other files', async () => {
   const { workspace, clone } = cloned({ 'a.txt': 'a\n' });
   const names = ['with space', 'tab\tnewline\nquote"\\', 'bidi\u202e.txt', '-rf', 'b -> c', 'a.txt b', '<img src=x>'];
   for (const name of names) writeFileSync(join(clone, name), `of ${name.length}\n`);
@@ -97,7 +97,7 @@ test('hostile names, and contents that look like headers, do not change paths or
   expect(patches.get('a.txt')).toBe('@@ -1 +1,4 @@\n-a\n+diff --git a/x b/x\n+--- a/x\n++++ b/x\n+@@ -1 +1 @@\n');
 });
 
-test('a report is bounded: by file, in all, in its number of files, and for large files', async () => {
+test('a report is limited per file, in total size, in its number of files, and for large files', async () => {
   const { workspace, clone } = cloned({ 'a.txt': 'a\n' });
   writeFileSync(join(clone, '00-long-line'), 'x'.repeat(200_000));
   writeFileSync(join(clone, '01-huge'), 'y\n'.repeat(700_000));
@@ -124,7 +124,7 @@ test('a report is bounded: by file, in all, in its number of files, and for larg
   expect(file('19')).toMatchObject({ too_large: true });
 });
 
-test('reports that are asked for rest between each other, and one that was asked for meanwhile is the newest', async () => {
+test('there is a pause between two reports, and a report that was requested during the pause is the newest', async () => {
   const { workspace, clone } = cloned({ 'a.txt': 'a\n' });
   const sent: { at: number; files: number }[] = [];
   const end = new AbortController();

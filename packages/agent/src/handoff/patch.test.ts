@@ -87,7 +87,7 @@ describe('the patch of a repository', () => {
     expect(treeWith(patch, place)).toBe(treeOf(place.clone));
   });
 
-  test('is based on the cloned commit, also if branches have moved', async () => {
+  test('is based on the cloned commit, even after branches have moved', async () => {
     const place = cloned();
     git(place.clone, 'checkout', '--quiet', '-b', 'other');
     writeFileSync(join(place.clone, 'new.txt'), 'n');
@@ -99,7 +99,7 @@ describe('the patch of a repository', () => {
     expect(treeWith((await patchOf(place.clone)) ?? '', place)).toBe(treeOf(place.clone));
   });
 
-  test('is absent without changes, has all files of a new repository, and is based on a clone that the run made', async () => {
+  test('does not exist without changes, has all files of a new repository, and is based on a clone that the run made', async () => {
     const { workspace, clone, origin } = cloned();
     expect(await patchOf(clone)).toBeUndefined();
     git(clone, 'update-ref', '-d', baseRef);
@@ -154,7 +154,7 @@ describe('the patch of a repository', () => {
     }
   });
 
-  test('has files with names that are not UTF-8, empty files, and folders that became files and the reverse', async () => {
+  test('includes files with names that are not UTF-8, empty files, files that became folders, and folders that became files', async () => {
     const place = cloned();
     const { clone, origin } = place;
     mkdirSync(join(origin, 'folder'));
@@ -174,7 +174,7 @@ describe('the patch of a repository', () => {
     expect(treeWith(patch, place)).toBe(treeOf(clone));
   });
 
-  test('runs no program that the repository, its attributes or a repository in it name', async () => {
+  test('runs no program that the repository, its attributes or a nested repository names', async () => {
     const place = cloned();
     const { clone, top } = place;
     changeALot(clone);

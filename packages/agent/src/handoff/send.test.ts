@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import { maxPatchesBytes, sendSnapshot } from './send.ts';
 
-test('leaves out and names patches beyond the limit for all patches together', async () => {
+test('names the patches that it leaves out because of the limit for all patches together', async () => {
   const workspace = testFolder();
   for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
     const repository = join(workspace, name);

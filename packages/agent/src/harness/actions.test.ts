@@ -43,7 +43,7 @@ test('counts the duration of an approved call from the decision', () => {
   expect(durations()).toEqual([70]);
 });
 
-test('does not count the wait of a call that asks while it runs', () => {
+test('does not count the wait of a call that asks a person while it runs', () => {
   const { tell, pass, hold, release, durations } = tracked();
   tell('in_progress');
   pass(20);
@@ -88,7 +88,7 @@ test('counts the duration of a call without a start from its first update', () =
   expect(durations()).toEqual([40]);
 });
 
-test('takes the duration that the harness measured before the time until its update', () => {
+test('uses the duration that the harness measured, not the time until its update', () => {
   const { tell, pass, durations } = tracked();
   tell('in_progress');
   pass(90);
@@ -96,7 +96,7 @@ test('takes the duration that the harness measured before the time until its upd
   expect(durations()).toEqual([58]);
 });
 
-test('measures the duration itself if the harness says nonsense', () => {
+test('measures the duration itself if the harness reports an impossible duration', () => {
   for (const duration_ms of [-1, '57', Number.POSITIVE_INFINITY]) {
     const { tell, pass, durations } = tracked();
     tell('in_progress');

@@ -17,6 +17,9 @@ test('names only the file if it is too large to compare', () => {
   expect(textOf(withDiffTexts(diff('x'.repeat(600_000), 'y')))).toBe('[diff of /workspace/a.txt]');
 });
 
-test.each([undefined, 7, { content: 'x' }, { content: [null, 7, { type: 'diff' }] }])('takes %j', (update) => {
-  expect(() => withDiffTexts(update)).not.toThrow();
-});
+test.each([undefined, 7, { content: 'x' }, { content: [null, 7, { type: 'diff' }] }])(
+  'reads the diff text %j',
+  (update) => {
+    expect(() => withDiffTexts(update)).not.toThrow();
+  },
+);

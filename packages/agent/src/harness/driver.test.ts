@@ -30,7 +30,7 @@ describe('the driver', () => {
     expect(JSON.parse(prompt).params.prompt).toEqual([{ type: 'text', text: 'The user says:\n\n/status gives 500' }]);
   });
 
-  test('never offers file system or terminal', async () => {
+  test('never offers file system or terminal to the harness', async () => {
     const { run, of } = drive('hello');
     await run();
     const initialize = JSON.parse(of('transcript')[0]?.line ?? '') as { params: { clientCapabilities: object } };

@@ -57,7 +57,7 @@ describe('the driver', () => {
     expect(of('action_output')[0]?.text).toContain('without telling the result');
   });
 
-  test('keeps lines that are no messages in the transcript', async () => {
+  test('stores lines that are not messages in the transcript', async () => {
     // The library of the protocol logs messages that it does not understand there.
     const written = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     onTestFinished(() => written.mockRestore());

@@ -21,7 +21,7 @@ const promptOf = (given: AgentTask, how: { restored: boolean; loaded: boolean })
     .map((block) => (block.type === 'text' ? block.text : ''))
     .join('|');
 
-test('a harness that loaded its session gets only the part of the conversation since then', () => {
+test('a harness that loaded its session gets only the conversation after that session', () => {
   const text = promptOf(task, { restored: true, loaded: true });
   for (const part of ['as they were kept at 2026-01-02T03:04:05.000Z', 'Done since.', 'are in attachments/', 'Do it.'])
     expect(text).toContain(part);

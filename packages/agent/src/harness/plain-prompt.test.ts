@@ -16,10 +16,10 @@ test.each(['/compact', '/status gives 500', ' \n/init', '/', '$help'])(
   },
 );
 
-test.each(['Mend /status', '-v', '@file', '!ls', '#note', 'US$', ''])('leaves %j as it is', (text) => {
+test.each(['Mend /status', '-v', '@file', '!ls', '#note', 'US$', ''])('leaves %j unchanged', (text) => {
   expect(plainPrompt([textOf(text), link])).toEqual([textOf(text), link]);
 });
 
-test('leaves a prompt without text as it is', () => {
+test('leaves a prompt without text unchanged', () => {
   expect(plainPrompt([link])).toEqual([link]);
 });

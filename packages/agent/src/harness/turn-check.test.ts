@@ -56,11 +56,11 @@ test('fails a turn that ended well although every request to the model was refus
   });
 });
 
-test('lets a turn succeed in which a request was answered', async () => {
+test('does not fail a turn in which the provider answered one request', async () => {
   expect((await explain(done, { succeeded: 1, refused })).explained).toBe(done);
 });
 
-test('adds the refusal to a failure, and does not blame the harness for it', async () => {
+test('adds the refusal to a failure, and does not call it a failure of the harness', async () => {
   const { explained } = await explain(failed, { refused });
   expect(explained).toMatchObject({ message: expect.stringMatching(/^It exited\.\n.*not this model$/) });
   expect(explained).not.toHaveProperty('code');

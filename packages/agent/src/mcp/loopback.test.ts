@@ -59,7 +59,7 @@ test('answers 404 without its secret, to pages of a browser, and for other paths
   expect(seen).toEqual([]);
 });
 
-test('reads no body that the gateway would refuse', async () => {
+test('does not read a body that the gateway would refuse', async () => {
   const url = loopback.urlOf('/api/v1/gateway/mcp/a');
   const answer = await fetch(url, { method: 'POST', body: 'x'.repeat(5 * 1024 * 1024) }).then(
     ({ status }) => status,

@@ -86,7 +86,7 @@ describe('a server that does not start', () => {
     ['cannot be downloaded', 'none', 20_000, script('exit 1; npx -y @acme/server'), /The sandbox has no network/],
     ['has another fault', 'none', 20_000, printing('no database'), /Correct config\.mcp_servers/],
     ['has the network', 'open', 500, server('silent'), /Correct config\.mcp_servers/],
-  ] as const)('says what to do where it %s', async (_, network, timeoutMs, bad, advice) => {
+  ] as const)('fails with advice if it %s', async (_, network, timeoutMs, bad, advice) => {
     const { start } = open(timeoutMs, network);
     await expect(start([bad])).rejects.toThrow(advice);
   });
@@ -96,7 +96,7 @@ describe('a server that does not start', () => {
     await expect(start([server('no-list')])).rejects.toThrow(/MCP server bad failed: .*no tools for you/);
   });
 
-  test('stops the others and does not wait for them', async () => {
+  test('fails, stops the other servers and does not wait for them', async () => {
     const { start, finished } = open(60_000);
     const began = performance.now();
     await expect(start([server('silent', 'slow'), server('no-start')])).rejects.toThrow('MCP server bad');
@@ -113,7 +113,7 @@ describe('a server that prints without end', () => {
     await expect(open().start([server(mode)])).rejects.toThrow(message);
   });
 
-  test('is used while only its errors are many, of which the end is kept', async () => {
+  test('is still used if only its errors are many; only the end of them is stored', async () => {
     const { mcp, start } = open();
     await start([server('flood-errors')]);
     expect((await mcp.tools[0]?.call({}, never))?.failed).toBe(false);
@@ -153,7 +153,7 @@ describe('the tools of a server', () => {
     expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
   });
 
-  test('have names of their own, whatever the server calls them', async () => {
+  test('get unique names, whatever names the server gives them', async () => {
     const { mcp, start } = open();
     await start([server('forged'), server('', 'other')]);
     const names = mcp.tools.map(({ name }) => name);
@@ -204,7 +204,7 @@ test('kills a server that ignores SIGTERM', async () => {
   await eventually(() => !isRunning(pid));
 });
 
-test('leaves servers to a harness of its own after it has tried them', async () => {
+test('leaves the servers to an external harness after trying them', async () => {
   const { mcp, start } = open();
   await start([server('echo')], 'harness');
   expect(mcp.tools).toEqual([]);

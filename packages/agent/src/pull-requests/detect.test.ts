@@ -52,7 +52,7 @@ remote:   https://bitbucket.org/o/r/pull-requests/new?source=fix&t=1
     expect(detect('git push -u origin fix', invitations)).toEqual([]);
   });
 
-  test('only lines of the server', () => {
+  test('only lines that the server sent', () => {
     expect(
       detect('git push; cat README.md', 'see https://github.com/o/r/pull/1\nhttps://github.com/o/r/pull/2'),
     ).toEqual([]);
@@ -64,7 +64,7 @@ remote:   https://bitbucket.org/o/r/pull-requests/new?source=fix&t=1
     ['if true; then GIT_TRACE=1 /usr/bin/git push; fi', 'fix-login'],
     ['bash -lc "cd repo; git push"', 'fix-login'],
     ['(git \\\n  push)', 'fix-login'],
-  ])('written as %s', (command, branch) => {
+  ])('the form that is written as %s', (command, branch) => {
     expect(detect(command, gitlabPush)).toEqual([expect.objectContaining({ branch })]);
   });
 
@@ -112,7 +112,7 @@ describe('gh, glab and hub notice', () => {
     expect(detect('gh pr create --head=topic', url)).toEqual([{ url, branch: 'topic' }]);
   });
 
-  test('nothing that they only show, and nothing inside of a sentence', () => {
+  test('nothing in the output of commands that only show pull requests, and nothing inside a sentence', () => {
     expect(detect('gh pr list', url)).toEqual([]);
     expect(detect('gh pr view 12', url)).toEqual([]);
     expect(detect('gh pr create', `Warning: see ${url} for more`)).toEqual([]);
@@ -139,11 +139,11 @@ describe('over the commands of a run', () => {
     expect(detector.inCommand('gh pr create --fill', url)).toEqual([{ url, branch: 'topic' }]);
   });
 
-  test('it is HEAD if no command names it', () => {
+  test('the branch is HEAD if no command names one', () => {
     expect(detect('gh pr create --head "$BRANCH"', url)).toEqual([{ url, branch: 'HEAD' }]);
   });
 
-  test('each pull request is noticed once, and no known one', () => {
+  test('each pull request is noticed once, and a known one is not noticed', () => {
     const detector = detectPullRequests();
     detector.markKnown('https://github.com/o/r/pull/1/files');
     const output = `https://github.com/o/r/pull/1\n${url}\n${url}/files\n`;

@@ -47,7 +47,7 @@ describe('the reporter', () => {
     expect(batches.flat().map((event) => event.seq)).toEqual(Array.from({ length: 2500 }, (_, index) => index + 1));
   });
 
-  test('hands the remaining events to another report once, and sends those that the report did not store', async () => {
+  test('gives the remaining events to another report once, and sends those that the report did not store', async () => {
     const { reporter, batches } = report();
     for (const each of ['1', '2', '3']) reporter.emit(line(each));
     const { events, settle } = await reporter.takeRest();
@@ -93,7 +93,7 @@ describe('the reporter', () => {
     expect(batches.flat().flatMap((event) => ('text' in event ? [event.text] : []))).toEqual(['abc', 'xz', 'y']);
   });
 
-  test('does not join events if another event between them would change its place', async () => {
+  test('does not join events across another event that stands between them', async () => {
     const { reporter, batches } = report();
     reporter.emit(text('a'));
     reporter.emit({ type: 'notice', step_id: 's', name: 'n', data: {} });
@@ -136,7 +136,7 @@ describe('the reporter', () => {
     ]);
   });
 
-  test('replaces only the event that is refused', async () => {
+  test('replaces only the event that the service refuses', async () => {
     const { reporter, batches } = report((events) =>
       events.some((event) => event.type === 'transcript' && event.line === 'bad')
         ? new ServiceRefusal(400, '/events', '{}')

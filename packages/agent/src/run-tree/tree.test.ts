@@ -27,7 +27,7 @@ test('lets the agent start runs after a follow-up in the mode orchestrate, unles
   expect(maxLive({ child_runs: { enabled: false } }, 'orchestrate')).toBeUndefined();
 });
 
-test('returns at once, without a call, from a wait for no runs', async () => {
+test('returns at once, without a request, from a wait for no runs', async () => {
   const asked: [string, AskOptions | undefined][] = [];
   const tree = runTree(answering({}, asked), fakeTask());
   expect(await tree.wait({ runIds: [], until: 'all', timeoutMs: 1000 }, signal)).toEqual({ runs: [], timedOut: false });

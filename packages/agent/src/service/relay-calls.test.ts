@@ -83,7 +83,7 @@ test('rejects when the connection closes before the answer is complete', async (
   await expect(call()).rejects.toThrow('the connection closed');
 });
 
-test('rejects after a silence, and when it is aborted', async () => {
+test('rejects after a silence and after an abort', async () => {
   respond = () => {};
   await expect(call({ idleTimeoutMs: 20 })).rejects.toThrow('no answer for 20 ms');
   const abort = new AbortController();

@@ -73,7 +73,7 @@ async function open(
   return { calls, finish };
 }
 
-test('reports the last events and the empty workspace with the end of the turn, and nothing after it', async () => {
+test('reports the last events and the empty workspace with the end of the turn, and sends no further request', async () => {
   const { calls, finish } = await open(() => ({ acknowledged: 1 }));
   expect(await finish()).toBe('leave');
   expect(calls).toEqual([{ path: 'finish-task', seqs: [1], workspace: 'empty' }]);
@@ -102,7 +102,7 @@ test.each([{ restored: true }, { maxBytes: 0 }])('does not report an empty works
   expect(calls[0]).toEqual({ path: 'finish-task', seqs: [1], workspace: undefined });
 });
 
-test('sends everything by itself to a service that refuses events in the report', async () => {
+test('sends the events separately if the service refuses events in the report', async () => {
   const refusal = new ServiceRefusal(400, '/finish-task', '{}');
   const { calls, finish } = await open(({ events }) => (events === undefined ? {} : refusal));
   await finish();
@@ -114,7 +114,7 @@ test('sends everything by itself to a service that refuses events in the report'
   ]);
 });
 
-test('sends the events again to a service that ignores them in the report', async () => {
+test('sends the events again if the service ignores the events in the report', async () => {
   const { calls, finish } = await open(() => ({}));
   await finish();
   expect(calls.map(({ path }) => path).sort()).toEqual(['events', 'finish-task', 'workspace of 0 bytes']);

@@ -122,7 +122,7 @@ describe('an archive', () => {
     expect(readdirSync(to.workspace).sort()).toEqual(['file', 'pipe']);
   });
 
-  test('keeps the holes of a file', async () => {
+  test('preserves the holes of a sparse file', async () => {
     const from = newFolders();
     const image = join(from.workspace, 'disk.img');
     writeFileSync(image, 'begin');
@@ -207,14 +207,14 @@ describe('the fingerprint', () => {
     expect(await look(folders)).not.toBe(second);
   });
 
-  test('is found for very many files too', async () => {
+  test('is computed for very many files too', async () => {
     const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'seq 1 5001 | xargs touch'], { cwd: workspace });
     expect(await look(folders)).toMatch(/^[0-9a-f]{64}$/);
   });
 });
 
-test('reports why nothing is saved in a sandbox without tar', async () => {
+test('reports why an archive is not saved in a sandbox without tar', async () => {
   const { workspace } = newFolders();
   writeFileSync(join(workspace, 'a'), 'A');
   const reasons: string[] = [];

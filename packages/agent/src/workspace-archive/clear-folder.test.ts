@@ -17,7 +17,7 @@ async function withoutRoot(act: () => Promise<void>): Promise<void> {
   }
 }
 
-test('removes folders without write permission, and leaves the targets of links alone', async () => {
+test('removes folders without write permission, and leaves the targets of links unchanged', async () => {
   const top = testFolder();
   const [folder, outside] = [join(top, 'workspace'), join(top, 'outside')];
   const [locked, inner] = [join(folder, 'locked'), join(folder, 'locked', 'inner')];

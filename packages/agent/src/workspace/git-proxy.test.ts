@@ -35,7 +35,7 @@ const ask = (path: string, method = 'GET', headers = {}): Promise<number> =>
     sent.end();
   });
 
-test('passes on requests of git, a GET without the length of a body', async () => {
+test('passes git requests on, and a GET without a Content-Length', async () => {
   expect(await ask('/info/refs?service=git-upload-pack', 'GET', { 'content-length': '0' })).toBe(502);
   expect(await ask('/git-receive-pack', 'POST', { 'content-length': '0' })).toBe(502);
   expect(seen.map(({ path, headers }) => [path, headers?.['content-length']])).toEqual([
@@ -53,7 +53,7 @@ test.each([
   '/git-upload-pack?x=1',
   '/objects/info/packs',
   '-other.git/git-upload-pack',
-])('passes nothing on that git does not ask: %s', async (path) => {
+])('refuses requests that git does not send: %s', async (path) => {
   seen.length = 0;
   for (const method of ['GET', 'POST', 'PUT']) expect(await ask(path, method, { 'content-length': '0' })).toBe(404);
   expect(seen).toEqual([]);

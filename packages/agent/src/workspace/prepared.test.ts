@@ -45,7 +45,7 @@ async function prepare(more: Record<string, string> = {}) {
   return { prepared, names, isKept: () => isKept };
 }
 
-test('keeps a workspace in an environment with a network, whose proxy the agent names', async () => {
+test('stores a workspace that was prepared with a network, whose proxy the agent names', async () => {
   const { prepared, names, isKept } = await prepare(proxyVariables);
   mkdirSync(join(top, 'tmp/node-compile-cache'));
   await prepared?.keep(true);
@@ -54,13 +54,13 @@ test('keeps a workspace in an environment with a network, whose proxy the agent 
 });
 
 test.each([{ HTTPS_PROXY: 'http://user:secret@proxy' }, { TOKEN: 'x' }])(
-  'reuses no setup that had the variable of unknown origin %j',
+  'does not store a setup that had the variable %j of unknown origin',
   async (variables) => {
     expect((await prepare({ ...proxyVariables, ...variables })).prepared).toBeUndefined();
   },
 );
 
-test('says in the name of the step why nothing was kept', async () => {
+test('names in the step why the workspace was not stored', async () => {
   const { prepared, names, isKept } = await prepare();
   for (const name of ['a', 'b', 'c', 'd']) writeFileSync(join(top, 'tmp', name), '');
   await prepared?.keep(true);

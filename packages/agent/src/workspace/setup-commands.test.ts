@@ -25,7 +25,7 @@ test.each([
   'npm error code EAI_AGAIN',
   'socket.gaierror: [Errno -3] Temporary failure in name resolution',
   'dial tcp: lookup proxy.golang.org: no such host',
-])('says that sandboxes have no network where a command prints %s', async (printed) => {
+])('explains that sandboxes have no network if a command prints %s', async (printed) => {
   const command = `printf '%s\\n' ${JSON.stringify(printed)} >&2; exit 6`;
   const message = await failureOf(command, 'none');
   expect(message).toContain('exited with code 6');
@@ -45,7 +45,7 @@ test.each([
   'curl: (56) CONNECT tunnel failed, response 403',
   'npm error code E403',
   'OSError: Tunnel connection failed: 403 Forbidden',
-])('names the rules of the environment where a proxy refused a command that prints %s', async (printed) => {
+])('names the rules of the environment if a proxy refused a command that prints %s', async (printed) => {
   const command = `printf '%s\\n' ${JSON.stringify(printed)} >&2; exit 6`;
   expect(await failureOf(command, 'allow_list')).toContain('connection_denied');
   expect(await failureOf(command, 'none')).toContain('Fix the command');

@@ -41,14 +41,14 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-test('stores a token of standard input, for the team and an owner, and prints nothing of it', async () => {
+test('stores a token from standard input for the team and an owner, and prints no part of it', async () => {
   await addCodeHost(context, { team: true, owner: 'acme', file: '-' }, () => ' github_pat_x\n');
   expect(bodies.at(-1)).toEqual({ scope: 'team', kind: 'token', owner: 'acme', token: 'github_pat_x' });
   expect(printed.join()).toContain('github.com/acme');
   expect(printed.join()).not.toContain('github_pat_x');
 });
 
-test('stores the private key of a GitHub App from a file, for the own runs', async () => {
+test("stores the private key of a GitHub App from a file for the caller's own runs", async () => {
   const file = path.join(folder, 'app.pem');
   writeFileSync(file, 'KEY\nOF APP\n');
   await addCodeHost(context, { appId: '7', installation: '8', file });

@@ -65,7 +65,7 @@ describe('a sender that aims at the terminal', () => {
     ['webhooks simulate', (context) => simulateDelivery(context, webhook.uid, { payload: file })],
     ['automations list', (context) => listAutomations(context, {})],
     ['automations dry-run', (context) => dryRunAutomation(context, automation.uid, { delivery })],
-  ])('reaches it by none of: %s', async (_name, command) => {
+  ])('cannot reach the terminal with: %s', async (_name, command) => {
     const printed = await printedBy(command);
     expect(printed.length).toBeGreaterThan(20);
     expect(printed).not.toMatch(obeyed);
@@ -108,7 +108,7 @@ describe('a delivery that started nothing', () => {
     );
   });
 
-  test('is explained when its webhook was deleted, by the automation that stays', async () => {
+  test('is explained by its automation, also after its webhook was deleted', async () => {
     const webhook = await create();
     const { uid } = await automate([on(webhook)]);
     await printedBy((context) => updateWebhook(context, webhook.uid, { name: 'Renamed' }));
@@ -120,7 +120,7 @@ describe('a delivery that started nothing', () => {
     expect(listed.join('\n')).toContain(problem);
   });
 
-  test('is foreseen when an automation is created', async () => {
+  test('is predicted when an automation is created', async () => {
     const file = path.join(folder, 'automation.json');
     const triggers = [{ provider: 'webhok', event: 'received' }];
     writeFileSync(file, JSON.stringify({ name: 'Misspelt', prompt: 'Look.', triggers }));
@@ -181,7 +181,7 @@ describe('a webhook with rules of its own', () => {
     });
   });
 
-  test('of a sender that signs nothing is opened by a token in the URL', async () => {
+  test('of a sender that signs nothing needs a token in the URL', async () => {
     const made = await printedBy((context) => createWebhook(context, factory.uid, 'sns', { scheme: 'sns' }));
     expect(await rulesOf(made.split('\n')[0] ?? '')).toMatchObject({ auth_mode: 'url_token', signature_scheme: 'sns' });
     expect(await printedBy((context) => createWebhook(context, factory.uid, 'x', { signature: '{' }))).toContain(

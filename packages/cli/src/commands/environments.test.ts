@@ -65,7 +65,7 @@ test('invites, lists and removes a guest, who accepts, declines and leaves', asy
   expect(await asGuest((context) => leaveEnvironment(context, uid))).toContain('no guest');
 });
 
-test('shares an environment by its link, and ends that', async () => {
+test('shares an environment by its link, and ends the sharing', async () => {
   const link = (await printedBy((context) => shareEnvironment(context, uid, {}))).trim();
   const read = () => fetch(link, { headers: { authorization: `Bearer ${service.otherKey}` } });
   expect((await read()).status).toBe(200);

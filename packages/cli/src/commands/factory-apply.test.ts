@@ -40,7 +40,7 @@ function write(files: Readonly<Record<string, string>>): string {
   return from;
 }
 
-test('applies nothing if the factory changed while the plan was read', async () => {
+test('applies nothing if the factory changed after the plan was made', async () => {
   await definitions.apply(baseFiles);
   const from = write({ ...filesOf(baseFiles), 'agents/new/agent.md': '---\n---\n' });
   const disable = async () => {
@@ -54,7 +54,7 @@ test('applies nothing if the factory changed while the plan was read', async () 
   expect(await definitions.stored()).toMatchObject({ version: 2, drift: [] });
 });
 
-test('applies a folder with files without effect that are no text, and exports the others', async () => {
+test('applies a folder with binary files that have no effect, and exports the other files', async () => {
   const kept = { ...filesOf(baseFiles), 'scorers/a.md': '\ufeffa\r\n' };
   const from = write({ ...kept, 'scorers/b.bin': '\u0000', 'README.md': 'a' });
   await applyFactory(context, from, { factory, yes: true });
@@ -65,7 +65,7 @@ test('applies a folder with files without effect that are no text, and exports t
   expect(Object.fromEntries(paths.map((file) => [file, readFileSync(path.join(to, file), 'utf8')]))).toEqual(kept);
 });
 
-test('exports no file that other programs obey', async () => {
+test('exports no file that changes the behaviour of other programs', async () => {
   await definitions.apply(baseFiles);
   await addStored('.envrc');
   const to = path.join(folder, 'to');

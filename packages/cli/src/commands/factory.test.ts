@@ -72,7 +72,7 @@ test('prints JSON for editors', async () => {
   });
 });
 
-test('prints nothing of a file that a terminal would obey', async () => {
+test('prints no control characters of a file', async () => {
   write('webhooks/ci.yaml', '"a\\e]0;title\\a\\e[31m": 1\nsecretName: S\n');
   expect((await validate()).out).not.toMatch(/[^\P{Cc}\n]/u);
 });

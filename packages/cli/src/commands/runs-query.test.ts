@@ -21,7 +21,7 @@ const context = {
 };
 const client = connect(context);
 
-test('every filter of runs selects by its member, and finds environments by name', async () => {
+test('every filter of runs sets its query parameter, and finds environments by name', async () => {
   const { uid } = await client.createEnvironment({ body: { config: { name: 'Build' } } });
   const body = { title: 'Look at lobsters', config: { environment_id: uid, name: 'n' }, metadata: { a: '1', b: '2' } };
   const { runId } = await service.startExecution(body);

@@ -168,7 +168,7 @@ describe('a delivery', () => {
     },
   );
 
-  test('is proved by the secret of the user, which is not printed', async () => {
+  test("is signed with the user's secret, which is not printed", async () => {
     const webhook = await create(senders.stripe?.webhook);
     const secretFile = path.join(folder, 'secret');
     writeFileSync(secretFile, 'whsec_local\n');
@@ -178,7 +178,7 @@ describe('a delivery', () => {
     expect(senders.stripe?.check(got[0] as Got, 'whsec_local')).toBe(true);
   });
 
-  test('of another webhook, or from before, does not reach it; one that was committed late, and a replay, do', async () => {
+  test('does not reach the program from another webhook or from before the start; a late commit and a replay do', async () => {
     const [webhook, other] = [await create(), await create()];
     const { delivery_id: before } = (await send(webhook, { body: '"before"' })).body;
     const { lines } = await listen(

@@ -58,7 +58,7 @@ describe('the models of a running service', () => {
 });
 
 describe('the changes that a restart would make', () => {
-  test('is nothing in the environment that the service was started with', () => {
+  test('is an empty list in the environment that the service was started with', () => {
     expect(findingAfterRestart(runbookOnly, settings({}))).toBeNull();
     expect(findingAfterRestart(anthropic, settings({ RUNYARD_ANTHROPIC_API_KEY: 'sk-secret' }))).toBeNull();
     const chosen = { RUNYARD_ANTHROPIC_API_KEY: 'sk-secret', RUNYARD_DEFAULT_MODEL: 'claude' };
@@ -73,7 +73,7 @@ describe('the changes that a restart would make', () => {
     expect(findingAfterRestart(anthropic, settings({}))?.detail).toContain('makes runs use `runbook`');
   });
 
-  test('names another default', () => {
+  test('names a different default model', () => {
     const here = { RUNYARD_ANTHROPIC_API_KEY: 'k', RUNYARD_DEFAULT_MODEL: 'runbook' };
     expect(findingAfterRestart(anthropic, settings(here))?.detail).toContain(
       'changes the default from anthropic/claude to runbook (RUNYARD_DEFAULT_MODEL)',

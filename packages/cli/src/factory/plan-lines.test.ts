@@ -6,7 +6,7 @@ import { planLines } from './plan-lines.ts';
 const linesOf = (member: string, before: unknown, after: unknown): string[] =>
   planLines([{ kind: 'automation', name: 'a', action: 'change', members: [{ member, before, after }] }]).slice(1);
 
-test('shows each change, and the members of those that change something', () => {
+test('shows each change, and the members of changed things', () => {
   expect(
     planLines([
       { kind: 'factory', name: 'factory', action: 'create' },
@@ -39,7 +39,7 @@ const trigger = (labels: readonly string[], more: object = {}) => ({
   ...more,
 });
 
-test('shows the members of large values that differ, and no others', () => {
+test('shows only those members of large values that differ', () => {
   expect(linesOf('triggers', [trigger(['ready'])], [trigger(['ready', 'urgent'], { 'x.y': 1 })])).toEqual([
     '    triggers[0].filter.labels.in[1]: nothing → "urgent"',
     '    triggers[0]["x.y"]: nothing → 1',
@@ -70,7 +70,7 @@ test('shows the lines of texts that differ', () => {
   expect(linesOf('prompt', 'a\n', 'a')).toEqual(['    prompt, line 2:', '      - ""']);
 });
 
-test('shows the place of the difference of two long texts of one line', () => {
+test('shows where two long texts of one line differ', () => {
   const [line = ''] = linesOf('prompt', `${'same '.repeat(100)}old words`, `${'same '.repeat(100)}new words`);
   expect(line).toBe('    prompt: …same same same same old words" → …same same same same new words"');
 });
@@ -108,7 +108,7 @@ test.each<[string, FactoryChange[]]>([
       },
     ],
   ],
-])('writes nothing that a terminal would obey %s', (_, changes) => {
+])('writes no control characters: %s', (_, changes) => {
   for (const line of planLines(changes)) {
     expect(line).not.toMatch(/[\p{Cc}\u202e]/u);
     expect(line.length).toBeLessThan(200);

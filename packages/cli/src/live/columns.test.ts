@@ -29,7 +29,7 @@ test.each([[80], [50], [31]])('fits a terminal of %d columns, wide characters to
     expect(stringWidth(line)).toBeLessThanOrEqual(width);
 });
 
-test('puts columns for which there is no room below the line of their row', () => {
+test('puts columns that do not fit on a line below their row', () => {
   const lines = table(columns, rows, 22, noColours).split('\n');
   expect(lines.slice(0, 5)).toEqual(['ID    SIZE', 'a      5 B', '  TITLE short', 'bb  1234 B', '  TITLE']);
 });
@@ -60,7 +60,7 @@ test.each([
   ['one two', 5, 'one…'],
 ])('cuts %j to %d columns as %j', (text, room, expected) => expect(fit(text, room)).toBe(expected));
 
-test('separates values by tabs for programs, whatever they hold', () => {
+test('separates values by tabs for programs, whatever characters they contain', () => {
   const hostile = { id: 'a\tb\nc\u001b[31m', size: 5, title: '' };
   expect(tabSeparated(columns, [hostile, ...rows.slice(0, 1)])).toBe('a b c\t5\t\na\t5\tshort\n');
 });

@@ -28,7 +28,7 @@ test('keeps text, tabs, newlines and letters of all scripts', () => {
   expect(harmless(text)).toBe(text);
 });
 
-test('makes a separate line of each redrawing of a line, and one newline of CRLF', () => {
+test('shows each redrawn line as a separate line, and CRLF as one newline', () => {
   expect(harmless('10%\r50%\rdone\r\nnext\n')).toBe('10%\n50%\ndone\nnext\n');
 });
 
@@ -68,12 +68,12 @@ test('lets no control character but tab and newline through, however the text is
   );
 });
 
-test('removes a sequence that two chunks share', () => {
+test('removes a sequence that is split over two chunks', () => {
   const cleaner = createCleaner();
   expect(cleaner.clean(`a${esc}`) + cleaner.clean('[3') + cleaner.clean('1mb')).toBe('ab');
 });
 
-test('makes a title one harmless line of limited length', () => {
+test('shortens a title to one harmless line of limited length', () => {
   expect(harmlessLine(`two\nlines ${esc}[2J  here`)).toBe('two lines here');
   expect(harmlessLine('x'.repeat(50), 10)).toBe(`${'x'.repeat(9)}…`);
 });

@@ -96,7 +96,7 @@ describe('output', () => {
     expect(text).toBe('$ printf\n  │ xy\nred\n');
   });
 
-  test('is shown whole if the result holds more of it than the pieces before', () => {
+  test('is shown again as a whole if the result contains more than the pieces before', () => {
     const done = (text: string) =>
       agent({ type: 'action_result', action_id: 'a', state: 'completed', output: text, duration_ms: 1 });
     expect(draw(command('a', 'x'), output('a', 'one\ntw'), done('one\ntwo\nthree\n'))).toBe(
@@ -107,7 +107,7 @@ describe('output', () => {
     );
   });
 
-  test('that came only with its result shows its first and last lines', () => {
+  test('that only the result contains shows its first and last lines', () => {
     const lines = Array.from({ length: 1000 }, (_, index) => `line ${index}`);
     const done = agent({ type: 'action_result', action_id: 'a', state: 'completed', output: lines.join('\n') });
     const text = draw(command('a', 'x'), done);
@@ -158,7 +158,7 @@ test('a failed setup step shows the end of its output, and no step is shown twic
   expect(draw(step, told)).toBe('  ✗ setup npm ci  exit 1 · 2.3 s\n  │ no lockfile\n');
 });
 
-test('shows the start of a program as that of a harness', () => {
+test('shows the start of an external program as the start of a harness', () => {
   const step = {
     type: 'setup_step_finished',
     step_id: 'x',
@@ -250,7 +250,7 @@ test('a push shows its branches with their results, without control characters',
   expect(draw({ type: 'timeline', event })).toBe('  push to acme/site: a pushed, main refused (main is protected)\n');
 });
 
-test('denied connections and hosts that the worker does not allow are shown, without control characters', () => {
+test('denied connections and hosts that the worker does not allow are shown without control characters', () => {
   const denied = (payload: Record<string, unknown>): LiveEvent => ({
     type: 'timeline',
     event: { event_uuid: 'e', run_id: 'r', event_type: 'connection_denied', occurred_at: at, payload },

@@ -42,7 +42,7 @@ test('writes nothing about a run that has begun, and stops reading it', async ()
   expect(await notesOf([begun], 3)).toBe('');
 });
 
-test('reads again after a failure, which the stream of events reports', async () => {
+test('reads again after a failure; the stream of events reports the failure', async () => {
   expect(await notesOf([new Error('no answer'), waiting])).toBe('  no worker is connected\n');
 });
 

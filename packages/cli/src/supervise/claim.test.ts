@@ -59,12 +59,12 @@ test('does not take a process for a dead one with the same id', () => {
   expect(takeClaim(file, 'background').ok).toBe(true);
 });
 
-test('takes over a damaged claim file', () => {
+test('replaces a damaged claim file', () => {
   writeFileSync(file, 'half a cla');
   expect(takeClaim(file, 'background').ok).toBe(true);
 });
 
-test('gives a stale claim to one of many processes that try at once', async () => {
+test('lets only one of many processes take over a stale claim', async () => {
   staleClaim(process.pid, 1);
   const module = new URL('claim.ts', import.meta.url).href;
   const script = `import { takeClaim } from ${JSON.stringify(module)};

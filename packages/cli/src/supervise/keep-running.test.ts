@@ -68,7 +68,7 @@ test('ends a program when its parent is killed with kill -9', async () => {
   expect(readFileSync(logFile, 'utf8')).toContain('bye');
 });
 
-test('restarts and reports a program that dies, until it is stopped', async () => {
+test('restarts a program that dies, and reports it, until the program is stopped', async () => {
   const start = program(patient);
   const reports: string[] = [];
   const first = await start();
@@ -89,7 +89,7 @@ test('restarts and reports a program that dies, until it is stopped', async () =
   expect(reports).toHaveLength(2);
 });
 
-test('waits longer while a program keeps dying, also when it does not start at all', async () => {
+test('waits longer while a program dies again and again, also when it does not start', async () => {
   const start = program('process.exit(3)');
   const reports: string[] = [];
   let starts = 0;

@@ -34,11 +34,11 @@ test.each([
   ],
   ['a setting that only the programs have', { RUNYARD_OPENAI_API_KEY: 'sk-canary' }, {}],
   ['the key and the folder of the command itself', {}, { RUNYARD_API_KEY: 'x', RUNYARD_DATA_DIR: 'elsewhere' }],
-])('takes %s for no difference', (_, running, env) => {
+])('finds no difference for %s', (_, running, env) => {
   expect(differencesTo(running, env, both)).toEqual([]);
 });
 
-test('compares only settings of the programs that run, and only those asked for', () => {
+test('compares only the settings of programs that run, and only the requested settings', () => {
   const env = { RUNYARD_WORKER_SLOTS: '3', RUNYARD_PORT: '5000' };
   expect(differencesTo({}, env, ['service']).map(({ name }) => name)).toEqual(['RUNYARD_PORT']);
   expect(differencesTo({}, { RUNYARD_LOG: 'debug' }, both, addressSettings)).toEqual([]);

@@ -118,7 +118,7 @@ describe('operations', () => {
     expect(without).toEqual([]);
   });
 
-  test('each has an example as a command, and one of each parameter that is required', () => {
+  test('each has an example as a command, and an example of each required parameter', () => {
     const without = called.flatMap(({ operationId, parameters, 'x-codeSamples': samples }) => [
       ...(samples?.[0]?.source.startsWith('curl ') ? [] : [operationId]),
       ...parameters

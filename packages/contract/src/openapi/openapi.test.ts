@@ -6,13 +6,13 @@ import { openApiDocument } from './openapi.ts';
 
 const openApi = openApiDocument('http://localhost:4180');
 
-test('is valid OpenAPI 3.1', async () => {
+test('the OpenAPI document is valid OpenAPI 3.1', async () => {
   const result = await new Validator().validate(openApi);
   expect(result.errors ?? []).toEqual([]);
   expect(result.valid).toBe(true);
 });
 
-test('resolves every reference to a schema', () => {
+test('the OpenAPI document resolves every reference to a schema', () => {
   const document = openApi as { components: { schemas: Record<string, unknown> } };
   const references = JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g);
   for (const [, reference = ''] of references) {
@@ -21,14 +21,14 @@ test('resolves every reference to a schema', () => {
   }
 });
 
-test('describes every path parameter of a route and no others', () => {
+test('the OpenAPI document describes every path parameter of a route and no others', () => {
   for (const [name, route] of Object.entries(routes) as [string, Route][]) {
     const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, key]) => key);
     expect(inPath, name).toEqual(Object.keys(route.params?.shape ?? {}));
   }
 });
 
-test('contains the constraints of requests', () => {
+test('the OpenAPI document contains the constraints of requests', () => {
   const { components, paths } = openApi as {
     components: { schemas: Record<string, { properties: Record<string, unknown> }> };
     paths: Record<string, Record<string, { parameters: { name: string; schema: unknown }[]; responses: object }>>;

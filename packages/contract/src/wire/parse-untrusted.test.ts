@@ -12,7 +12,7 @@ test('returns what the schema returns', () => {
 });
 
 test.each(['{"toString": ""}', '{"valueOf": {}, "toString": null}', '[[{"toString": 0}]]'])(
-  'refuses a length that zod cannot compare: %s',
+  'refuses a value with a length that zod cannot compare: %s',
   (length) => {
     const value = { names: ['a', { length: JSON.parse(length) }] };
     expect(() => schema.safeParse(value), 'without it').toThrow(TypeError);
@@ -22,7 +22,7 @@ test.each(['{"toString": ""}', '{"valueOf": {}, "toString": null}', '[[{"toStrin
   },
 );
 
-test('refuses a length that nests deeper than the stack, in a value that does so too', () => {
+test('refuses a value whose length or content is nested deeper than the stack', () => {
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
   expect(parseUntrusted(schema, { names: [{ length: deep }], deep }).error?.issues).toMatchObject([
     { path: ['names', 0], message: expect.stringContaining('has a member length') },

@@ -19,7 +19,7 @@ test.each([
 });
 
 test.each(['uri', 'en', 'r', 'titled_thing', 'tails', 'colour', 'approval', '', 'ü', 'x'.repeat(100_000)])(
-  'suggests nothing for %.20s, which is no other spelling',
+  'suggests nothing for %.20s, which does not resemble a known name',
   (name) => {
     expect(known.suggest(name)).toBeUndefined();
   },

@@ -79,7 +79,7 @@ describe('a name resolver', () => {
     expect(server.questions.toSorted()).toEqual(['good.test A', 'good.test AAAA']);
   });
 
-  test('lets one go without ending the look-up of the others', async () => {
+  test('lets one caller leave without ending the look-up of the others', async () => {
     const resolver = make({ timeoutMs: 1_000 });
     const leaving = new AbortController();
     const first = resolver.resolve('silent.test', leaving.signal);
@@ -89,7 +89,7 @@ describe('a name resolver', () => {
     await expect(second).rejects.toMatchObject({ code: 'EAI_AGAIN' });
   });
 
-  test('asks anew after everyone has left', async () => {
+  test('sends a new query after every caller has left', async () => {
     const resolver = make({ timeoutMs: 60_000 });
     for (const count of [2, 4]) {
       const leaving = new AbortController();

@@ -70,7 +70,7 @@ const ends = () =>
   service.messages.flatMap((message) => (message.type === 'task_completed' ? [message.data.task_id] : []));
 
 describe('the connection of a worker', () => {
-  test('sends a message again that the service received and did not apply', async () => {
+  test('repeats a message that the service received and did not apply', async () => {
     const { send } = start();
     await service.waitFor('worker_hello');
     service.acknowledge(false);
@@ -111,7 +111,7 @@ describe('the connection of a worker', () => {
   test.each([
     ['of another form', { task: { id: 'x' } }, 'execution-1'],
     ['without its execution', { execution_id: 7 }, undefined],
-  ])('rejects an assignment %s instead of leaving its run waiting', async (_name, wrong, executionId) => {
+  ])('rejects an assignment %s, so that its run does not wait', async (_name, wrong, executionId) => {
     start();
     await service.waitFor('worker_hello');
     const assignment = fakeAssignment('execution-1');
@@ -135,7 +135,7 @@ describe('the connection of a worker', () => {
     ['a carriage return', 'ryk_a\rb'],
     ['a space', 'ryk_a b'],
     ['a letter outside of ASCII', 'ryk_ä€'],
-  ])('is refused with a sentence, not with a crash, for a key with %s', async (_name, key) => {
+  ])('is refused with an error message, without a crash, for a key with %s', async (_name, key) => {
     const lines: string[] = [];
     const refused = vi.fn();
     start({

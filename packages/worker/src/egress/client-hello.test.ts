@@ -36,7 +36,7 @@ test('says how many bytes are missing, at every cut', () => {
   }
 });
 
-test('is read a few times only, however small its records are', () => {
+test('is parsed only a few times, however small its records are', () => {
   const whole = clientHello({ names: ['example.com'], extensions: [[21, Buffer.alloc(5_000)]], recordBytes: 1 });
   let reading = readClientHello(whole.subarray(0, 1));
   for (let times = 1; reading.kind === 'incomplete' && times < 100; times++)
@@ -44,7 +44,7 @@ test('is read a few times only, however small its records are', () => {
   expect(reading).toMatchObject({ kind: 'hello', name: 'example.com' });
 });
 
-test.each([0xfe0d, 0xfe0a, 0xffce])('sees the hidden name of extension %i', (type) => {
+test.each([0xfe0d, 0xfe0a, 0xffce])('detects the encrypted name of extension %i', (type) => {
   const hello = clientHello({ names: ['example.com'], extensions: [[type, Buffer.alloc(8)]] });
   expect(readClientHello(hello)).toMatchObject({ hasEch: true });
 });
@@ -89,11 +89,11 @@ test.each([
   ['HTTP', Buffer.from('GET / HTTP/1.1\r\n')],
   ['SSH', Buffer.from('SSH-2.0-OpenSSH\r\n')],
   ['SSL 2', Buffer.from([0x80, 0x2e, 1, 0, 2])],
-])('sees that %s is not TLS', (_, bytes) => {
+])('detects that %s is not TLS', (_, bytes) => {
   expect(readClientHello(bytes).kind).toBe('not_tls');
 });
 
-test('takes any rubbish in bounded time', () => {
+test('parses any bytes in limited time', () => {
   for (let seed = 1; seed < 2_000; seed++) {
     const bytes = Buffer.from(good);
     for (let change = 0; change < 4; change++)

@@ -2,7 +2,7 @@ import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { expect, test } from 'vitest';
 import { deniedLog } from './denied-log.ts';
 
-test('reports the first of each host, port and reason, and the counts of thousands in the end', () => {
+test('reports the first denied connection of each host, port and reason, and the counts of thousands at the end', () => {
   const reports: DeniedConnections[] = [];
   const log = deniedLog((denied) => reports.push(denied));
   for (let index = 0; index < 5_000; index++) log.add(`host-${index % 100}.example`, 443, 'host_not_allowed');
@@ -28,7 +28,7 @@ test('reports no counts if each connection was tried once', () => {
   expect(reports).toHaveLength(2);
 });
 
-test('keeps hosts harmless and short', () => {
+test('removes control characters from hosts and shortens them', () => {
   const reports: DeniedConnections[] = [];
   deniedLog((denied) => reports.push(denied)).add(`\u001b[2J${'x'.repeat(5_000)}`, 0, 'invalid_host');
   expect(reports[0]?.connections[0]?.host).toMatch(/^\?\[2Jx{256}$/);

@@ -36,11 +36,11 @@ test('allows no private network if the operator allows none', () => {
   expect(policy.refusal(name('example.com'), 443)).toBe('operator');
 });
 
-test('allows nothing by a rule that it cannot read', () => {
+test('allows nothing by an invalid rule', () => {
   expect(egressPolicy(['*'], 'any')).toMatchObject({ allowed: [], refused: ['*'] });
 });
 
-test('a setting with something else than hosts is refused', () => {
+test('refuses a setting that contains something other than hosts', () => {
   expect(parseSettings({ RUNYARD_EGRESS: 'example.com,https://x/' })).toMatchObject({ ok: false });
 });
 

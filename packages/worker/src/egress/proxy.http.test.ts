@@ -43,7 +43,7 @@ describe('a request of the absolute form', () => {
     expect(proxy.dialled).toEqual([`${publicAddress}:${port}`]);
   });
 
-  test('sends the body on, and nothing that is for the proxy', async () => {
+  test('sends the body on, and removes the headers that are for the proxy', async () => {
     handle = (request, response) => void response.end(JSON.stringify(request.headers));
     const answer = await proxy.say(
       'POST http://example.com/ HTTP/1.1\r\nHost: example.com\r\nProxy-Authorization: Basic x\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\nX-Kept: yes\r\nContent-Length: 5\r\n\r\nhello',
@@ -79,7 +79,7 @@ describe('a request of the absolute form', () => {
     expect(seen).toEqual([]);
   });
 
-  test('that smuggles a second request is not understood as two', async () => {
+  test('that smuggles a second request is not read as two', async () => {
     const inner = 'GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n';
     const both = `POST http://example.com/ HTTP/1.1\r\nHost: example.com\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${inner}`;
     await proxy.say(both);
@@ -87,7 +87,7 @@ describe('a request of the absolute form', () => {
   });
 });
 
-test('a redirect is given to the program, whose next request is checked as the first', async () => {
+test('gets a redirect back, and its next request is checked as the first', async () => {
   handle = (_request, response) => void response.writeHead(302, { location: 'http://169.254.169.254/latest' }).end();
   expect(await proxy.say(get('http://example.com/', 'example.com'))).toContain(
     'location: http://169.254.169.254/latest',
@@ -109,7 +109,7 @@ describe('a tunnel to port 80', () => {
     expect(proxy.denied).toEqual(['example.com 80 host_mismatch']);
   });
 
-  test('carries nothing but HTTP', async () => {
+  test('carries only HTTP', async () => {
     const { socket } = await proxy.connect('example.com:80');
     socket.write('SSH-2.0-OpenSSH\r\n');
     await textOf(socket);
@@ -124,7 +124,7 @@ describe('a tunnel to port 80', () => {
   });
 });
 
-test('requests that do not wait for the answer of the one before end the connection', async () => {
+test('a request that does not wait for the answer before it ends the connection', async () => {
   const arrived = Promise.withResolvers<void>();
   handle = () => arrived.resolve();
   const socket = await proxy.open();
@@ -135,7 +135,7 @@ test('requests that do not wait for the answer of the one before end the connect
   expect(proxy.dialled).toHaveLength(1);
 });
 
-test.each(['/', 'https://example.com/', 'ftp://example.com/', '*'])('%s is not for a proxy', async (url) => {
+test.each(['/', 'https://example.com/', 'ftp://example.com/', '*'])('%s is not a request for a proxy', async (url) => {
   expect(await proxy.say(get(url, 'example.com'))).toMatch(/^HTTP\/1\.1 400 /);
   expect(proxy.dialled).toEqual([]);
 });
@@ -145,7 +145,7 @@ test('headers beyond 16 KB are refused', async () => {
   expect(seen).toEqual([]);
 });
 
-test('an answer that breaks off is not passed on as if it were whole', async () => {
+test('an answer that breaks off is not passed on as a complete answer', async () => {
   handle = (_request, response) => {
     response.writeHead(200, { 'content-length': '100' }).write('half');
     setImmediate(() => response.destroy());

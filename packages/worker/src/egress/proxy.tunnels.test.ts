@@ -107,7 +107,7 @@ test.each([
     'wild.example:443',
     'example.com.evil.example:443',
   ],
-])('a tunnel to %s is not allowed', async (authority) => {
+])('to %s is not allowed', async (authority) => {
   await start();
   expect((await proxy.connect(authority)).status).toBe('HTTP/1.1 403 Forbidden');
   expect(proxy.denied).toEqual([`${authority.replace(':', ' ')} host_not_allowed`]);
@@ -125,7 +125,7 @@ test.each([
     'example.com:0',
   ],
   ...['user@example.com:443', 'example.com:443:443', 'http://example.com:443', 'ex\tample.com:443'],
-])('a tunnel to %j is denied or not read at all', async (authority) => {
+])('to %j is denied or not read at all', async (authority) => {
   await start({ hosts: [...hosts, '127.0.0.1'], networks: ['127.0.0.0/8'] });
   expect((await proxy.connect(authority)).status).not.toContain('200');
   expect(proxy.dialled).toEqual([]);
@@ -183,7 +183,7 @@ describe('an address', () => {
   });
 });
 
-test('another port carries other protocols, also if the server sends first, and TLS only to its host', async () => {
+test('carries other protocols on another port, even if the server sends first, and TLS only to its host', async () => {
   await start();
   const plain = await proxy.connect('db.example.com:5432');
   plain.socket.write('SELECT 1');
@@ -197,13 +197,13 @@ test('another port carries other protocols, also if the server sends first, and 
   expect(echo.got()).toBe('');
 });
 
-test('a host that does not exist is an error, and no denied connection', async () => {
+test('of a host that does not exist is an error, and not a denied connection', async () => {
   await start();
   expect((await proxy.connect('b.wild.example:443')).status).toBe('HTTP/1.1 502 Bad Gateway');
   expect(proxy.denied).toEqual([]);
 });
 
-test('the operator of the worker decides over the environment', async () => {
+test("the worker's operator has priority over the environment", async () => {
   await start({ operator: 'none' });
   expect((await proxy.connect('example.com:443')).status).toContain('403');
   expect(proxy.denied).toEqual(['example.com 443 operator']);
@@ -219,7 +219,7 @@ describe('limits', () => {
     for (const socket of held) socket.destroy();
   });
 
-  test('end all connections when the bytes are used', async () => {
+  test('close all connections when the allowed bytes are used up', async () => {
     await start({ limits: { maxBytes: 100_000 } });
     const { socket } = await proxy.connect('db.example.com:5432');
     socket.write(Buffer.alloc(200_000, 'x'));
@@ -229,7 +229,7 @@ describe('limits', () => {
     expect(proxy.reports).toHaveLength(1);
   });
 
-  test.each([{ idleMs: 500 }, { longestMs: 500 }])('end a connection in time: %o', async (limits) => {
+  test.each([{ idleMs: 500 }, { longestMs: 500 }])('close a connection in time: %o', async (limits) => {
     await start({ limits });
     await ended((await proxy.connect('db.example.com:5432')).socket);
   });

@@ -85,7 +85,7 @@ test('forwards a request with its credential, and the answer', async () => {
   expect(answer).toMatchObject({ status: 201, body: 'auth Bearer run-token', headers: { 'x-of-service': 'yes' } });
 });
 
-test('the sandbox cannot choose the host or the address that it seems to come from', async () => {
+test('does not let the sandbox choose the host or the address that it seems to come from', async () => {
   handle = (request, response) => void response.end(JSON.stringify(request.headers));
   const headers = {
     host: '169.254.169.254',
@@ -200,7 +200,7 @@ test("closes the service's connection when the sandbox goes away", async () => {
   await closed.promise;
 });
 
-test('a stream that the service cuts is cut for the sandbox too, not ended as if it were whole', async () => {
+test('is cut for the sandbox too if the service cuts it, without a normal end', async () => {
   handle = (_request, response) => {
     response.write('half');
     setImmediate(() => response.destroy());
@@ -214,7 +214,7 @@ test('a stream that the service cuts is cut for the sandbox too, not ended as if
   await expect(read()).rejects.toThrow('aborted');
 });
 
-test('while the service is down it says 503 at once, and works again when the service is back', async () => {
+test('answers 503 at once while the service is down, and works again when the service is back', async () => {
   const address = port();
   service.closeAllConnections();
   await new Promise((resolve) => service.close(resolve));
@@ -228,7 +228,7 @@ test('while the service is down it says 503 at once, and works again when the se
   expect((await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }))).status).toBe(200);
 });
 
-test('a sandbox has 64 connections at once, and those beyond are closed without harm to the others', async () => {
+test('accepts 64 connections of a sandbox at once, and closes further ones without harm to the others', async () => {
   const connected = async (): Promise<net.Socket> => {
     const socket = net.connect(socketPath);
     socket.on('error', () => {});

@@ -20,7 +20,7 @@ const reader = async (file: string) => {
   };
 };
 
-test('places a Node that uses the libraries beside it and no others', async () => {
+test('installs a Node that uses the libraries beside it and no others', async () => {
   await placePortableNode(folder, folder);
   const script = 'JSON.stringify([process.execPath, ...process.report.getReport().sharedObjects.slice(1)])';
   const printed = execFileSync(path.join(folder, 'node'), ['-p', script], {
@@ -32,7 +32,7 @@ test('places a Node that uses the libraries beside it and no others', async () =
   for (const file of files) expect(file.startsWith(`${folder}/`), file).toBe(true);
 });
 
-test('places a Node into which no file of an image brings a library', async () => {
+test('installs a Node that loads no library through files of an image', async () => {
   await placePortableNode(folder, folder);
   const etc = path.join(folder, 'etc');
   await mkdir(etc);

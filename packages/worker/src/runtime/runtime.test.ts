@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(stateRoot, { recursive: true }));
 
-test('the agent runs from its bundle alone, and report-artifact leads to it', async () => {
+test('runs the agent from its bundle alone, and report-artifact finds it', async () => {
   const folder = await makeRuntime({ stateRoot, entry, log });
   await rm(path.join(stateRoot, 'source'), { recursive: true });
   const run = (program: string, ...args: string[]): string =>
@@ -41,14 +41,14 @@ test('an existing runtime is used again without bundling, and made again when a 
   expect((await readdir(path.join(stateRoot, 'runtime'))).sort()).toEqual([path.basename(second), 'stamp.json'].sort());
 });
 
-test('removes the remains of a killed process without using them', async () => {
+test('removes the files of a killed process without using them', async () => {
   const abandoned = path.join(stateRoot, 'runtime/.making-0000/agent');
   await mkdir(abandoned, { recursive: true });
   const folder = await makeRuntime({ stateRoot, entry, log });
   expect((await readdir(path.dirname(folder))).sort()).toEqual([path.basename(folder), 'stamp.json'].sort());
 });
 
-test('a folder that is shared without a lock keeps runtimes that may be in use', async () => {
+test('does not remove runtimes that may be in use from a folder that is shared without a lock', async () => {
   const first = await makeRuntime({ stateRoot, entry, shared: true, log });
   await writeFile(path.join(stateRoot, 'source/lazy.ts'), `export const lazy: string = 'other';\n`);
   const second = await makeRuntime({ stateRoot, entry, shared: true, log });

@@ -64,7 +64,7 @@ async function full(size: number) {
   return pool;
 }
 
-test('hands out each item once, and refills after a pause', async () => {
+test('gives each item to one caller, and refills after a pause', async () => {
   const pool = await full(2);
   const taken = [pool.takeReady(), pool.takeReady(), pool.takeReady()];
   expect(taken.map((item) => item?.number)).toEqual([0, 1, undefined]);
@@ -106,7 +106,7 @@ test('makes nothing ahead of time with size 0', async () => {
   expect(made).toHaveLength(1);
 });
 
-test('hands out the item that is being made to one caller', async () => {
+test('gives the item that is being made to one caller', async () => {
   const pool = open(1);
   const [first, second] = await Promise.all([pool.take(), pool.take()]);
   expect(new Set([first.number, second.number]).size).toBe(2);
@@ -131,7 +131,7 @@ test('replaces an item that ended while it waited, after a growing pause', async
   expect(pool.takeReady()?.number).toBe(2);
 });
 
-test('tries seldom while items cannot be made, and still makes them on demand', async () => {
+test('tries rarely while items cannot be made, and still makes them on demand', async () => {
   fault = new Error('no disk');
   const pool = open(1);
   await settle();

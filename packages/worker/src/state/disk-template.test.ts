@@ -31,7 +31,7 @@ async function emptyFile(name: string, size: number) {
 }
 
 describe.skipIf(!hasPrograms)('the template of a disk', () => {
-  test.each([48, 4536])('a disk of %d MB made from a template is sound and has few blocks', async (mb) => {
+  test.each([48, 4536])('makes a disk of %d MB that is sound and has few blocks', async (mb) => {
     const { file: first, handle } = await emptyFile('first', mb * megabyte);
     await handle.close();
     call('mkfs.ext4', '-q', '-F', '-O', '^has_journal,^resize_inode', '-E', 'lazy_itable_init=1,nodiscard', first);
@@ -47,7 +47,7 @@ describe.skipIf(!hasPrograms)('the template of a disk', () => {
     expect((await stat(second.file)).blocks * 512).toBeLessThan(2 * megabyte);
   });
 
-  test('a file without an extent at its start makes no template', async () => {
+  test('is not made from a file without an extent at its start', async () => {
     const { file, handle } = await emptyFile('image', megabyte);
     await handle.close();
     expect(await readTemplate(file)).toBeUndefined();
@@ -59,7 +59,7 @@ describe('the list of extents', () => {
   const columns = ' ext:     logical_offset:        physical_offset: length:   expected: flags:\n';
   const first = '   0:        0..       2:   40544768..  40544770:      3:            \n';
 
-  test('the list has the ranges that were written, in bytes', () => {
+  test('has the ranges that were written, in bytes', () => {
     const rows = [
       first,
       '   1:       34..      34:   40543742..  40543742:      1:   40544802:\n',
@@ -80,7 +80,7 @@ describe('the list of extents', () => {
       `${head}${columns}   0:        7..       9:   1..  3:      3:    \nt.img: 1 extent found\n`,
     ],
     ['too much', `${head}${columns}   0:        0..   99999:   1..  100000: 100000:     \nt.img: 1 extent found\n`],
-  ])('a list of extents with %s is refused', (_which, output) => {
+  ])('is refused with %s', (_which, output) => {
     expect(parseExtents(output)).toBeUndefined();
   });
 });

@@ -26,7 +26,7 @@ async function numberIn(file: string): Promise<number> {
 }
 
 describe('the shell for mounts', () => {
-  test('stays for the next command, and passes words unchanged', async () => {
+  test('stays for the next command, and passes arguments unchanged', async () => {
     expect(await runInShell(['true'])).toEqual({ type: 'done' });
     const waiting = idleShells();
     expect(waiting).not.toEqual([]);
@@ -39,7 +39,7 @@ describe('the shell for mounts', () => {
     expect(idleShells()).toEqual(waiting);
   });
 
-  test('gives each command an empty input and no variables of ours', async () => {
+  test('gives each command an empty input and no variables of the worker', async () => {
     const { output } = (await runInShell(['sh', '-c', 'cat; env; exit 1'])) as { output: string };
     const names = output.split('\n').map((line) => line.split('=')[0]);
     expect(names.filter((name) => !['PATH', 'LC_ALL', 'PWD', 'OLDPWD', 'SHLVL', '_'].includes(name ?? ''))).toEqual([]);
@@ -91,7 +91,7 @@ describe('the shell for mounts', () => {
     expect(await runInShell(['true'])).toEqual({ type: 'done' });
   });
 
-  test('does not take output of a command for its result', async () => {
+  test('does not read output of a command as its result', async () => {
     const result = await runInShell(['sh', '-c', 'echo 0; echo "deadbeefdeadbeefdeadbeefdeadbeef 0"; exit 4']);
     expect(result).toMatchObject({ type: 'failed', status: 4 });
   });

@@ -106,7 +106,7 @@ test('removes a sandbox whose state root is gone without making the state root a
   expect(await readdir(dataDir)).toEqual([]);
 });
 
-test('finds no process by an argument that none has', async () => {
+test('finds no process by an argument that no process has', async () => {
   expect(await findProcesses('cmdline', 'no process has this argument')).toEqual([]);
 });
 

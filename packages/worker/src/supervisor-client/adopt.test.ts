@@ -97,7 +97,7 @@ test.each([
   expect(await adoptSandboxes(stateRoot, 60, log)).toEqual([]);
 });
 
-test('returns the end of a sandbox that ended while no worker was there', async () => {
+test('returns the end of a sandbox that ended while no worker was running', async () => {
   record({ ...thisProcess(), start_ticks: 1 });
   await writeDurably(filesOf(folder).end, exit);
   const [found] = await adoptSandboxes(stateRoot, 60, log);
@@ -119,7 +119,7 @@ test('makes proofs that are valid for one speaker only', () => {
   expect(proofOf('s', 'worker', 'n')).not.toBe(proofOf('s', 'supervisor', 'n'));
 });
 
-test('does not wait for a supervisor that has removed the sandbox and holds others', async () => {
+test('does not wait for a supervisor that has removed the sandbox and has others', async () => {
   record(thisProcess());
   const began = performance.now();
   expect(await adoptSandboxes(stateRoot, 60, log)).toEqual([]);

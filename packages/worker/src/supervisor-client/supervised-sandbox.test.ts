@@ -173,14 +173,14 @@ test('starts another supervisor in place of one that died', async () => {
   expect((await places.take('second')).id).toBe('2');
 });
 
-test('waits in the end for supervisors without a sandbox, and leaves the others', async () => {
+test('waits at its end for supervisors without a sandbox, and leaves the others', async () => {
   const { places, supervisors } = playPlaces();
   await places.take('stays');
   await places.close();
   expect(supervisors[0]?.isClosed()).toBe(true);
 });
 
-test('passes the failure of a start on, and tries again with the next sandbox', async () => {
+test('returns the failure of a start, and tries again with the next sandbox', async () => {
   let tries = 0;
   const places = keepPlaces(() => {
     tries += 1;

@@ -97,7 +97,7 @@ test.each([
   '/anthropic/%2e%2e/git/x',
   '/anthropic/v1/../../git/x',
   '/anthropic//..%2fgit',
-])('passes %s to nobody', async (path) => {
+])('forwards no request for %s', async (path) => {
   const { port } = new URL(forwarder.url);
   const sent = request({ port, path, method: 'POST', headers: { 'x-api-key': forwarder.key } });
   sent.end('{}');
@@ -107,7 +107,7 @@ test.each([
   response.resume();
 });
 
-test('answers 404 to a page of a browser, and 413 to a body that the gateway would not take', async () => {
+test('answers 404 to a page of a browser, and 413 to a body that the gateway would refuse', async () => {
   expect((await post('/openai/v1/responses', { 'x-api-key': forwarder.key, origin: 'http://x' })).status).toBe(404);
   const body = Buffer.alloc(17 * 1024 * 1024);
   const large = await fetch(`${forwarder.url}/openai/v1/responses`, {
@@ -122,7 +122,7 @@ test('answers 404 to a page of a browser, and 413 to a body that the gateway wou
   expect(seen).toEqual([]);
 });
 
-test('answers 429 to more requests at once than a run may have', async () => {
+test('answers 429 if a run sends more than its allowed number of requests at once', async () => {
   const gate = Promise.withResolvers<void>();
   held = gate.promise;
   const first = Array.from({ length: 12 }, () => post('/openai/v1/responses'));
@@ -132,7 +132,7 @@ test('answers 429 to more requests at once than a run may have', async () => {
   expect((await Promise.all(first)).map(({ status }) => status)).toEqual(Array(12).fill(200));
 });
 
-test('keeps the last refusal of a turn, except those that the harness does not mind', async () => {
+test('stores the last refusal of a turn, except refusals that the harness ignores', async () => {
   forwarder.beginTurn();
   answer = { status: 403, body: '{"error":{"message":"not this model"}}' };
   await (await post('/openai/v1/responses')).text();
@@ -167,9 +167,12 @@ test('refuses to be a proxy, and reports each host once and only the first of ma
   expect(seen).toEqual([]);
 });
 
-test.each(['127.0.0.1', '0.0.0.0', '::'])('keeps its port from another program that listens on %s', async (host) => {
-  const forger = createTcpServer();
-  forger.listen({ port: Number(new URL(forwarder.url).port), host });
-  const [error] = await once(forger, 'error');
-  expect(error.code).toBe('EADDRINUSE');
-});
+test.each(['127.0.0.1', '0.0.0.0', '::'])(
+  'does not lose its port to another program that listens on %s',
+  async (host) => {
+    const forger = createTcpServer();
+    forger.listen({ port: Number(new URL(forwarder.url).port), host });
+    const [error] = await once(forger, 'error');
+    expect(error.code).toBe('EADDRINUSE');
+  },
+);

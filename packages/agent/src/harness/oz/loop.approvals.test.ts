@@ -91,7 +91,7 @@ describe('the loop asks a person', () => {
     expect(decided.map((event) => event.type === 'decided' && event.by)).toEqual(['policy', 'policy']);
   });
 
-  test('and records that nothing was done if the wait is aborted', async () => {
+  test('records that the action was not done if the wait is aborted', async () => {
     models.script([call('shell', { command: 'touch x' }), { text: ['go on'] }]);
     let memory = '';
     const remember = async (kept: string) => {

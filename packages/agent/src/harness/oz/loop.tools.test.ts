@@ -114,7 +114,7 @@ describe('the loop', () => {
     ]);
   });
 
-  test('shows the model the output of a command as a terminal does, and people all of it', async () => {
+  test('shows the model the output of a command as a terminal does, and shows people the whole output', async () => {
     const command = 'for i in $(seq 1 300); do printf "\\r\\033[2K\\033[32mDownloading %d%%\\033[0m" $i; done';
     models.script([{ toolCalls: [{ name: 'shell', input: { command } }] }, { text: ['done'] }]);
     const { turn, spoken } = engine();

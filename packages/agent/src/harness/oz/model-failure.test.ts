@@ -31,16 +31,16 @@ test.each([
   expect(failure.advice).toContain('administrator');
 });
 
-test('a message that the SDK could read stays', () => {
+test('a message that the SDK could read stays unchanged', () => {
   expect(modelFailure(answered(400, 'too long', { error: { message: 'other' } })).reason).toBe('too long');
 });
 
-test('a stream that ends early is asked for again', () => {
+test('repeats a request whose stream ends early', () => {
   const error = new InvalidResponseDataError({ data: null, message: 'Response stream ended without a finish reason.' });
   expect(modelFailure(error)).toMatchObject({ retryable: true });
 });
 
-test('an answer of another form than that of the API is not asked for again', () => {
+test('does not repeat a request after an answer of another form than that of the API', () => {
   const cause = new Error('choices: expected array');
   expect(modelFailure(new TypeValidationError({ value: { choices: null }, cause }))).toMatchObject({
     retryable: false,

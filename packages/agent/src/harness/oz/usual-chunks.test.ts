@@ -15,11 +15,11 @@ test.each([
   expect(JSON.parse(usualChunk(JSON.stringify(chunk)))).toEqual(expected);
 });
 
-test.each(['{"not json', '[]', '1', 'null', ''])('%j stays', (data) => {
+test.each(['{"not json', '[]', '1', 'null', ''])('%j stays unchanged', (data) => {
   expect(usualChunk(data)).toBe(data);
 });
 
-test('a stream keeps its lines at every place where it is cut', async () => {
+test('returns the lines of a stream wherever the stream is cut', async () => {
   const wire =
     ': comment\r\n\r\ndata: {"choices":null}\r\n\r\nevent: x\ndata:{"id":"é🙂"}\n\ndata: [DONE]\n\ndata: {"choices":null}';
   const expected =
@@ -35,7 +35,7 @@ test('a stream keeps its lines at every place where it is cut', async () => {
   }
 });
 
-test('an answer that is no stream, or an error, is passed on as it is', async () => {
+test('passes on unchanged an answer that is not a stream, or an error', async () => {
   const body = '{"choices":null}';
   const error = { status: 500, headers: { 'content-type': 'text/event-stream' } };
   for (const init of [{ headers: { 'content-type': 'application/json' } }, error])

@@ -13,7 +13,7 @@ describe.each(presetTypes)('the preset %s', (type) => {
   const preset = presets[type];
   const protocols = Object.keys(preset.speaks) as (keyof typeof preset.speaks)[];
 
-  test.each(protocols)('leads all requests of %s to the forwarder, with the model of the run', (protocol) => {
+  test.each(protocols)('sends all requests of %s to the forwarder, with the model of the run', (protocol) => {
     const { command, variables, files } = configureProgram(preset, protocol, 'auto-approve', values);
     const all = JSON.stringify([command, variables, files]);
     expect(command[0]).toBe(preset.program.command);
@@ -24,7 +24,7 @@ describe.each(presetTypes)('the preset %s', (type) => {
     for (const [name, text] of Object.entries(files)) if (name.endsWith('.json')) JSON.parse(text);
   });
 
-  test('is configured only for policies that it keeps, and its program is pinned', () => {
+  test('is configured only for policies that it can follow, and its program is pinned', () => {
     for (const policy of ['ask', 'auto-deny'] as const) {
       const configure = () => configureProgram(preset, protocols[0] ?? 'anthropic', policy, values);
       if (typeof preset.approvals[policy] === 'string') expect(configure).toThrow('asks nobody');
@@ -41,7 +41,7 @@ test('makes codex and qwen wait for the MCP servers of the run before their firs
   expect(files['.codex/config.toml']?.split('[')[0]).toContain('mcp_optional_startup_grace_ms = 0\n');
 });
 
-test('asks also if settings of the project allow every tool', () => {
+test('asks a person even if settings of the project allow every tool', () => {
   const asking = (type: keyof typeof presets) =>
     configureProgram(presets[type], type === 'gemini' ? 'google' : 'openai-compatible', 'ask', values);
   expect(asking('gemini').command.join(' ')).toContain('--approval-mode default --allowed-tools none');
@@ -54,12 +54,12 @@ test('asks also if settings of the project allow every tool', () => {
   });
 });
 
-test('writes TOML whose texts cannot end early', () => {
+test('writes TOML in which no text can end a string early', () => {
   const text = tomlOf({ model: 'a"b\n[x]', on: false, tables: { 'a b': { url: 'u', count: 1 } } });
   expect(text).toBe('model = "a\\"b\\n[x]"\non = false\n\n[tables."a b"]\nurl = "u"\ncount = 1\n');
 });
 
-test('replaces links that lie in the way of a file of the home', () => {
+test('replaces a symbolic link at the path of a file in the home folder', () => {
   const home = mkdtempSync(path.join(tmpdir(), 'runyard-home-'));
   const outside = mkdtempSync(path.join(tmpdir(), 'runyard-outside-'));
   writeFileSync(path.join(outside, 'kept'), 'kept');

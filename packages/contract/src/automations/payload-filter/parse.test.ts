@@ -53,7 +53,7 @@ test.each<[string, unknown, string]>([
   ['an array as filter', [], ': must be an object that mirrors the body, not an array'],
   ['null as filter', null, ': must be an object that mirrors the body, not null'],
   ['a long text', { a: ['x'.repeat(1001)] }, 'a[0]: must not be longer than 1000 characters'],
-])('refuses %s', (_name, value, fault) => {
+])('refuses the filter %s', (_name, value, fault) => {
   expect(faultsOf(value)).toEqual([fault]);
 });
 
@@ -75,7 +75,7 @@ test('reports several faults at once, and at most 20', () => {
   expect(faultsOf(Object.fromEntries(Array.from({ length: 90 }, (_, at) => [`k${at}`, 1])))).toHaveLength(20);
 });
 
-test('ends with a plan or with faults for any value, however deep', () => {
+test('returns a plan or faults for any value, however deep', () => {
   let deep: unknown = 'x';
   for (let level = 0; level < 100_000; level += 1) deep = { a: deep };
   expect(faultsOf(deep)).toHaveLength(1);

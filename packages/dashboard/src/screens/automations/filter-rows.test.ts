@@ -44,6 +44,6 @@ test.each([
   [{ b: { not_in: [1], in: [2] }, a: { c: ['x'] } }, true],
   [{ 'a.b': ['x'] }, false],
   [{ a: { in: ['x'], c: ['y'] } }, false],
-])('knows whether rows hold all of the filter %j', (filter, isWhole) => {
+])('knows whether rows can show all of the filter %j', (filter, isWhole) => {
   expect(areRowsWhole(filter)).toBe(isWhole);
 });

@@ -74,7 +74,7 @@ describe("the provider's own tools", () => {
   );
 });
 
-it('the timeline names once what the gateway removed, in all processes', async () => {
+it('the timeline names once what the gateway removed, even with several processes', async () => {
   provider.answer(() => message());
   const { runId, runToken } = await runWith();
   for (const more of [{ brand_new: 1, 'a\u0000\u202e': 1 }, { brand_new: 2, newer: 1 }, { newer: 1 }])
@@ -91,7 +91,7 @@ it('the timeline names once what the gateway removed, in all processes', async (
   ]);
 });
 
-it('several answers at once are refused where a limit holds', async () => {
+it('several answers at once are refused if a limit applies', async () => {
   provider.answer(() => jsonAnswer({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 9 } }));
   for (const config of [{ max_turns: 3 }, { max_cost_usd: 2 }]) {
     const { runId, runToken } = await local(config);

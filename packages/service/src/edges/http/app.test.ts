@@ -35,7 +35,7 @@ describe('problems', () => {
     'garbage',
     '00-00000000000000000000000000000000-b7ad6b7169203331-01',
     'ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
-  ])('a traceparent that is none (%s) starts a new trace', async (traceparent) => {
+  ])('an invalid traceparent (%s) starts a new trace', async (traceparent) => {
     const { trace_id } = await service.problem(404, 'GET', '/nothing', { headers: { traceparent } });
     expect(trace_id).toMatch(/^[0-9a-f]{32}$/);
     expect(traceparent).not.toContain(trace_id);
@@ -64,7 +64,7 @@ describe('problems', () => {
     },
   );
 
-  test('400 for a path that is no URL path', async () => {
+  test('400 for a path that is not a URL path', async () => {
     expect((await service.problem(400, 'GET', '/agent/runs/%E0%A4%A')).error_code).toBe('invalid_request');
   });
 
@@ -81,7 +81,7 @@ describe('problems', () => {
     expect(problem.errors).toEqual([{ path: '', message: 'The run has ended already.' }]);
   });
 
-  test('500 without a word of the cause, which the log has under the same trace_id', async () => {
+  test('500 without the text of the cause, which the log has under the same trace_id', async () => {
     const { db } = service.deps;
     await db.query('ALTER TABLE environments RENAME TO hidden');
     const problem = await service.problem(500, 'GET', '/agent/environments');
@@ -101,7 +101,7 @@ describe('problems', () => {
   });
 });
 
-test('an empty body is none, also where it is called a form', async () => {
+test('an empty body counts as no body, even with the content type of a form', async () => {
   const empty = { raw: '', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
   const runId = await service.newRun();
   expect((await service.request('POST', `/agent/runs/${runId}/rerun`, empty)).status).toBe(200);
@@ -110,13 +110,13 @@ test('an empty body is none, also where it is called a form', async () => {
 });
 
 describe('every answer', () => {
-  test("has a request id, the caller's where it is harmless", async () => {
+  test('has a request id: that of the caller if it is harmless', async () => {
     expect((await page('/healthz')).headers.get('x-request-id')).toMatch(/^[\w-]{36}$/);
     expect((await page('/healthz', { 'x-request-id': 'abc-1' })).headers.get('x-request-id')).toBe('abc-1');
     expect((await page('/healthz', { 'x-request-id': 'a b{}' })).headers.get('x-request-id')).not.toBe('a b{}');
   });
 
-  test('of the API is kept by no cache', async () => {
+  test('of the API is stored by no cache', async () => {
     for (const path of ['/agent/models', '/agent/runs', '/agent/runs/x']) {
       expect((await service.request('GET', path)).headers.get('cache-control')).toBe('no-store');
     }
@@ -151,7 +151,7 @@ test('the OpenAPI document is served with the address of this service', async ()
 });
 
 describe('models and workers', () => {
-  test('models are listed with the default one', async () => {
+  test('models are listed with the default model', async () => {
     const { body } = await service.request('GET', '/agent/models');
     expect(ListModelsResponse.parse(body).default_model_id).toBe('runbook');
   });
@@ -172,7 +172,7 @@ describe('models and workers', () => {
     expect(workers).toMatchObject([{ worker_host: 'box', connection_count: 2 }]);
   });
 
-  test('finds the key of the connection of a worker as the key of a request', async () => {
+  test("the key of a worker's connection is found like the key of a request", async () => {
     const { keys } = service.deps;
     expect(await authenticateWorker(keys, `Bearer ${service.key}`)).toMatchObject({
       teamId: service.teamId,
@@ -205,7 +205,7 @@ describe('health', () => {
 const schemasIn = (page: string): number => page.split('<article id="schema-').length - 1;
 
 describe('pages', () => {
-  test.each(['/docs', '/errors', `/runs/${randomUUIDv7()}`])('%s allow nothing inline and no frame', async (path) => {
+  test.each(['/docs', '/errors', `/runs/${randomUUIDv7()}`])('%s allow no inline code and no frame', async (path) => {
     const answer = await page(path);
     expect(answer.status).toBe(200);
     const policy = answer.headers.get('content-security-policy') ?? '';
@@ -230,13 +230,13 @@ describe('pages', () => {
     expect(text.split('<summary>Example</summary>')).toHaveLength(text.split('<article id="').length - schemasIn(text));
   });
 
-  test('/docs gives a member that only names a schema the words of that schema', async () => {
+  test('/docs gives a member that only names a schema the description of that schema', async () => {
     const { text } = await page('/docs');
     const [, run = ''] = text.split('<article id="schema-RunItem">');
     expect(run.split('</article>')[0]).toContain('QUEUED: waits for a free slot');
   });
 
-  test('the frame of the dashboard is the same at every address of its screens', async () => {
+  test('the frame of the dashboard is the same at the address of every screen', async () => {
     const frames = await Promise.all(
       ['/', '/runs', '/runs/x', '/settings/keys'].map(async (path) => (await page(path)).text),
     );
@@ -250,7 +250,7 @@ describe('pages', () => {
   });
 });
 
-describe('requests that Node cannot parse, or would answer itself', () => {
+describe('a request that Node cannot parse, or would answer itself', () => {
   const answerTo = (text: string) =>
     new Promise<string>((resolve) => {
       let received = '';
@@ -275,7 +275,7 @@ describe('requests that Node cannot parse, or would answer itself', () => {
     expect(Problem.parse(JSON.parse(body))).toMatchObject({ status, error_code: 'invalid_request' });
   });
 
-  test('but HTTP/1.0 needs no Host, and 100-continue is met', async () => {
+  test('of HTTP/1.0 needs no Host, and 100-continue is answered', async () => {
     expect(await answerTo('GET /healthz HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1.1 200 /);
     const expecting = 'GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n';
     expect(await answerTo(expecting)).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 /);

@@ -76,7 +76,7 @@ test('writes the bytes of one read to all streams', async () => {
   expect(asked).toEqual([]);
 });
 
-test('lets a full stream read its own pages later while the others do not wait', async () => {
+test('lets a full stream read its own pages later without a wait of the others', async () => {
   const { feed, add, asked } = sequence();
   const slow = reader(feed, { isSlow: true });
   const quick = reader(feed);
@@ -104,7 +104,7 @@ test('bounds the tail of a feed and keeps none for a single stream', () => {
   expect(first.got.text).toBe(numbers(1, 5_500));
 });
 
-test('serves a slightly late stream from the tail and a late one from its own pages', async () => {
+test('serves a slightly late stream from the tail and a very late one from its own pages', async () => {
   const { feed, add, asked } = sequence();
   reader(feed);
   reader(feed);
@@ -121,7 +121,7 @@ test('serves a slightly late stream from the tail and a late one from its own pa
   expect(asked.length).toBeGreaterThan(1);
 });
 
-test('ends a stream only when it got all events', async () => {
+test('ends a stream only after the stream got all events', async () => {
   const { feed, add } = sequence();
   const slow = reader(feed, { isSlow: true });
   const quick = reader(feed);

@@ -130,7 +130,7 @@ test('merges text up to 32 KB, and adds the text of a continued run', async () =
   expect((await rowsOf(id)).at(-1)).toEqual([expect.any(Number), 103, expect.stringMatching(/xmoremore$/)]);
 });
 
-test('runs that ended less than a day ago stay as they are, and have their turn later', async () => {
+test('runs that ended less than a day ago stay unchanged, and are merged later', async () => {
   const id = await endedRun(23, [text('a'), text('b')]);
   await mergeAll();
   expect(await rowsOf(id)).toHaveLength(2);

@@ -3,7 +3,7 @@ import { makeStreamPlaces } from './stream-places.ts';
 
 const key = (name: string, isOperator = false) => ({ keyId: name, teamId: name[0] ?? '', isOperator });
 
-test('a key gets a quarter of the places, a team a half, and the operator is not kept out', () => {
+test('a key gets a quarter of the places, a team a half, and the operator always gets one', () => {
   const places = makeStreamPlaces(8, 1_000);
   const enter = (name: string, isOperator = false) => {
     const place = places.enter(key(name, isOperator));
@@ -18,7 +18,7 @@ test('a key gets a quarter of the places, a team a half, and the operator is not
   expect(enter('c1', true)).toBe('in');
 });
 
-test('a refusal takes no place, and a place is given back once', () => {
+test('a refusal uses no place, and a place is freed once', () => {
   const places = makeStreamPlaces(4, 1_000);
   const leave = places.enter(key('a1'));
   expect(places.enter(key('a1'))).toEqual({ by: 'key', most: 1 });

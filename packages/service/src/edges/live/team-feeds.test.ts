@@ -82,7 +82,7 @@ async function openTransaction() {
   };
 }
 
-test('sends an event that is committed after later ones to connected and to returning readers', async () => {
+test('sends an event that is committed after later ones to connected and to reconnecting readers', async () => {
   const [first, second] = [await t.newRun(), await t.newRun()];
   const reader = await follow();
   const late = await openTransaction();

@@ -54,7 +54,7 @@ describe('the newest messages', () => {
     expect(read(10_000)).toEqual(conversation);
   });
 
-  test('begin inside of a step, and the others are counted', () => {
+  test('begin inside a step, and the others are counted', () => {
     const size = JSON.stringify(message('four')).length;
     expect(read(3 * size + 80)).toMatchObject({
       omitted_messages: 1,
@@ -63,7 +63,7 @@ describe('the newest messages', () => {
     expect(read(0)).toMatchObject({ omitted_messages: 4, steps: [] });
   });
 
-  test('leave delegated work out before messages', () => {
+  test('leave out delegated work before messages', () => {
     const whole = { conversation_id: 'c', steps: [{ ...step('1', 'one'), steps: [step('d', 'x'.repeat(500))] }] };
     expect(JSON.parse(newestMessages(whole, 200, 1_000))).toMatchObject({
       omitted_messages: 1,

@@ -136,7 +136,7 @@ describe('the sweep of runs', () => {
     expect([await eventsOf(continued.id), await eventsOf(alive.id)]).toEqual([4, 4]);
   });
 
-  test('keeps runs for ever with 0 days', async () => {
+  test('stores runs for ever with 0 days', async () => {
     const old = await endedRun(10_000);
     await sweep({ settings: { RUNYARD_RETENTION_RUN_DAYS: 0, RUNYARD_RETENTION_DETAIL_DAYS: 0 } });
     expect([await isRow('runs', old.id), await eventsOf(old.id)]).toEqual([true, 4]);

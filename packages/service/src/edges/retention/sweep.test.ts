@@ -9,7 +9,7 @@ const sweeps = await openTestSweeps();
 const { db, blobs, sweep, isRow, endedRun, manyOldRuns } = sweeps;
 
 describe('the sweep', () => {
-  test('one of several processes does the sweep once a night', async () => {
+  test('is done by one of several processes once a night', async () => {
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => sweep()));
     expect(outcomes.sort()).toEqual(['done', 'not_due', 'not_due', 'not_due', 'not_due']);
     expect(await sweep()).toBe('not_due');
@@ -20,7 +20,7 @@ describe('the sweep', () => {
     expect(row).toMatchObject({ soon: true, hour: 3, claimed_by: null, result: { runs: expect.any(Number) } });
   });
 
-  test('takes over the sweep of a dead process when its claim has ended and refuses the dead process', async () => {
+  test('is taken over from a dead process when its claim has ended, and the dead process is refused', async () => {
     const died = await claimSweep(db, 'retention', randomUUIDv7());
     expect(await sweep()).toBe('not_due');
     await db.query(`UPDATE sweeps SET claimed_until = now() - interval '1 second'`);

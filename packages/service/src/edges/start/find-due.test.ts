@@ -217,7 +217,7 @@ it('this file has a case for each loop with due statements', () => {
   expect([...loops.names].sort()).toEqual([...tested].sort());
 });
 
-it('asks nothing if no loop has statements', async () => {
+it('runs no statement if no loop has due statements', async () => {
   const query = () => Promise.reject(new Error('no statement is expected'));
   expect(await makeFindDue({ query }, [])()).toEqual([]);
 });

@@ -95,7 +95,7 @@ describe('loops with statements for due work', () => {
     return { rounds, found, asked, looks: () => looks, stop };
   };
 
-  it('run once at the start, and then only when a look finds work for them', async () => {
+  it('run once at the start, and then only when a query finds work for them', async () => {
     const t = startTwo(async (found) => found);
     expect(t.asked).toEqual([['runs'], ['deliveries']]);
     expect(t.rounds).toEqual([1, 1]);
@@ -107,7 +107,7 @@ describe('loops with statements for due work', () => {
     await t.stop();
   });
 
-  it('all loops with due statements run while the look fails', async () => {
+  it('all run while the query for due work fails', async () => {
     const t = startTwo(async () => {
       throw new Error('The connection was lost.');
     });
@@ -115,7 +115,7 @@ describe('loops with statements for due work', () => {
     await t.stop();
   });
 
-  it('all loops with due statements run while the look waits for a lock, and no second look begins', async () => {
+  it('all run while the query for due work waits for a lock, and no second query begins', async () => {
     let unlock: (found: readonly number[]) => void = () => undefined;
     const locked = new Promise<readonly number[]>((resolve) => {
       unlock = resolve;
@@ -127,7 +127,7 @@ describe('loops with statements for due work', () => {
     await t.stop();
   });
 
-  it('do not run twice at the same time, while the others go on', async () => {
+  it('do not run twice at the same time, while the others continue', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -160,7 +160,7 @@ describe('loops with statements for due work', () => {
     await stop();
   });
 
-  it('end with the look and the rounds in progress', async () => {
+  it('end with the query and the rounds in progress', async () => {
     let answer: (found: readonly number[]) => void = () => undefined;
     const t = startTwo(
       () =>

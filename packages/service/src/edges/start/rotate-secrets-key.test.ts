@@ -85,7 +85,7 @@ const keyIds = async () =>
     )
   ).map(({ id }) => id);
 
-it('seals everything again while both keys open, for a process that has not seen the new key too', async () => {
+it('seals all values again while both keys open them, also for a process that has not seen the new key', async () => {
   const other = await openVault(folder, undefined);
   await put('A', 'value of A 12345');
   const runId = await service.newRun();
@@ -162,7 +162,7 @@ it('keeps the previous signing secret of a subscription that is rotated between 
   );
 });
 
-it('loses nothing where the process dies between two rows, or the key changes several times', async () => {
+it('loses no value if the process dies between two rows, or the key changes several times', async () => {
   for (let n = 0; n < 5; n += 1) await put(`N${n}`, `value number ${n} of 5`);
   for (let round = 0; round < 3; round += 1) {
     await rotateKey(folder);
@@ -213,7 +213,7 @@ it('opens with every key of the setting and seals with the first', async () => {
   expect(await storedValue('A', await openVault(folder, fresh))).toBe('the first value 1');
 });
 
-it('says that there is no key where nothing was sealed, and refuses a broken file', async () => {
+it('reports that there is no key if nothing was sealed, and refuses a broken file', async () => {
   await rm(file());
   expect(await rotateKey(folder)).toMatchObject({ kind: 'no_file' });
   await writeFile(file(), 'broken\n');

@@ -132,7 +132,7 @@ test('sends the public worker only messages of the public protocol', async () =>
   expect(worker.received.filter(({ type }) => !known.includes(type))).toEqual([]);
 });
 
-test('applies the message of a worker after its process was taken for dead by mistake, and has the worker connect again', async () => {
+test('applies the message of a worker after its process was counted as dead by mistake, and makes the worker connect again', async () => {
   const { worker, runId, claimed } = await withAssignment();
   worker.say(claimed);
   await vi.waitFor(() => expect(applied(worker)).toEqual([1]), inTime);

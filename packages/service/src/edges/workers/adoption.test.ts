@@ -80,21 +80,21 @@ test('gives the executions to the next process that shows the token of the worke
   expect(await stateNow()).toMatch(/^(QUEUED|PENDING)$/);
 });
 
-test('gives nothing to a process of the same name without the token, and has it end the sandbox', async () => {
+test('gives nothing to a process of the same name without the token, and makes it end the sandbox', async () => {
   const { names } = await claimAndLose(120);
   const thief = await connect({ executions: [names], adopt_seconds: 120 });
   expect(thief.sent.find(({ type }) => type === 'task_cancellation')?.data).toMatchObject(names);
   expect(await stateNow()).toBe('CLAIMED');
 });
 
-test('takes an execution for lost at once when the next process does not list it', async () => {
+test('counts an execution as lost at once when the next process does not list it', async () => {
   const { token } = await claimAndLose(120);
   await connect({ token, adopt_seconds: 120 });
   // The run is tried again: it waits, or the process has it already.
   expect(await stateNow()).toMatch(/^(QUEUED|PENDING)$/);
 });
 
-test('takes an execution for lost when no process has adopted it in time', async () => {
+test('counts an execution as lost when no process has adopted it in time', async () => {
   await claimAndLose(120);
   await reconcile(t.deps);
   expect(await stateNow()).toBe('CLAIMED');

@@ -60,7 +60,7 @@ test('writes each report of a worker once, without secrets, and only of executio
   await hub.close();
 });
 
-test('takes no report with a number beyond the limit', () => {
+test('refuses a report with a number beyond the limit', () => {
   const data = { task_id: 't', execution_id: 'e', ...report(22, 'a.example', 1) };
   expect(WorkerMessage.safeParse({ type: 'connections_denied', data }).success).toBe(false);
 });

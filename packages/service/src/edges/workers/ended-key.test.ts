@@ -49,8 +49,8 @@ const keyIdOf = async (key: string) => {
   return rows[0]?.id ?? '';
 };
 
-describe('ends the sockets and streams of a key at once on every process', () => {
-  test('after the key was deleted', async () => {
+describe('the end of a key', () => {
+  test('ends its sockets and streams on every process after the key was deleted', async () => {
     const key = await service.newKey();
     const others = await openAll(await service.newKey());
     const ends = await openAll(key);
@@ -65,7 +65,7 @@ describe('ends the sockets and streams of a key at once on every process', () =>
     await Promise.all(others);
   });
 
-  test('after the key expired', async () => {
+  test('ends its sockets and streams on every process after the key expired', async () => {
     const key = await service.newKey({ expiresIn: '1 hour' });
     const ends = await openAll(key);
     const setAt = performance.now();

@@ -171,7 +171,7 @@ test('counts a try for a worker that fails an assignment without claiming it', a
   expect(second?.execution_id).not.toBe(first.execution_id);
 });
 
-test('sends a cancel to the worker with the grace that is left', async () => {
+test('sends a cancel to the worker with the remaining grace time', async () => {
   const fake = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(fake, 1);
@@ -198,7 +198,7 @@ test('tries executions before INPROGRESS again at once if a restarted worker doe
   expect(second?.execution_id).not.toBe(first.execution_id);
 });
 
-test('keeps the executions of a reconnecting worker, and orders the end of those that it should not hold', async () => {
+test('keeps the executions of a reconnecting worker, and orders the end of those that it should not have', async () => {
   const before = await connect(hello(2));
   const runId = await t.newRun();
   const [first] = await untilAssigned(before, 1);

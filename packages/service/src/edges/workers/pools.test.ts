@@ -86,7 +86,7 @@ describe('the pool of a person', () => {
     back.close();
   });
 
-  test('takes the other keys of the person', async () => {
+  test('accepts the other keys of the person', async () => {
     const name = newName();
     const second = await service.request<{ key: string }>('POST', '/keys', {
       key: owner.key,
@@ -150,7 +150,7 @@ test('the pool of an agent key is closed to others until an administrator opens 
   (await connect(owner.key, name)).close();
 });
 
-test('accepts the connections of one owner if several first connections come at once', async () => {
+test('accepts the connections of only one owner if several first connections come at once', async () => {
   const name = newName();
   const keys = [owner.key, other.key, agentKey, owner.key, other.key, agentKey];
   const outcomes = await Promise.all(keys.map((key) => acceptedWorker(process.baseUrl, key, name).catch(() => null)));

@@ -100,7 +100,7 @@ test.each([
   expect((await executionsOf(runId))[0]?.phase).toBe('ended');
 });
 
-test('ends a run whose agent failed by itself in ERROR, whatever it asks for', async () => {
+test('ends a run whose agent failed by itself in ERROR, whatever its worker-loss policy is', async () => {
   const { runId } = await claimed({ begins: true, config: resume });
   await say('task_failed', runId, { failure_reason: 'agent_invocation', exit_code: 1 });
   expect(await runOf(runId)).toMatchObject({ state: 'ERROR', status_message: { error_code: 'agent_process_failed' } });

@@ -24,7 +24,7 @@ afterEach(() => {
 
 const limit = { timeout: 30_000 };
 
-test('reads no more messages while earlier ones wait for their effects, and all of them later', async () => {
+test('reads no more messages while earlier ones wait for their effects, and reads all of them later', async () => {
   const sent = 20_000;
   const effects = Promise.withResolvers<void>();
   let read = 0;
@@ -42,7 +42,7 @@ test('reads no more messages while earlier ones wait for their effects, and all 
   expect(accepted.isPaused).toBe(false);
 });
 
-test('reads nothing from a worker that does not read its answers, until it does', async () => {
+test('reads nothing from a worker that does not read its answers, until the worker reads', async () => {
   client.pause();
   const text = 'x'.repeat(100_000);
   for (let n = 0; n < 1000; n += 1) pace.send(text);

@@ -34,7 +34,7 @@ test('makes bodies of an execution wait for its own room without delaying others
   expect(await now(budget.enter(own, 150 * kb, staying))).toBeUndefined();
 });
 
-test('leaves room for other teams and bounds the total', async () => {
+test('leaves room for other teams and limits the total', async () => {
   const budget = makeBodyBudget(limits);
   const large = held(await budget.enter({ teamId: 't' }, 600 * kb, staying));
   expect(await now(budget.enter({ teamId: 't' }, 20 * kb, staying))).toBeUndefined();
@@ -45,7 +45,7 @@ test('leaves room for other teams and bounds the total', async () => {
   held(await third);
 });
 
-test('accepts a body that is larger than its room while there is no other', async () => {
+test('accepts a body that is larger than its room if there is no other body', async () => {
   const budget = makeBodyBudget(limits);
   held(await now(budget.enter(own, 5000 * kb, staying))).release();
   held(await now(budget.enter(own, kb, staying)));
@@ -81,7 +81,7 @@ test('answers gone to an aborted request and busy after a long wait', async () =
   expect(await budget.enter(own, 100 * kb, staying)).toBe('busy');
 });
 
-test('gives a large body its turn while small requests of others keep coming', async () => {
+test('gives a large body its turn while small requests of others arrive all the time', async () => {
   const budget = makeBodyBudget(limits);
   const first = held(await budget.enter({ teamId: 't' }, 500 * kb, staying));
   const large = budget.enter({ teamId: 'u' }, 600 * kb, staying);
@@ -98,7 +98,7 @@ describe('a room with shares', () => {
   const enter = (budget: ReturnType<typeof make>, teamId: string | undefined, bytes: number) =>
     now(budget.enter({ teamId }, bytes, staying));
 
-  test('leaves each team its share, whatever others hold or wait for', async () => {
+  test('leaves each team its share, whatever bytes others use or wait for', async () => {
     const budget = make();
     held(await enter(budget, 'greedy', 700 * kb));
     expect(await enter(budget, 'greedy', 20 * kb)).toBeUndefined();
@@ -108,7 +108,7 @@ describe('a room with shares', () => {
     expect(await enter(budget, 'a', 20 * kb)).toBeUndefined();
   });
 
-  test('gives senders without a key little, which they share, and takes nothing from teams for them', async () => {
+  test('gives senders without a key a small shared part, and takes nothing from teams for them', async () => {
     const budget = make();
     held(await enter(budget, undefined, 30 * kb));
     expect(await enter(budget, undefined, 30 * kb)).toBeUndefined();
@@ -116,7 +116,7 @@ describe('a room with shares', () => {
     held(await enter(budget, 'other', 100 * kb));
   });
 
-  test('gives the common room back in the order of arrival', async () => {
+  test('gives the common room to waiting requests in the order of arrival', async () => {
     const budget = make();
     const first = held(await enter(budget, 'a', 700 * kb));
     const large = budget.enter({ teamId: 'b' }, 650 * kb, staying);
@@ -127,7 +127,7 @@ describe('a room with shares', () => {
     held(await later);
   });
 
-  test('does not let a request delay others that only waits for its own team', async () => {
+  test('does not let a request that waits for its own team delay others', async () => {
     const budget = make();
     held(await enter(budget, 'a', 400 * kb));
     expect(await enter(budget, 'a', 500 * kb)).toBeUndefined();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { makePlaces } from './places.ts';
 
-test('gives each key its places, and takes each back once', () => {
+test('gives each key its places, and frees each once', () => {
   const places = makePlaces(2);
   const [first, second] = [places.enter('a'), places.enter('a')];
   expect(second).toBeDefined();

@@ -60,7 +60,7 @@ test('distinguishes bodies that are too large, cut or too slow', async () => {
   expect((await server.nth(2)).kind).toBe('too_slow');
 });
 
-test('does not read from a sender for which there is no room, until there is', async () => {
+test('does not read from a sender while there is no room for it', async () => {
   const server = await start();
   const size = 15 * 1024 * 1024;
   const first = server.send(size, 'x');
@@ -77,7 +77,7 @@ test('does not read from a sender for which there is no room, until there is', a
   expect((await server.nth(1)).kind).toBe('body');
 });
 
-test('gives back the room of a client that is gone', async () => {
+test('frees the room of a client that has left', async () => {
   const server = await start();
   const size = 15 * 1024 * 1024;
   for (let n = 0; n < 5; n += 1) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { oneAtATime } from './one-at-a-time.ts';
 
-test('runs again after work that had nothing to wait for', async () => {
+test('runs again after work that did not wait for anything', async () => {
   let runs = 0;
   const counted = oneAtATime(async () => {
     runs += 1;

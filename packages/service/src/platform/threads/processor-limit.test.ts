@@ -19,7 +19,7 @@ function fakeThread(shareOf: (look: number) => number) {
 }
 const open = new AbortController().signal;
 
-it('a search ends after its processor time, however long its thread waits for it', async () => {
+it('a search ends after its processor time, however long its thread waits for the processor', async () => {
   const thread = fakeThread((look) => (look < 4 ? 0.2 : 1));
   const startedAt = performance.now();
   expect(await untilUsedUp(thread, 100, open)).toBe('too_slow');
@@ -33,7 +33,7 @@ it('a search ends if its thread gets hardly any processor time', async () => {
   expect(thread.usedMs()).toBeLessThan(40);
 });
 
-it('the limit stops with the search, and with the thread', async () => {
+it('the time limit ends with the search and with the thread', async () => {
   const stopping = new AbortController();
   const waiting = untilUsedUp(
     fakeThread(() => 1),

@@ -115,7 +115,7 @@ const stories: Record<string, Body[]> = {
 
 describe.each(Object.entries(stories))('%s', (_name, bodies) => {
   it.each(['INPROGRESS', 'SUCCEEDED'] as const)(
-    'reads the same in parts as at once, in a run that is %s',
+    'reads in parts the same as at once, in a run that is %s',
     async (state) => {
       const { runId, events } = await store(bodies);
       expect(await readConversation(database.db, 'c', [{ id: runId, state }])).toEqual(
@@ -143,7 +143,7 @@ it('returns no conversation of a run without messages of an agent', async () => 
   expect(await conversationText(readParts(database.db, [{ id: runId, state: 'SUCCEEDED' }]))).toBeUndefined();
 });
 
-it('writes a conversation as text for a model, and only the end of a long one', async () => {
+it('writes a conversation as text for a model, and only the end of a long conversation', async () => {
   const short = await store([
     { type: 'turn_started', step_id: 's', prompt: 'Go' },
     text('m', 'Work'),

@@ -112,7 +112,7 @@ describe('a replay', () => {
     expect(blocks[1]).toHaveProperty('input', shown);
   });
 
-  it('ignores the end of an action that never began, and one that begins twice', () => {
+  it('ignores the end of an action that never began, and the second start of an action', () => {
     const conversation = replay([
       turn,
       { type: 'action_result', action_id: 'zzz', state: 'completed' },

@@ -2,6 +2,6 @@ import { expect, test } from 'vitest';
 import { registeredRetention } from '../../../test/retention.ts';
 import { runBlobs } from './delete.ts';
 
-test('has the blobs of all domains', () => {
+test('the delete of a run includes the blobs of all domains', () => {
   expect(new Set(runBlobs)).toEqual(new Set(registeredRetention.blobs));
 });

@@ -43,7 +43,7 @@ describe('a subscription', () => {
     expect(subscriptions.receiver.received.map(({ path }) => path)).toEqual(['/hook', '/hook/new']);
   });
 
-  test('is disabled after 5 days of failures only, not by one failure after quiet days, and works when it is enabled again', async () => {
+  test('is disabled only after 5 days of failures, not by one failure after quiet days, and works after it is enabled again', async () => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave({ status: 500 });
     const deliverer = await subscriptions.openDeliverer();

@@ -16,7 +16,7 @@ const firstSubscription = async () => {
 };
 
 describe('a delivery', () => {
-  test('is a signed POST with ids and state, and nothing of the prompt', async () => {
+  test('is a signed POST with ids and state, and no part of the prompt', async () => {
     const id = await subscriptions.subscribe();
     await subscriptions.openDeliverer();
     const runId = await subscriptions.newRun({

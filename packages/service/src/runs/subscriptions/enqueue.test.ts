@@ -73,7 +73,7 @@ test('enqueues the cancel of a run that never started once', async () => {
   expect(await told()).toEqual([['run.ended', 'CANCELLED']]);
 });
 
-test('enqueues each question asked in the debug window of a failed setup, and nothing else from there', async () => {
+test('enqueues each question that is asked in the debug window of a failed setup, and no other event of the window', async () => {
   const target = await startRun();
   const { db } = subscriptions.database;
   const error = { code: 'environment_setup_failed', message: 'x' } as const;
@@ -134,7 +134,7 @@ test('enqueues one delivery per run and subscription for runs that are created t
 });
 
 describe('the notified subscriptions', () => {
-  test('notifies no other team and no disabled subscription', async () => {
+  test('do not include other teams and disabled subscriptions', async () => {
     await subscriptions.subscribe({}, await insertTeam(subscriptions.database));
     await subscriptions.subscribe({ enabled: false });
     await subscriptions.newRun();
@@ -148,7 +148,7 @@ describe('the notified subscriptions', () => {
     ['metadata', { metadata: { a: '1', b: '2' } }, { metadata: { a: '1', b: '2', c: '3' } }, { metadata: { a: '1' } }],
     ['another value', { metadata: { a: '1' } }, { metadata: { a: '1' } }, { metadata: { a: '2' } }],
     ['all of it', { source: 'CLI', name: 'n' } as const, { source: 'CLI', name: 'n' }, { source: 'CLI' }],
-  ])('by %s', async (_, filter, matching, other) => {
+  ])('are selected by %s', async (_, filter, matching, other) => {
     await subscriptions.subscribe({ filter });
     await subscriptions.newRun(other as never);
     expect(await told()).toEqual([]);
@@ -156,7 +156,7 @@ describe('the notified subscriptions', () => {
     expect((await subscriptions.deliveries()).map(({ data }) => data.run_id)).toEqual([runId]);
   });
 
-  test('applies the filter to later events too', async () => {
+  test('get later events by the filter too', async () => {
     await subscriptions.subscribe({ events: ['run.started'], filter: { metadata: { a: '1' } } });
     await startRun({ metadata: { a: '2' } });
     expect(await told()).toEqual([]);

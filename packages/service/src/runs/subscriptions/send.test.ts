@@ -56,7 +56,7 @@ describe('the target of a request', () => {
     expect(await post('http://example.test/', { resolve: resolvesTo() })).toMatchObject({ kind: 'failed' });
   });
 
-  test('connects to the checked address, whatever the name resolves to a moment later', async () => {
+  test('connects to the checked address, even if the name resolves to another a moment later', async () => {
     const answers = [[v4('127.0.0.1')], [v4('127.0.0.99')], [v4('169.254.169.254')]];
     let asked = 0;
     const resolve: Resolve = async () => answers[asked++] ?? [];

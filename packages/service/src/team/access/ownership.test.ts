@@ -11,7 +11,7 @@ const actions = ['use', 'change', 'delete'] as const;
 const decided = (by: ReturnType<typeof caller>, owner: { teamId: string; userUid?: string }) =>
   actions.map((action) => decideOwnership(by, owner, action));
 
-test('things of another team are hidden', () => {
+test('resources of another team are hidden', () => {
   expect(decided(caller('ada', 'owner'), { teamId: 'other' })).toEqual(['hidden', 'hidden', 'hidden']);
 });
 
@@ -22,7 +22,7 @@ test('everyone in the team may use team resources, and members may change them',
   expect(decided(caller('bot', 'member', 'agent'), owner)).toEqual(['allowed', 'allowed', 'allowed']);
 });
 
-test('only their person may use personal resources; administrators may only delete them', () => {
+test('only their person may use personal resources, and administrators may only delete them', () => {
   const owner = { teamId: 'team', userUid: 'ada' };
   expect(decided(caller('ada', 'viewer'), owner)).toEqual(['allowed', 'allowed', 'allowed']);
   expect(decided(caller('bob', 'member'), owner)).toEqual(['hidden', 'hidden', 'hidden']);

@@ -13,7 +13,7 @@ describe.each(roles)('a route for users from the role %s', (needed) => {
     expect(admitted).toEqual(roles.slice(0, roles.indexOf(needed) + 1));
   });
 
-  test('names the role to users of a lower one', () => {
+  test('names the role in the refusal of users with a lower one', () => {
     for (const role of roles.slice(roles.indexOf(needed) + 1)) {
       expect(checkPermission({ user: needed }, { kind: 'user', role })).toEqual({ kind: 'role_too_low', needed });
     }
@@ -27,7 +27,7 @@ test('a route admits keys of agents and workers only if it declares them, and se
   expect(kindsOf({ user: 'viewer', worker: true }, 'member')).toEqual(['user', 'worker', 'session']);
 });
 
-test('a session has the role of its person, is refused where the operator is needed, and may have to be recent', () => {
+test('a session has the role of its person, is refused for actions of the operator, and may have to be recent', () => {
   const of = (isRecent: boolean, role: Role = 'owner') =>
     ({ kind: 'session', role, browserSession: { expiresAt: '', isRecent } }) as const;
   expect(checkPermission({ user: 'admin' }, of(true, 'member'))).toEqual({ kind: 'role_too_low', needed: 'admin' });

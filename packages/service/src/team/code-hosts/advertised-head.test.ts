@@ -21,6 +21,6 @@ test.each([
   expect(headOf(advertised(line))).toBeNull();
 });
 
-test('no default branch is read from text that is no answer of git', () => {
+test('no default branch is read from text that is not an answer of git', () => {
   expect(headOf('<html>')).toBeNull();
 });

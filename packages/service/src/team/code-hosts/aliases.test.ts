@@ -35,8 +35,8 @@ const list = (bytes: Buffer | string, status = 200) => {
     void (method === 'GET' ? response.end(version2) : response.writeHead(status).end(bytes));
 };
 
-describe('other names of branches', () => {
-  it('are the symbolic refs in the list of the host', async () => {
+describe('symbolic refs as other names of branches', () => {
+  it('are read from the list of the host', async () => {
     const lines = [
       `${id} refs/heads/a symref-target:refs/heads/main`,
       `${id} refs/heads/b`,
@@ -63,7 +63,7 @@ describe('other names of branches', () => {
     ['fails', 'no', 500, 'answered 500'],
     ['sends something else', 'no list', 200, 'not of git'],
     ['sends a longer list than is read', 'x'.repeat(1024 * 1024 + 1), 200, 'too many branches'],
-  ])('are not taken to be none if the host %s', async (_name, text, status, reason) => {
+  ])('are not assumed to be absent if the host %s', async (_name, text, status, reason) => {
     list(text, status);
     expect(await read()).toMatchObject({ kind: 'unavailable', message: expect.stringContaining(reason) });
   });

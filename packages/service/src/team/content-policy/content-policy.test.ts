@@ -59,7 +59,7 @@ describe('the rules of the content policy', () => {
     expect(lines.join()).not.toMatch(/4711|XMRig/);
   });
 
-  test('end a search that takes too long, refuse its text, and check the next ones', async () => {
+  test('end a search that takes too long, refuse its text, and check the next texts', async () => {
     const policy = await open({ rules: [{ name: 'slow', pattern: 'a.{900}b[0-9]' }] }, 1_500);
     let seed = 1;
     const bits = Array.from({ length: 500_000 }, () => {
@@ -108,7 +108,7 @@ describe('the classifier', () => {
     ['never answers', () => {}, 'did not answer within 0.2 s'],
     ['never ends', (_, response) => void response.write('{'), 'did not answer within 0.2 s'],
   ];
-  test.each(failures)('that %s fails closed by default, and open where configured', async (_, listener, reason) => {
+  test.each(failures)('that %s fails closed by default, and open if configured', async (_, listener, reason) => {
     const url = await serve(listener);
     const timeout_seconds = reason.includes('0.2 s') ? 0.2 : 25;
     const closed = await open({ classifier: { url, timeout_seconds } });

@@ -23,7 +23,7 @@ test.each([
   ['Bearer ${TOKEN}', 'Bearer value-$&-${OTHER}'],
   ['${TOKEN}${TOKEN}', 'value-$&-${OTHER}value-$&-${OTHER}'],
   ['${NEITHER} $TOKEN', '${NEITHER} $TOKEN'],
-])('the value replaces its name, and nothing in the value is resolved: %s', (text, expected) => {
+])('the value replaces its name, and names inside the value are not replaced: %s', (text, expected) => {
   const secrets = new Map([
     ['TOKEN', 'value-$&-${OTHER}'],
     ['OTHER', 'another'],

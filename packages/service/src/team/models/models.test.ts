@@ -108,7 +108,7 @@ describe('with a key for Anthropic', () => {
     expect((await opened(anthropic)).resolve(name)).toMatchObject({ ok: true, model: { id } });
   });
 
-  it('reads opus as the newest model of any order, and refuses it while an administrator has disabled that', async () => {
+  it('reads opus as the newest model of that name in any order, and refuses it while an administrator has disabled the model', async () => {
     const models = await opened({ ...anthropic, RUNYARD_MODELS: 'anthropic/claude-opus-12' });
     const id = 'anthropic/claude-opus-12';
     expect(models.resolve('opus')).toMatchObject({ ok: true, model: { id } });
@@ -126,7 +126,7 @@ describe('with a key for Anthropic', () => {
     ['claude-opsu-5-5', false],
     ['my-model', false],
     ['runbok', false],
-  ])('knows of %s whether the public service may have it: %s', async (name, isLacking) => {
+  ])('knows for %s whether the public service may offer it: %s', async (name, isLacking) => {
     expect((await opened(anthropic)).resolve(name)).toMatchObject({ ok: false, isLacking });
   });
 
@@ -237,7 +237,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
   it.each([
     [{ ok: false, reason: 'it answered 500' } as const, 'local/llama'],
     [{ ok: true, ids: [] } as const, undefined],
-  ])('reads the list %j of the endpoint and takes the default %s', async (answer, id) => {
+  ])('reads the list %j of the endpoint and chooses the default %s', async (answer, id) => {
     const fetchLocal = async () => ({ ...answer, ids: [] });
     const env = { RUNYARD_MODEL_BASE_URL: 'http://127.0.0.1:1/v1', RUNYARD_MODELS: 'local/llama' };
     const models = await opened(id === undefined ? { RUNYARD_MODEL_BASE_URL: env.RUNYARD_MODEL_BASE_URL } : env, {
@@ -246,7 +246,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
     expect(models.list().default_model_id).toBe(id ?? 'local/auto');
   });
 
-  it('never falls back to the runbook, and a run takes the first model as soon as the endpoint lists it', async () => {
+  it('never uses the runbook instead, and a run gets the first model as soon as the endpoint lists it', async () => {
     const answers: LocalModels[] = [
       { ok: false, reason: 'it cannot be reached (ECONNREFUSED)' },
       { ok: false, reason: 'it cannot be reached (ECONNREFUSED)' },

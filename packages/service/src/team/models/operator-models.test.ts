@@ -7,7 +7,7 @@ import { readKnownModels } from './operator-models.ts';
 
 const file = path.join(await mkdtemp(path.join(tmpdir(), 'runyard-models-')), 'models.yaml');
 
-test('the catalogue names each model once, by ids and aliases that no two models share', () => {
+test('the catalogue names each model once, and no two models share an id or alias', () => {
   const names = catalogue.flatMap(({ provider, providerModel, aliases }) =>
     [providerModel, ...aliases].map((name) => `${provider}/${name}`),
   );
@@ -15,7 +15,7 @@ test('the catalogue names each model once, by ids and aliases that no two models
   expect(catalogueMadeOn).toMatch(/^\d{4}-\d\d-\d\d$/);
 });
 
-test('a file of the operator corrects only the members that it has, and adds models', async () => {
+test('a file of the operator corrects only the members that it contains, and adds models', async () => {
   await writeFile(
     file,
     'models:\n  - id: openai/gpt-5\n    prices: [{input: 9, output: 99}]\n  - {id: local/my model, name: Mine}\n'.replace(

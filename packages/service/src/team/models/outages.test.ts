@@ -26,7 +26,7 @@ test('an outage begins once, is seen by all, and ends once', async () => {
   expect(await outages()).toEqual([]);
 });
 
-test('a provider that comes and goes begins no outage within 30 s of the last, and its probes keep their distance', async () => {
+test('an unstable provider begins no outage within 30 s of the last, and its probes keep their distance', async () => {
   await beginOutage(db, 'openai', 'it fails');
   await due();
   await claimOutageProbes(db, ['openai']);
@@ -56,7 +56,7 @@ test.each([
   expect((await outages())[0]?.probeInSeconds).toBe(seconds);
 });
 
-test('a success that was sent before an outage began does not end a later one', async () => {
+test('a success that was sent before an outage began does not end a later outage', async () => {
   await beginOutage(db, 'google', 'it fails');
   const [first] = await outages();
   await ended(31);
@@ -65,7 +65,7 @@ test('a success that was sent before an outage began does not end a later one', 
   expect(await outages()).toHaveLength(1);
 });
 
-test('of several processes one probes, at growing intervals, and only configured providers', async () => {
+test('one of several processes probes, at growing intervals, and only configured providers', async () => {
   await beginOutage(db, 'local', 'it fails');
   expect(await claimOutageProbes(db, ['local'])).toEqual([]);
   const waits: number[] = [];

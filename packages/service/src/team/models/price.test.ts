@@ -73,13 +73,13 @@ describe('the amount that a request counts against budgets', () => {
     expect(chargeOf(tokens, price)).toBeCloseTo(4 + 2, 12);
   });
 
-  it('is an upper bound where one kind of token has no price', () => {
+  it('is an upper bound if one kind of token has no price', () => {
     const price = priceOf('gemini-4-hydrogen', '2026-11-21');
     expect(chargeOf({ ...tokens, cacheRead: 1_000_000 }, price)).toBeCloseTo(1.5 + 0.75 + 1.5, 12);
     expect(chargeOf(tokens, undefined)).toBe(0);
   });
 
-  it('is never more than the most that a request of this size can cost', () => {
+  it('is never more than the maximum cost of a request of this size', () => {
     const price = priceOf('claude-haiku-5-5', '2026-11-21');
     const cacheWrite = { input: 0, output: 10, cacheRead: 0, cacheWrite: 200_000, cacheWriteLong: 200_000 };
     expect(price && mostCost({ prompt: 200_000, output: 10 }, price)).toBeGreaterThanOrEqual(

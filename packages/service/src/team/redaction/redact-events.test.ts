@@ -58,7 +58,7 @@ it.each(Object.entries(shapes))('a secret is removed wherever two lines cut it: 
 });
 
 it.each(Object.entries(shapes))(
-  'removes a secret of which each character is in a line of its own: %s',
+  'removes a secret of which each character is on its own line: %s',
   (_, { line, text }) => {
     const stored = transcriptOf([...`It is ${secret}. So.`].map(line));
     expect(stored.map(text).join('')).toBe(`It is ${redacted}. So.`);
@@ -66,7 +66,7 @@ it.each(Object.entries(shapes))(
 );
 
 it.each(Object.entries(shapes))(
-  'stores held text at the end of a turn where no secret followed: %s',
+  'stores held text at the end of a turn if no secret followed: %s',
   (_, { line, text }) => {
     const stored = transcriptOf([line('It is ryr_'), line('abc')]);
     expect(stored.map(text).join('')).toBe('It is ryr_abc');
@@ -107,7 +107,7 @@ it('the held text of a message is stored before the line that ends the message, 
   expect(stored.slice(4)).toEqual([chunk('!', { messageId: 'm2' })]);
 });
 
-it('the held output of a command is released at its end, and that of other commands is not', () => {
+it('the held output of a command is stored at the end of this command, not at the end of another', () => {
   const of = (toolCallId: string, data: string, more: object = {}) =>
     update({ sessionUpdate: 'tool_call_update', toolCallId, _meta: { terminal_output: { data } }, ...more });
   const stored = transcriptOf([

@@ -164,7 +164,7 @@ test('a skill with links, submodules, too many or too large files is refused', a
   });
 });
 
-test('folders that repeat each other without end are refused', async () => {
+test('folders that contain each other without end are refused', async () => {
   const range = (count: number) => Array.from({ length: count }, (_, n) => String(n));
   await host.commitTree('acme', 'bomb', async (objects) => {
     const file = await objects.file(skill('a'));
@@ -180,14 +180,14 @@ test('folders that repeat each other without end are refused', async () => {
   expect(await readdir(folder)).toEqual([]);
 });
 
-describe('a code host that answers wrong', () => {
+describe('a code host with wrong answers', () => {
   const unreadable = async (repo: string, options: Partial<LibraryOptions> = {}, on = host) => {
     const found = await open(options, on).list(from(repo), false);
     expect(await readdir(folder)).toEqual([]);
     return found.kind === 'unreadable' ? found.message : found;
   };
 
-  test('with more bytes than the bound is not read to its end', async () => {
+  test('is not read to its end if it sends more bytes than the limit', async () => {
     const big = randomBytes(200_000).toString('latin1');
     await whole.commit('acme', 'giant', { 'skills/a/SKILL.md': skill('a'), big });
     expect(await unreadable('giant', { maxPackBytes: 131_072 }, whole)).toContain('more than 0.125 MB');
@@ -229,7 +229,7 @@ function endless(response: ServerResponse): void {
 describe('the cache', () => {
   const packs = () => host.requests.filter(({ method }) => method === 'POST').length;
 
-  test('answers from memory for five minutes, and later or on refresh asks only for the commit if that is the same', async () => {
+  test('answers from memory for five minutes, and later or on refresh asks only for the commit if it is the same', async () => {
     let now = 0;
     const library = open({ now: () => now });
     await host.commit('acme', 'cached', { 'skills/a/SKILL.md': skill('a') });
@@ -273,7 +273,7 @@ describe('the cache', () => {
     await earlier;
   });
 
-  test('never shows content that one credential read to another one', async () => {
+  test('never shows content that one credential read to another credential', async () => {
     const library = open();
     await host.commit('acme', 'private', { 'skills/secret/SKILL.md': skill('secret') });
     expect(Object.values(await list('private', library, credential('1', 'right')))).toEqual(['secret']);

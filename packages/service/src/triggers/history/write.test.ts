@@ -44,7 +44,7 @@ test('an automation has one start for each delivery, whatever the outcome, and e
   await write(ofDelivery(one, randomUUIDv7(), started()));
 });
 
-test('a start is of a schedule or an automation, and has a run exactly if it started one', async () => {
+test('a start belongs to a schedule or an automation, and has a run exactly if it started one', async () => {
   const columns = 'INSERT INTO starts (schedule_id, automation_uid, webhook_uid, delivery_id, outcome, run_id) VALUES';
   for (const values of [
     `(NULL, NULL, NULL, NULL, 'failed', NULL)`,

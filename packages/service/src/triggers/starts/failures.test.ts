@@ -27,7 +27,7 @@ const missing =
   'config.environment_id: there is no such environment, or it belongs to another team. List yours with GET /agent/environments.';
 
 describe('an automation whose runs cannot be created', () => {
-  test('is disabled after the tenth failure in a row, of deliveries and times together, and resumed by enabling', async () => {
+  test('is disabled after the tenth failure in a row, of deliveries and times together, and continues when it is enabled', async () => {
     const environment_id = await newEnvironment();
     const webhook = await createWebhook();
     const { uid } = await create([on(webhook), at()], { config: { environment_id } });
@@ -65,7 +65,7 @@ describe('an automation whose runs cannot be created', () => {
     expect((await fires(uid))[0]?.outcome).toBe('started');
   });
 
-  test('has no next time after a delivery was its tenth failure', async () => {
+  test('has no next time if a delivery was its tenth failure', async () => {
     const webhook = await createWebhook();
     const { uid } = await create([on(webhook), at()], { agent: 'foreman' });
     await db.query(`UPDATE automations SET spawn_failures = 9, agent = 'gone' WHERE uid = $1`, [uid]);
@@ -121,7 +121,7 @@ describe('an automation whose runs cannot be created', () => {
     expect((await read(uid)).enabled).toBe(false);
   });
 
-  test('is not disabled by failures that pass by themselves', async () => {
+  test('is not disabled by temporary failures', async () => {
     const { uid } = await create([at()]);
     for (let n = 0; n < 12; n += 1) expect(await countNow(db, { uid, last_spawn_error: null }, [outage])).toBe(true);
     expect(await read(uid)).toMatchObject({ enabled: true, last_spawn_error: 'an outage' });
@@ -162,7 +162,7 @@ describe('the agent of an automation', () => {
     return (await service.request<RunItem>('GET', `/agent/runs/${fire?.run_id}`)).body.agent_config;
   };
 
-  test('gives the run its configuration, behind the members of the automation; without one, the foreman does', async () => {
+  test('gives the run its configuration, which members of the automation override; without an agent, the foreman does', async () => {
     await apply({ reviewer: '---\nworkerHost: mac\n---\n\nReview.\n' });
     const named = await create([at()], { agent: 'reviewer', config: { idle_timeout_minutes: 3 } });
     expect(named.agent).toBe('reviewer');
@@ -178,7 +178,7 @@ describe('the agent of an automation', () => {
     expect(await configOfLast(unnamed.uid)).toMatchObject({ base_prompt: 'Divide the work.' });
   });
 
-  test('must be one of the factory, also for the policy of overlap', async () => {
+  test('must belong to the factory, also for the policy of overlap', async () => {
     await apply({ reviewer: '---\nworkerHost: mac\n---\n\nReview.\n' });
     const faults = async (members: object) =>
       (await service.problem(400, 'POST', base, { body: { name: 'X', prompt: 'a', triggers: [at()], ...members } }))
@@ -193,7 +193,7 @@ describe('the agent of an automation', () => {
     });
   });
 
-  test('may be deleted later: the automation stays, says why it starts nothing, and can be disabled', async () => {
+  test('may be deleted later: the automation stays, reports why it starts nothing, and can be disabled', async () => {
     await apply({ reviewer: '---\n---\n\nReview.\n' });
     const { uid } = await create([at()], { agent: 'reviewer' });
     await apply({});

@@ -24,7 +24,7 @@ const removed = (node: PlanNode): number =>
 test.each([
   ['cancel runs', 'find_starts_that_cancel_runs'],
   ['may start', 'find_startable_starts'],
-])('the search for starts that %s, each second, reads no other starts, also after many at once', async (_, name) => {
+])('the search for starts that %s, each second, reads no other starts, even after many at once', async (_, name) => {
   const { uid } = await automations.create([at()]);
   const statement = definedStatements.find((each) => each.name === name);
   const plan = await db.transaction(async (tx) => {
@@ -41,7 +41,7 @@ test.each([
   expect(plan && removed(plan)).toBe(0);
 });
 
-describe('one hundred and more starts that stay', () => {
+describe('a hundred starts that stay', () => {
   test('because the service cannot start them do not delay another automation', async () => {
     const bad = await automations.create([at()], { overlap: 'queue' });
     const good = await automations.create([at()], { overlap: 'queue' });

@@ -20,7 +20,7 @@ async function withPolicy(overlap: string, count: number): Promise<string[]> {
   return ids;
 }
 
-test('one hundred and more schedules whose waiting fires cannot start do not delay another', async () => {
+test('a hundred schedules whose waiting fires cannot start do not delay another', async () => {
   const bad = await withPolicy('queue', 120);
   const good = await withPolicy('queue', 1);
   // The API never stores this value, which makes the create throw.
@@ -35,7 +35,7 @@ test('one hundred and more schedules whose waiting fires cannot start do not del
   expect(await db.query('SELECT outcome FROM starts WHERE schedule_id = $1', good)).toEqual([{ outcome: 'started' }]);
 });
 
-test('one hundred and more schedules whose runs are PENDING do not delay the cancel of others', async () => {
+test('a hundred schedules whose runs are PENDING do not delay the cancel of others', async () => {
   const pending = await withPolicy('cancel_previous', 200);
   const queued = await withPolicy('cancel_previous', 10);
   for (let n = 0; n < 2; n += 1) {

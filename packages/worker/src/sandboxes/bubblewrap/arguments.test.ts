@@ -50,7 +50,7 @@ describe.each(shells)('init in $name', (shell) => {
     expect(stderr).toMatch(/limit of the sandbox could not be set/);
   });
 
-  test('returns the exit code of the command, with words that no shell has changed', () => {
+  test('returns the exit code of the command, with arguments that no shell has changed', () => {
     const odd = 'a \'b\' "c" $HOME `d` \\ ;e\nf*';
     const { stdout, status } = run(shell, limits, ['sh', '-c', 'printf %s "$1"; exit 7', 'sh', odd]);
     expect([stdout, status]).toEqual([odd, 7]);

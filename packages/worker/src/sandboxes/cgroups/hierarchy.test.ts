@@ -38,7 +38,7 @@ test('uses a place below its own group in each hierarchy of version 1', async ()
   expect(await readdir(path.join(root, 'memory/own/group'))).toEqual(['runyard-x']);
 });
 
-test('version 1 in a container, whose mount begins at its own group', async () => {
+test('finds its group in version 1 in a container, where the mount begins at its own group', async () => {
   for (const name of ['memory', 'pids', 'cpu']) await mkdir(path.join(root, name), { recursive: true });
   const mounts = [
     mount('cgroup', 'memory', 'memory', '/docker/abc'),
@@ -55,7 +55,7 @@ test('version 1 in a container, whose mount begins at its own group', async () =
   );
 });
 
-test('version 2 goes up to the first group that hands both controllers down, and hands them on', async () => {
+test('goes up in version 2 to the first group that delegates both controllers, and delegates them further', async () => {
   await group('.', 'cpu memory pids');
   await group('user.slice', 'memory pids cpu');
   await group('user.slice/session.scope', '');
@@ -71,7 +71,7 @@ test('version 2 goes up to the first group that hands both controllers down, and
   );
 });
 
-test('version 2 without delegation names the remedy', async () => {
+test('names the remedy if version 2 has no delegation', async () => {
   await group('.', 'cpu');
   const found = await findCgroups('runyard-x', { mounts: mount('cgroup2', '.', 'nsdelegate'), membership: '0::/\n' });
   expect(found).toMatchObject({ ok: false, reason: expect.stringContaining('Delegate=yes') });

@@ -72,7 +72,7 @@ const prepare = () =>
     },
   );
 
-test('kills a container again until its engine has done it', async () => {
+test('kills a container again until its engine has killed it', async () => {
   failures = [500, 503];
   const sandbox = await prepare();
   const running = await sandbox.run(['/node'], {});
@@ -82,7 +82,7 @@ test('kills a container again until its engine has done it', async () => {
   await sandbox.dispose();
 });
 
-test('sends SIGTERM once, and no kill to a container that has ended', async () => {
+test('sends SIGTERM once, and sends no kill to a container that has ended', async () => {
   failures = [500, 409];
   const sandbox = await prepare();
   const running = await sandbox.run(['/node'], {});

@@ -6,7 +6,7 @@ const read = (status: object) =>
   readPod({ spec: { nodeName: 'n', containers: [] }, status } as V1Pod, 'box:1', 'agent:1');
 const ended = (terminated: object) => [{ name: 'agent', state: { terminated } }];
 
-test('takes a pod for ended only when the node says so', () => {
+test('counts a pod as ended only when the node reports it', () => {
   expect(read({ phase: 'Running', containerStatuses: ended({ exitCode: 0 }) })).toEqual({ phase: 'running' });
   expect(read({ phase: 'Succeeded', containerStatuses: ended({ exitCode: 0, startedAt: new Date() }) })).toEqual({
     phase: 'ended',
@@ -45,7 +45,7 @@ test('waits for an image whose registry does not answer now', () => {
   expect(state).not.toHaveProperty('never');
 });
 
-test('says why the pod of a Job is gone', () => {
+test('gives the reason why the pod of a Job is gone', () => {
   const failed = (reason: string) =>
     ({ status: { conditions: [{ type: 'Failed', status: 'True', reason }] } }) as V1Job;
   expect(readLostJob(undefined).reason).toBe('job_deleted');

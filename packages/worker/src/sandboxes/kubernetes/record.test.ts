@@ -14,7 +14,7 @@ const job = (uid: string, proof: string, text = record) => ({
   metadata: { uid, annotations: { 'runyard.dev/record': text, 'runyard.dev/proof': proof } },
 });
 
-test('believes only the record that the same data folder wrote for this Job', () => {
+test('accepts only the record that the same data folder wrote for this Job', () => {
   const proof = proofOf('secret', 'uid-1', record);
   expect(readRecord('secret', job('uid-1', proof))).toMatchObject({ execution: { execution_id: 'e' } });
   // A copy of the annotations at another Job, another record, another data folder, no proof.
@@ -25,7 +25,7 @@ test('believes only the record that the same data folder wrote for this Job', ()
   expect(readRecord('secret', {})).toBeUndefined();
 });
 
-test('makes the secret of a data folder once, and takes no part of one', async () => {
+test('creates the secret of a data folder once, and rejects an incomplete secret', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-secret-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   // Left by a worker that died while it wrote.

@@ -53,7 +53,7 @@ test.each([
   ['bpf', 'arm64', arm64, 280, 1],
   ['io_uring_enter', 'arm64', arm64, 426, 38],
   ['a call of a 32-bit program', 'arm64', 0x40000028, 3, 38],
-] as const)('judges %s on %s', (_, arch, ofCall, number, error) => {
+] as const)('gives for %s on %s the declared verdict', (_, arch, ofCall, number, error) => {
   expect(judge(arch, { arch: ofCall, number })).toBe(error);
 });
 
@@ -69,7 +69,7 @@ test.each([
   }
 });
 
-test('judges every call of its tables, and fits the kernel', () => {
+test('has a verdict for every call of its tables, and fits the kernel', () => {
   for (const [arch, kinds] of Object.entries(tables)) {
     for (const { auditArch, refused } of kinds)
       for (const [number, error] of refused)

@@ -123,7 +123,7 @@ describe('the git gateway', () => {
     expect((await git(['ls-remote', withUser], folder, null)).text).toContain('refs/heads/main');
   });
 
-  it('pushes, a pack of several megabytes included', async () => {
+  it('forwards pushes, including packs of several megabytes', async () => {
     await start();
     await host.commit('acme', 'site', { a: '1' });
     await clone();
@@ -151,7 +151,7 @@ describe('the git gateway', () => {
     expect((await git(['ls-remote', 'origin'], work)).code).toBe(0);
   });
 
-  it("refuses repositories that are not of the run's environment, and says so through git", async () => {
+  it("refuses repositories that are not in the run's environment, and git shows the reason", async () => {
     await start();
     await host.commit('acme', 'secret', { a: '1' });
     const { code, text } = await git(['clone', '--quiet', siteUrl().replace('site', 'secret'), 'secret']);
@@ -187,7 +187,7 @@ describe('the git gateway', () => {
     expect(JSON.stringify([...response.headers]) + (await response.text()) + lines.join()).not.toContain(password);
   });
 
-  it('says that a credential is missing, and does not make git ask for one', async () => {
+  it('reports a missing credential, and does not make git ask for one', async () => {
     await start({ token: 'wanted' });
     const { text } = await clone();
     expect(text).toContain('(RUNYARD_CODE_HOST_URL) asks for a credential for acme/site, and Runyard has none');
@@ -199,7 +199,7 @@ describe('the git gateway', () => {
     expect((await clone()).text).toContain('(RUNYARD_CODE_HOST_URL) has no repository acme/site');
   });
 
-  it('follows a renamed repository on the same host, for the pack too', async () => {
+  it('follows a renamed repository on the same host, also for the pack', async () => {
     await start();
     await host.commit('acme', 'renamed', { a: 'here' });
     host.redirect('acme/site', 'acme/renamed');
@@ -238,7 +238,7 @@ describe('the git gateway', () => {
     expect(await response.text()).toBe('The code host could not be reached (ECONNREFUSED).\n');
   });
 
-  it('refuses more requests of a run at once than it has places, and takes the next one when one ends', async () => {
+  it('refuses more concurrent requests of a run than its limit, and accepts the next one when one ends', async () => {
     const api = (asked: IncomingMessage, response: ServerResponse) => {
       if (asked.method === 'POST') return false;
       response.writeHead(200).write('0000');
@@ -255,7 +255,7 @@ describe('the git gateway', () => {
     await expect.poll(async () => (await send()).status).toBe(200);
   });
 
-  it('gives back the room of a push whose client left while its credential was looked up', async () => {
+  it('frees the memory of a push whose client left while its credential was looked up', async () => {
     const room = { total: 1, perTeam: 1, perExecution: 1 };
     const bodies = makeBodyBudget({ ...defaultBodyLimits, large: room });
     const entered = Promise.withResolvers<void>();

@@ -57,8 +57,8 @@ const sent = () => [
   ),
 ];
 
-describe('a token', () => {
-  test('clones and pushes a private repository, and nothing of it is in the clone', async () => {
+describe('the credential of a repository', () => {
+  test('clones and pushes a private repository, and does not appear in the clone', async () => {
     const token = 'glpat-of-the-team-0123456789';
     await start({ token });
     await host.commit('acme', 'site', { 'README.md': 'private' });
@@ -77,7 +77,7 @@ describe('a token', () => {
     expect(service.logged.join()).not.toContain(token);
   });
 
-  test('the token of a person is used before that of the team, only for texts of that person', async () => {
+  test('is that of the person before that of the team, and only for texts of that person', async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     const [one, other] = [await service.newKey({ role: 'member' }), await service.newKey({ role: 'member' })];
@@ -98,7 +98,7 @@ describe('a token', () => {
     }
   });
 
-  test('a token for one owner is used before one for every owner, and no token of another team is used', async () => {
+  test('is that of one owner before that of every owner, and never that of another team', async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     await host.commit('other', 'site', { a: '1' });
@@ -117,7 +117,7 @@ describe('a token', () => {
     expect(host.requests[before]?.headers.authorization).toBe(host.requests[before - 1]?.headers.authorization);
   });
 
-  test('that was encrypted with another secrets key is not sent, and git shows the remedy', async () => {
+  test('is not sent if it was encrypted with another secrets key, and git shows the remedy', async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     await store({ scope: 'team', kind: 'token', token: 'sealed' });
@@ -132,7 +132,7 @@ describe('a GitHub App', () => {
   const storeApp = (app: { appId: string; privateKey: string }, more: object = {}) =>
     store({ scope: 'team', kind: 'github_app', app_id: app.appId, private_key: app.privateKey, ...more });
 
-  test('clones with a token of its installation, which is asked for once and again after it was revoked', async () => {
+  test('clones with a token of its installation, which is requested once, and again after it was revoked', async () => {
     const app = makeFakeGitHubApp('acme');
     await start(app.options);
     await host.commit('acme', 'site', { a: '1' });
@@ -148,7 +148,7 @@ describe('a GitHub App', () => {
     expect(service.logged.join()).not.toContain('ghs_fake');
   });
 
-  test('asks a GitHub App for a new token shortly before the last one ends', async () => {
+  test('gets a new token shortly before the last one expires', async () => {
     const app = makeFakeGitHubApp('acme', 4 * 60_000);
     await start(app.options);
     await host.commit('acme', 'site', { a: '1' });
@@ -159,7 +159,7 @@ describe('a GitHub App', () => {
     expect(app.tokens.length).toBeGreaterThan(1);
   });
 
-  test('that is not installed, or has another key, gives a reason and no access', async () => {
+  test('gives a reason and no access if it is not installed or has another key', async () => {
     const app = makeFakeGitHubApp('acme');
     await start(app.options);
     await storeApp(app);
@@ -198,7 +198,7 @@ describe('a run whose repositories are refused', () => {
     expect(environment.body).toMatchObject({ setup_failed: true, last_task_created: { id: runId, state: 'FAILED' } });
   });
 
-  test('gets its task if the code host has moved the repository, fails, or says nothing in time', async () => {
+  test('gets its task if the code host has moved the repository, fails, or does not answer in time', async () => {
     await start({
       api: (request, response) => {
         if (request.url?.includes('/slow')) return true;

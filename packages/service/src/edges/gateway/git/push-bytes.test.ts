@@ -33,7 +33,7 @@ const begin = (runToken: string, more?: Record<string, string>): ClientRequest =
   request(url, { method: 'POST', headers: headersOf(runToken, more) });
 
 describe('a push', () => {
-  it('a push whose last part comes after the end of its run changes nothing', async () => {
+  it('whose last part comes after the end of its run changes nothing', async () => {
     const { runId, runToken, events } = await clone();
     const push = begin(runToken);
     const answered = once(push, 'response') as Promise<[IncomingMessage]>;
@@ -49,7 +49,7 @@ describe('a push', () => {
     expect(await branchAt('too-late')).toBe('');
   });
 
-  it('to a branch that a factory begins to follow meanwhile changes nothing', async () => {
+  it('to a branch that a factory begins to follow during the push changes nothing', async () => {
     const { runToken } = await clone();
     const push = begin(runToken);
     const answered = once(push, 'response') as Promise<[IncomingMessage]>;
@@ -68,7 +68,7 @@ describe('a push', () => {
     expect(await branchAt('followed')).toBe('');
   });
 
-  it('that is refused is not decompressed to any size', async () => {
+  it('is refused before a compressed body grows beyond the limit', async () => {
     const { runToken } = await startRun();
     const command = pktLines(`${first} ${none} refs/heads/main\0report-status`);
     const body = gzipSync(Buffer.concat([command, Buffer.from('PACK'), Buffer.alloc(70 * 1024 * 1024)]));
@@ -83,7 +83,7 @@ describe('a push', () => {
     push.destroy();
   });
 
-  it('a push without a ref has nothing behind its flush', async () => {
+  it('without a ref has no bytes after its flush packet', async () => {
     const { runToken } = await startRun();
     const asked = host.requests.length;
     expect((await send(runToken, Buffer.concat([pktLines(), emptyPack]))).status).toBe(403);
@@ -101,7 +101,7 @@ describe('a push', () => {
     },
   );
 
-  it('a push with a body in chunks or compressed is read like any other', async () => {
+  it('with a body in chunks or compressed is read like any other', async () => {
     const { git, commit } = await clone();
     await commit('chunks');
     const chunked = await git('-c', 'http.postBuffer=1', 'push', '--quiet', 'origin', 'HEAD:chunks');

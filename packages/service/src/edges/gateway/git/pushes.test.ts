@@ -6,7 +6,7 @@ import { giveUpUnanswered } from '../../../runs/repositories/pushes/unanswered.t
 const { host, service, first, clone, branchAt } = await openPushes();
 
 describe('a push', () => {
-  it('to a branch of its own is forwarded, and is in the timeline and in the audit log', async () => {
+  it('to its own branch is forwarded, and appears in the timeline and in the audit log', async () => {
     const { runId, git, commit, events } = await clone();
     const made = await commit('own');
     expect((await git('push', '--quiet', 'origin', 'HEAD:feature/own')).code).toBe(0);
@@ -43,7 +43,7 @@ describe('a push', () => {
     ]);
   });
 
-  it('a push whose answer was lost becomes unknown after a time, and its branch cannot be rewritten', async () => {
+  it('whose answer was lost becomes unknown after a time, and its branch cannot be rewritten', async () => {
     const { runId, git, commit, events } = await clone();
     const made = await commit('lost');
     expect((await git('push', '--quiet', 'origin', 'HEAD:lost')).code).toBe(0);
@@ -66,7 +66,7 @@ describe('a push', () => {
     expect((await git('push', '--force', 'origin', 'HEAD:lost')).text).toContain('it may drop commits');
   });
 
-  it('a push may rewrite branches of the run, but no other branch', async () => {
+  it('may rewrite branches of the run, but no other branch', async () => {
     const { git, commit } = await clone();
     await commit('one');
     expect((await git('push', '--quiet', 'origin', 'HEAD:mine')).code).toBe(0);
@@ -117,7 +117,7 @@ describe('a push', () => {
     expect(await git(...command)).toMatchObject({ code: 1, text: expect.stringContaining(reason) });
   });
 
-  it('a push of 1,500 branches is refused, and git prints the reason', async () => {
+  it('of 1,500 branches is refused, and git prints the reason', async () => {
     const { git } = await clone();
     const names = Array.from({ length: 1_500 }, (_, index) => `HEAD:refs/heads/many-${index}`);
     expect(await git('push', 'origin', ...names)).toMatchObject({
@@ -126,7 +126,7 @@ describe('a push', () => {
     });
   });
 
-  it('that would make the name of a branch ambiguous is refused, so that pushes of others go on', async () => {
+  it('that would make the name of a branch ambiguous is refused, because it would block pushes of others', async () => {
     const { git, commit } = await clone();
     await commit('ambiguous');
     for (const name of ['refs/heads/main', 'HEAD'])
@@ -162,7 +162,7 @@ describe('a push', () => {
     expect(await git('push', 'origin', `HEAD:${alias}2`)).toMatchObject({ code: 0 });
   });
 
-  it('a push of a run that has ended is refused', async () => {
+  it('of a run that has ended is refused', async () => {
     const { runId, git, commit } = await clone();
     await commit('late');
     await service.request('POST', `/agent/runs/${runId}/cancel`);

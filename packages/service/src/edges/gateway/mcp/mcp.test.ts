@@ -91,7 +91,7 @@ const at = (url: string, headers: Record<string, string> = {}, secrets: string[]
 });
 const messageOf = async (answer: Response) => ((await answer.json()) as { error: { message: string } }).error.message;
 
-test('adds the headers of the server and passes the protocol on, in both directions', async () => {
+test('adds the headers of the server and passes the protocol on in both directions', async () => {
   const { url, seen } = await listenAndNote((_, response) =>
     response
       .writeHead(200, { 'content-type': 'text/event-stream', 'mcp-session-id': 's1', 'set-cookie': 'a=b' })
@@ -119,7 +119,7 @@ test('adds the headers of the server and passes the protocol on, in both directi
   expect(seen.map((each) => each.method)).toEqual(['POST', 'GET', 'DELETE']);
 });
 
-test('masks the secrets of the headers where an answer repeats them, however it is cut, and keeps other words', async () => {
+test('masks the secrets of the headers in an answer, wherever the answer is cut, and changes no other words', async () => {
   const { url } = await listenAndNote((request, response) => {
     const { authorization = '', 'x-version': version } = request.headers;
     const encoded = Buffer.from(`a${authorization}`).toString('base64');
@@ -185,7 +185,7 @@ describe('refuses', () => {
     expect(await messageOf(answer)).toMatch(message);
   });
 
-  test('a redirect to another origin, and follows one on the same', async () => {
+  test('a redirect to another origin, and follows a redirect to the same origin', async () => {
     const elsewhere = await listenAndNote((_, response) => response.end('{}'));
     const { url, seen } = await listenAndNote((request, response) => {
       if (request.url === '/mcp') response.writeHead(307, { location: '/mcp/' }).end();
@@ -204,7 +204,7 @@ describe('refuses', () => {
     expect(elsewhere.seen).toEqual([]);
   });
 
-  test('a credential question, which only the service could answer', async () => {
+  test('a request for credentials, which only the service could answer', async () => {
     const { url } = await listenAndNote((_, response) =>
       response.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="http://evil"' }).end(),
     );
@@ -229,7 +229,7 @@ describe('refuses', () => {
     ]);
   });
 
-  test('a compressed answer, which could be without bounds', async () => {
+  test('a compressed answer, whose decompressed size has no limit', async () => {
     const { url } = await listenAndNote((_, response) => response.setHeader('content-encoding', 'gzip').end('x'));
     expect(await messageOf(await (await start(at(url))).send())).toContain('compressed');
   });
@@ -255,7 +255,7 @@ describe('bounds', () => {
     await expect((await send()).text()).rejects.toThrow();
   });
 
-  test('a server that never answers, and one that stops in between', async () => {
+  test('a server that never answers, and one that stops in the middle', async () => {
     const silent = await listen(() => {});
     const limits = { silenceMs: 1_000 };
     expect(await messageOf(await (await start(at(silent), { limits })).send())).toContain('did not answer in time');
@@ -273,7 +273,7 @@ describe('bounds', () => {
     await expect.poll(async () => (await send()).status).toBe(200);
   });
 
-  test('the requests of a run at once, those whose body still arrives included', async () => {
+  test('the requests of a run at once, including those whose body has not arrived yet', async () => {
     const { url, seen } = await listenAndNote((_, response) => response.end('{}'));
     const { send } = await start(at(url), { limits: { maxInFlight: 2 } });
     const slow = [1, 2].map(() => {

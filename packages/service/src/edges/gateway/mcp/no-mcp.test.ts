@@ -66,7 +66,7 @@ test.each([
   ['a refusal in JSON', 404, {}, 'POST', 2],
   ['a server without a stream of its own', 405, {}, 'GET', 1],
   ['an answer', 200, {}, 'POST', 1],
-])('leaves %s to the client', async (_, status, headers, method, requests) => {
+])('leaves the answer %s to the client', async (_, status, headers, method, requests) => {
   answer = (_request, response) => void response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
   expect(await explain(headers, method)).toBeUndefined();
   expect(seen).toHaveLength(requests);

@@ -40,7 +40,7 @@ const inResult = {
   content: [{ type: 'tool_result', content: [{ type: 'document', source: { type: 'url', url } }] }],
 };
 
-describe('what a provider would do outside of the sandbox is refused, and passes with', () => {
+describe('a request for an action outside of the sandbox is refused, and passes with', () => {
   it.each<[string, Path, object]>([
     ['mcp', 'anthropic', { mcp_servers: [{ type: 'url', url, name: 'x' }] }],
     ['mcp', 'anthropic', { tools: [{ type: 'mcp_toolset', mcp_server_name: 'x' }] }],
@@ -235,7 +235,7 @@ describe('a request without', () => {
     expect(JSON.stringify(written)).not.toMatch(/attacker|teleport|order|brand_new/);
   });
 
-  it('members that ask for nothing: they go, and need no right', async () => {
+  it('members that request nothing: they are removed, and need no right', async () => {
     const { body, removed } = await sent('anthropic', { mcp_servers: [], container: null });
     expect({ body, removed }).toEqual({ body: { model: 'm' }, removed: [] });
   });
@@ -267,7 +267,7 @@ it.each<[string, Path, object]>([
   expect(await check(path, body, rights)).toMatchObject({ ok: false, status: 403 });
 });
 
-it('an object with two members of one name is refused, because the provider could take the other one', async () => {
+it('an object with two members of one name is refused, because the provider could use the other one', async () => {
   const body = '{"model":"m","messages":[{"role":"user","content":[{"type":"text","t\\u0079pe":"image"}]}]}';
   expect(await check('anthropic', body)).toMatchObject({ ok: false, status: 400 });
 });

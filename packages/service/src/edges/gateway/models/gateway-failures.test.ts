@@ -10,7 +10,7 @@ beforeEach(async () => {
 afterEach(() => gateway.close());
 
 describe.each(protocols)('the model gateway for $name', (protocol) => {
-  it.each([429, 500, 529])('passes %i on with its body and Retry-After', async (status) => {
+  it.each([429, 500, 529])('passes on the status %i with its body and Retry-After', async (status) => {
     gateway.fake.misbehave({ kind: 'status', status, retryAfterSeconds: 7, message: 'not now, please' });
     const response = await send(gateway, protocol).response;
     expect(response.headers['retry-after']).toBe('7');
@@ -23,7 +23,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(await gateway.usage(1)).toMatchObject({ status, inputTokens: 0, outputTokens: 0 });
   });
 
-  it("cuts the client's stream where the provider's is cut, after all that came before", async () => {
+  it("cuts the client's stream where the provider's stream is cut, after all bytes before the cut", async () => {
     gateway.fake.script(toolTurns);
     gateway.fake.misbehave({ kind: 'cut', afterPieces: 3 });
     const answer = await all(await send(gateway, protocol).response);
@@ -84,7 +84,7 @@ describe.each(protocols)('an impatient model gateway for $name', (protocol) => {
     });
   });
 
-  it('answers 504 where the provider does not answer', async () => {
+  it('answers 504 if the provider does not answer', async () => {
     gateway.fake.misbehave({ kind: 'silent' });
     const { status, text } = await all(await send(gateway, protocol).response);
     expect(status).toBe(504);
@@ -92,13 +92,13 @@ describe.each(protocols)('an impatient model gateway for $name', (protocol) => {
     expect(await (await gateway.fake.request(1)).end).toBe('client_gone');
   });
 
-  it('passes a refusal on whose answer does not end', async () => {
+  it('passes on a refusal whose answer does not end', async () => {
     gateway.fake.misbehave({ kind: 'status', status: 400, message: 'too long', stalls: true });
     const { status, text } = await all(await send(gateway, protocol).response);
     expect([status, text]).toEqual([400, expect.stringContaining('too long')]);
   });
 
-  it('cuts a stream in which the provider falls silent', async () => {
+  it('cuts a stream if the provider stops sending', async () => {
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 2 });
     const answer = await all(await send(gateway, protocol).response);
     expect(answer.cut).toBe(true);

@@ -69,7 +69,7 @@ describe('a fallback', () => {
   if (!anthropic) throw new Error('there is no protocol');
   const fallback = 'anthropic/claude-haiku-4-5';
 
-  it('no fallback is used after an error of the caller, and the answer is passed on', async () => {
+  it('is not used after an error of the caller, whose answer is passed on', async () => {
     await open([fallback]);
     gateway.fake.misbehave({ kind: 'status', status: 400, message: 'bad' });
     gateway.fake.misbehave({ kind: 'status', status: 429, message: 'slowly' });
@@ -79,7 +79,7 @@ describe('a fallback', () => {
     expect([switches, health]).toEqual([[], []]);
   });
 
-  it('a fallback is used if the provider answers 200 and then hangs, and not after a byte was passed on', async () => {
+  it('is used if the provider answers 200 and then hangs, but not after a byte was passed on', async () => {
     const timeouts = { connectMs: 20_000, reachMs: 20_000, silenceMs: 1_000, hangUpMs: 300 };
     await open([fallback], {}, { timeouts });
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 0 });
@@ -91,7 +91,7 @@ describe('a fallback', () => {
     gateway.fake.release();
   });
 
-  it('passes the failure of the last model on where all fail', async () => {
+  it('passes on the failure of the last model if all fail', async () => {
     await open([fallback]);
     gateway.fake.misbehave({ kind: 'status', status: 529, message: 'first' });
     gateway.fake.misbehave({ kind: 'status', status: 503, message: 'second' });
@@ -100,7 +100,7 @@ describe('a fallback', () => {
     expect(switches).toEqual([]);
   });
 
-  it('a fallback is admitted with its own price, under the id with which its usage is recorded', async () => {
+  it('is admitted with its own price, under the id with which its usage is recorded', async () => {
     const asked: CheckedModelRequest[] = [];
     const admit: AdmitModelRequest = async (_, request) => {
       asked.push(request);
@@ -115,7 +115,7 @@ describe('a fallback', () => {
     expect(gateway.usages.map(({ requestId }) => requestId)).toEqual(asked.map(({ requestId }) => requestId));
   });
 
-  it('a fallback that is not admitted gets no request, and the client gets the refusal', async () => {
+  it('gets no request if it is not admitted, and the client gets the refusal', async () => {
     const over: Admission = { ok: false, status: 403, message: 'the budget is used up', code: 'budget_exceeded' };
     await open([fallback], {}, { admit: async (_, { target }) => (target.id === fallback ? over : { ok: true }) });
     gateway.fake.misbehave({ kind: 'status', status: 529 });
@@ -125,7 +125,7 @@ describe('a fallback', () => {
     expect(gateway.usages).toHaveLength(1);
   });
 
-  it('a fallback of another provider with the same protocol is used at once during an outage', async () => {
+  it('of another provider with the same protocol is used at once during an outage', async () => {
     await open(['openai/gpt-5-mini'], { outages: [outage('local')] });
     const local = protocols.find(({ name }) => name === 'openai-compatible') ?? anthropic;
     expect((await all(await send(gateway, local).response)).status).toBe(200);
@@ -135,14 +135,14 @@ describe('a fallback', () => {
       .toMatchObject([{ to: 'openai/gpt-5-mini', reason: 'its provider has an outage' }]);
   });
 
-  it('a fallback of another protocol is not used: the provider is tried, and its answer ends the outage', async () => {
+  it('of another protocol is not used: the provider is tried, and its answer ends the outage', async () => {
     await open(['openai/gpt-5-mini'], { outages: [outage('anthropic')] });
     expect((await all(await send(gateway, anthropic).response)).status).toBe(200);
     expect(gateway.fake.requests.map(({ provider }) => provider)).toEqual(['anthropic']);
     await expect.poll(() => health).toEqual(['anthropic works again']);
   });
 
-  it('neither a disabled fallback nor a disabled model of the run is used', async () => {
+  it('is not used if it or the model of the run is disabled', async () => {
     await open([fallback], { disabledIds: [fallback] });
     gateway.fake.misbehave({ kind: 'status', status: 529 });
     expect((await all(await send(gateway, anthropic).response)).status).toBe(529);

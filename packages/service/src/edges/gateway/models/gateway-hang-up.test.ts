@@ -22,7 +22,7 @@ async function hangUp({ request, response }: ReturnType<typeof send>): Promise<v
 }
 
 it.each(protocols.slice(0, 1))(
-  'sends no request of a client that hung up while its budget was checked',
+  'does not send the request of a client that closed its connection during the budget check',
   async (protocol) => {
     await gateway.close();
     let client: ClientRequest | undefined;
@@ -41,7 +41,7 @@ it.each(protocols.slice(0, 1))(
   },
 );
 
-describe.each(protocols)('after a client of $name has hung up, the model gateway', (protocol) => {
+describe.each(protocols)('after a client of $name has closed its connection, the model gateway', (protocol) => {
   it('reads the rest of the answer and records all of its tokens', async () => {
     gateway.fake.script(toolTurns);
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 4 });

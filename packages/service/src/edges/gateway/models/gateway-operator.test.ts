@@ -62,14 +62,14 @@ describe('the model gateway', () => {
     expect(text + gateway.log()).not.toContain('sk-ant-wrong');
   });
 
-  it('redacts its key where a provider quotes it in an error', async () => {
+  it('redacts its key if a provider quotes it in an error', async () => {
     gateway = await startTestGateway();
     gateway.fake.misbehave({ kind: 'status', status: 400, message: `bad key ${fakeModelKeys.anthropic}!` });
     const text = await (await ask()).text();
     expect(text).toContain('bad key [redacted]!');
   });
 
-  it('answers 502 with endpoint and reason where the provider cannot be reached, and asks for no further try', async () => {
+  it('answers 502 with endpoint and reason if the provider cannot be reached, and the client does not try again', async () => {
     const server = createServer();
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -128,7 +128,7 @@ describe('the model gateway', () => {
     expect(response.headers.get('x-runyard-error-code')).toBe('resource_unavailable');
   });
 
-  it('sends a request again when the provider closed the kept-alive connection at that moment', async () => {
+  it('repeats a request if the provider closed the kept-alive connection at that moment', async () => {
     let connections = 0;
     const url = await rawServer((socket) => {
       connections += 1;
@@ -150,7 +150,7 @@ describe('the model gateway', () => {
     expect(connections).toBeGreaterThan(1);
   });
 
-  it('asks for admission before anything is sent', async () => {
+  it('checks the admission before it sends a request', async () => {
     gateway = await startTestGateway({
       admit: async (holder) =>
         holder.teamId === 'team'
@@ -165,7 +165,7 @@ describe('the model gateway', () => {
     expect(gateway.usages).toHaveLength(0);
   });
 
-  it('finishes an answer whose account cannot be stored, and says so in the log', async () => {
+  it('finishes an answer whose usage cannot be stored, and logs the failure', async () => {
     gateway = await startTestGateway({ recordUsage: () => Promise.reject(new Error('the database is down')) });
     const response = await ask();
     expect(await response.text()).toContain('message_stop');
@@ -232,7 +232,7 @@ describe('the model gateway', () => {
     expect(await gateway.usage(1)).toMatchObject({ inputTokens: 140, outputTokens: 10, costUsd: null });
   });
 
-  it('holds little of a long answer that the client does not read', async () => {
+  it('buffers little of a long answer that the client does not read', async () => {
     gateway = await startTestGateway();
     const bytes = 64 * 1024 * 1024;
     gateway.fake.misbehave({ kind: 'flood', bytes });

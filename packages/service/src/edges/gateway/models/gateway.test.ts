@@ -96,7 +96,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(seen.length).toBeGreaterThan(1);
   });
 
-  it('hands the real credential to the provider and nothing of it, nor of the operator, to the sandbox', async () => {
+  it("sends the real credential to the provider, and no part of it or of the operator's settings to the sandbox", async () => {
     const headers = {
       ...protocol.header(gateway.token(protocol.modelId)),
       cookie: 'a=b',

@@ -25,7 +25,7 @@ function health({ probe = false, hasOneTeam = false } = {}) {
 }
 
 describe('an outage', () => {
-  test('begins after five failures in a row, not after four or where one worked in between', async () => {
+  test('begins after five failures in a row, not after four, and not if one request succeeded in between', async () => {
     const { fail, worked, settled, begun } = health();
     fail(4);
     worked('anthropic', undefined);
@@ -66,7 +66,7 @@ describe('an outage', () => {
     expect(begun).toHaveLength(1);
   });
 
-  test('the outage of a flapping provider is written at most every 10 s, however many requests fail', async () => {
+  test('of an unstable provider is written at most every 10 s, however many requests fail', async () => {
     const { fail, worked, settled, begun, clock } = health();
     for (let second = 0; second < 30; second++) {
       fail(50);
@@ -77,7 +77,7 @@ describe('an outage', () => {
     expect(begun).toHaveLength(3);
   });
 
-  test('ends with a request that works, if it was known when the request began', async () => {
+  test('ends with a successful request that was sent after the outage was known', async () => {
     const { worked, settled, ended } = health();
     const outage = { provider: 'anthropic', beganAt: 'then', probeInSeconds: 1 } as const;
     worked('anthropic', undefined);

@@ -55,7 +55,7 @@ describe('an endpoint that refuses stream_options', () => {
   it.each([
     ['another member', jsonAnswer({ error: { message: 'tools: not supported' } }, 422)],
     ['everything', jsonAnswer({ error: { message: 'no' } }, 400)],
-  ])('is not asked again where it refuses %s, and its own text is passed on', async (_, answer) => {
+  ])('does not get the request again if it refuses %s, and the client gets its text', async (_, answer) => {
     provider.answer(() => answer);
     const before = provider.requests.length;
     expect(await ask()).toMatchObject({ status: answer.status, text: answer.text });
@@ -71,7 +71,7 @@ const page = (status: number): PlainAnswer => ({
 });
 
 describe('a web page in place of an answer', () => {
-  it('names a web page in place of an answer, with its title and the setting, and clients do not try again', async () => {
+  it('is named in the error, with its title and the setting, and clients do not try again', async () => {
     provider.answer(() => page(200));
     const { status, text, headers } = await ask();
     expect([status, headers['x-should-retry'], headers['content-type']]).toEqual([502, 'false', 'application/json']);
@@ -85,7 +85,7 @@ describe('a web page in place of an answer', () => {
     expect(await ask()).toMatchObject({ status, text: expect.stringContaining(`answered ${status} with a web page`) });
   });
 
-  it('a stream that a small server sends as text/html is no web page', async () => {
+  it('is not assumed for a stream that a small server sends as text/html', async () => {
     provider.answer(() => ({ ...stream, type: 'text/html' }));
     expect(await ask()).toMatchObject({ status: 200, text: stream.text });
     expect(await gateway.usage(1)).toMatchObject({ isAnswer: true });

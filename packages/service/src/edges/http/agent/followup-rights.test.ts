@@ -31,7 +31,7 @@ async function work(runId: string): Promise<void> {
   await db.query(`UPDATE runs SET state = 'SUCCEEDED', ended_at = now() WHERE id = $1`, [runId]);
 }
 
-test("nobody but its executor sends a follow-up to a run with the executor's personal secret", async () => {
+test("only its executor sends follow-ups to a run with the executor's personal secret", async () => {
   const runId = await runWith(['MINE']);
   for (const key of [colleague.key, agentKey, service.key]) {
     const refused = await send(runId, key);
@@ -41,7 +41,7 @@ test("nobody but its executor sends a follow-up to a run with the executor's per
   expect((await send(runId, owner.key)).status).toBe(200);
 });
 
-test('also after the end of the run, whose kept files may hold the value, and after the secret was deleted', async () => {
+test('only the executor sends follow-ups after the end of a run whose saved files may contain the secret, and after the secret was deleted', async () => {
   await put('OLD', 'personal', owner.key);
   const runId = await runWith(['OLD']);
   await work(runId);
@@ -52,7 +52,7 @@ test('also after the end of the run, whose kept files may hold the value, and af
   expect((await send(runId, owner.key)).status).toBe(200);
 });
 
-test("people of the team send follow-ups to a run with the team's secrets, an agent key only where it may use them", async () => {
+test("people of the team send follow-ups to a run with the team's secrets, and an agent key only if it may use them", async () => {
   const runId = await runWith(['SHARED']);
   expect((await send(runId, colleague.key)).status).toBe(200);
   expect((await send(runId, agentKey)).status).toBe(403);
@@ -60,20 +60,20 @@ test("people of the team send follow-ups to a run with the team's secrets, an ag
   expect((await send(bare, agentKey)).status).toBe(200);
 });
 
-test('a run that was created with followups_from team takes follow-ups of the whole team', async () => {
+test('a run that was created with followups_from team accepts follow-ups of the whole team', async () => {
   expect((await send(await runWith(['MINE'], { followups_from: 'team' }), agentKey)).status).toBe(200);
   const body = { prompt: 'a', config: { followups_from: 'everybody' } };
   await service.problem(400, 'POST', '/agent/runs', { key: owner.key, body });
 });
 
-test('what another author wrote into the configuration does not open a run to the team', async () => {
+test('a configuration that another author wrote does not open a run to the team', async () => {
   const runId = await runWith(['MINE'], { followups_from: 'team' });
   const contents = JSON.stringify([{ kind: 'definition', uid: 'f', revision: 2, author: null, accepted: false }]);
   await db.query('UPDATE runs SET contents = $2 WHERE id = $1', [runId, contents]);
   expect((await send(runId, colleague.key)).status).toBe(403);
 });
 
-test('of a run that is older than rights, only the executor sends follow-ups while its sandbox holds secrets', async () => {
+test('only the executor sends follow-ups to a run from before rights while its sandbox holds secrets', async () => {
   const runId = await runWith(['SHARED']);
   await work(runId);
   await db.query('UPDATE runs SET rights = NULL WHERE id = $1', [runId]);
@@ -81,7 +81,7 @@ test('of a run that is older than rights, only the executor sends follow-ups whi
   expect((await send(runId, owner.key)).status).toBe(200);
 });
 
-test("a run uses no personal credential of its executor during somebody else's turn", async () => {
+test("a run uses no personal credential of its executor during another person's turn", async () => {
   const runId = await runWith([]);
   const { runToken, executionId } = await service.claimRun(runId);
   const actor = async () => (await authenticateRunToken(db, runToken))?.codeHostActor.uid;
@@ -109,7 +109,7 @@ test("a run uses no personal credential of its executor during somebody else's t
   expect(await actor()).toBe('');
 });
 
-test("a child that is started in somebody else's turn uses no personal credential either", async () => {
+test("a child that is started in another person's turn uses no personal credential either", async () => {
   const runId = await service.newRun({ prompt: 'a', mode: 'orchestrate' }, owner.key);
   const { runToken } = await service.claimRun(runId);
   const resolve = () => service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });

@@ -231,7 +231,7 @@ it('cannot be read with a run token', async () => {
     });
 });
 
-it('redacts the prompt, title and files of a run that names a secret, and follow-ups', async () => {
+it('redacts the prompt, title and files of a run that names a secret, and its follow-ups', async () => {
   const { body } = await service.request<{ run_id: string }>('POST', '/agent/runs', {
     body: {
       prompt: leak('prompt'),
@@ -248,7 +248,7 @@ it('redacts the prompt, title and files of a run that names a secret, and follow
   expect(await leaks()).toEqual([]);
 });
 
-it('redacts a value that has changed, and one of a secret that is gone', async () => {
+it('redacts a secret after its value has changed, and after it was deleted', async () => {
   await put('TOKEN', 'the second value 1');
   await service.request('DELETE', '/secrets/CERTIFICATE?scope=team');
   await events(
@@ -261,7 +261,7 @@ it('redacts a value that has changed, and one of a secret that is gone', async (
   expect(problem.errors?.[0]?.message).toContain('CERTIFICATE');
 });
 
-it('ends a run whose secret is gone before it began, with the name', async () => {
+it('ends a run whose secret was deleted before its start, and names the secret', async () => {
   await put('LATE', 'a late value 5');
   const created = await service.newRun({ prompt: 'a', config: { secrets: [{ name: 'LATE' }] } });
   await service.request('DELETE', '/secrets/LATE?scope=team');

@@ -11,7 +11,7 @@ const newEnvironment = async () => {
   return (await service.request<{ uid: string }>('POST', '/agent/environments', { body })).body.uid;
 };
 
-test('fails a run with resource_not_found if its environment was deleted before the setup, and its agent leaves', async () => {
+test('fails a run with resource_not_found if its environment was deleted before the setup, and ends its agent', async () => {
   const uid = await newEnvironment();
   const { runId, runToken } = await service.startExecution({ config: { environment_id: uid } });
   expect((await resolve(runToken)).body).toMatchObject({ environment: { uid } });
@@ -87,7 +87,7 @@ test('needs no environment for a run that continues with its saved workspace', a
   expect((await resolve(next.runToken)).body).toMatchObject({ workspace: { kind: 'empty' } });
 });
 
-test('fails a run with integration_not_configured if its model is no longer configured, and its agent leaves', async () => {
+test('fails a run with integration_not_configured if its model is no longer configured, and ends its agent', async () => {
   const { runId, runToken } = await service.startExecution();
   await service.deps.db.query("UPDATE runs SET model_id = 'anthropic/claude-sonnet-5-5' WHERE id = $1", [runId]);
   expect((await resolve(runToken)).status).toBe(401);

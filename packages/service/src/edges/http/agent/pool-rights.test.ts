@@ -83,7 +83,7 @@ test("a run has no personal secret in a colleague's pool until its executor acce
   expect(again.detail).toContain('revision 2 of the worker pool');
 });
 
-test('an agent key that connects first under a name that runs use gets none of their secrets', async () => {
+test('an agent key that connects first under a pool name that runs use gets none of their secrets', async () => {
   const name = `pool-${randomUUIDv7()}`;
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     key: owner.key,
@@ -106,7 +106,7 @@ test('an agent key that connects first under a name that runs use gets none of t
   expect(await resolve(left)).toMatchObject({ status: 200, names: [] });
 });
 
-test('a change of the owner after the assignment gives nothing to the worker that has the run', async () => {
+test('a change of the owner after the assignment gives no secret to the worker that executes the run', async () => {
   const name = await connect(agentKey);
   const runId = await service.newRun(runIn(name, []), owner.key);
   await db.query(`UPDATE runs SET contents = '[]' WHERE id = $1`, [runId]);

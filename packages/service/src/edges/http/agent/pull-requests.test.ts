@@ -59,7 +59,7 @@ describe.each([
     expect(audit.text.split('pull_request.create')).toHaveLength(2);
   });
 
-  it('that another request opened in between is returned', async () => {
+  it('that another request opened first is returned', async () => {
     const { open } = await startRun(service);
     const message = 'A pull request already exists for acme:raced.';
     fake.next = { status: name === 'GitHub' ? 422 : 409, json: { message }, opens: true };
@@ -67,7 +67,7 @@ describe.each([
     expect(answer.body, answer.text).toMatchObject({ url: fake.pulls.at(-1)?.url, is_new: false });
   });
 
-  it('of a branch that is not there is refused', async () => {
+  it('from a branch that does not exist is refused', async () => {
     const { open } = await startRun(service);
     fake.missing.add('missing');
     const answer = await open('missing');
@@ -81,7 +81,7 @@ describe.each([
     [301, 'resource_not_found', 404, 'was moved or renamed'],
     [400, 'conflict', 409, 'title is odd'],
     [502, 'resource_unavailable', 503, 'answered 502'],
-  ])('is refused where the host answers %i', async (status, code, expected, text) => {
+  ])('is refused if the host answers %i', async (status, code, expected, text) => {
     const { runId, open } = await startRun(service);
     fake.next = { status, json: { message: ['title is odd'] } };
     const answer = await open(`${name}/refused`);
@@ -102,7 +102,7 @@ describe('a pull request', () => {
     expect(audit.text).toContain(runId);
   });
 
-  it('of a fork, from a branch with the same name, is not taken for that of the run', async () => {
+  it('of a fork, from a branch with the same name, is not treated as that of the run', async () => {
     const { open } = await startRun(gitHub);
     const url = 'https://host.example/acme/site/pull/stranger';
     fake.pulls.push({ head: 'fix', base: 'main', title: 'T', body: '', draft: false, url, from: 'stranger/site' });

@@ -30,7 +30,7 @@ const revisions = (uid: string) =>
     [uid],
   );
 
-test('a run that waits executes the environment that it was created with', async () => {
+test('a waiting run executes the environment that it was created with', async () => {
   const uid = await environment({
     name: 'E',
     setup_commands: ['echo first'],
@@ -49,7 +49,7 @@ test('a run that waits executes the environment that it was created with', async
   expect(next?.image).toBe('node:24');
 });
 
-test('a run that is older than revisions executes nothing that was written later', async () => {
+test('a run from before revisions does not execute a later environment', async () => {
   const uid = await environment({ name: 'E', setup_commands: ['echo first'] });
   const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
   await db.query("UPDATE runs SET rights = NULL, contents = '[]', environment_revision = NULL WHERE id = $1", [runId]);
@@ -71,7 +71,7 @@ test('a run whose environment was deleted does not execute an earlier revision o
   await service.request('DELETE', `/agent/environments/${uid}`);
   expect((await taskOf(runId)).environment).toBeUndefined();
 });
-test('of a content that changes often, a hundred revisions are kept, and those that somebody needs', async () => {
+test('a hundred revisions of a content that changes often are stored, and all revisions that are still needed', async () => {
   const uid = await environment({ name: 'E', setup_commands: ['echo needed'] });
   const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
   await db.query(
@@ -82,7 +82,7 @@ test('of a content that changes often, a hundred revisions are kept, and those t
   expect((await taskOf(runId)).environment?.config.setup_commands).toEqual(['echo needed']);
 });
 
-test('of a large content, few earlier revisions are kept', async () => {
+test('few earlier revisions of a large content are stored', async () => {
   const uid = await environment({ name: 'E' });
   await db.query('ALTER TABLE content_revisions ALTER COLUMN content SET STORAGE EXTERNAL');
   await db.query(
@@ -92,7 +92,7 @@ test('of a large content, few earlier revisions are kept', async () => {
   expect((await revisions(uid)).map(({ revision }) => revision)).toEqual([5, 6, 7, 8, 9, 10]);
 });
 
-test('a list of what waits reads no more contents than it shows', async () => {
+test('the list of waiting acceptances reads no more contents than it shows', async () => {
   for (const letter of ['a', 'b', 'c', 'd'])
     await environment({ name: 'Large', description: letter.repeat(700_000) }, colleague.key);
   const [row] = await db.query<{ team: string }>(
@@ -110,7 +110,7 @@ test('a list of what waits reads no more contents than it shows', async () => {
   expect(length).toBeLessThan(1_600_000);
 });
 
-test('contents that are deleted together have no present revision', async () => {
+test('contents that are deleted together have no current revision', async () => {
   const uids = [await environment({ name: 'E' }), await environment({ name: 'F' })];
   await db.query('DELETE FROM environments WHERE uid = ANY($1)', [uids]);
   const ended = await db.query('SELECT FROM content_revisions WHERE uid = ANY($1) AND superseded_at IS NOT NULL', [
@@ -119,7 +119,7 @@ test('contents that are deleted together have no present revision', async () => 
   expect(ended).toHaveLength(2);
 });
 
-test('a revision goes 90 days after the next one, unless somebody has accepted it or a run executes it', async () => {
+test('a revision is deleted 90 days after the next one, unless a person has accepted it or a run executes it', async () => {
   const uid = await environment({ name: 'E', setup_commands: ['echo 1'] });
   const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
   for (const name of ['F', 'G', 'H']) {

@@ -66,7 +66,7 @@ const aCase = fc.record({
   named: fc.subarray(['ONE', 'TWO', 'MINE']),
 });
 
-test('an agent receives the secrets that its executor and all authors may use whom the executor did not accept', async () => {
+test('an agent receives only the secrets that its executor and all authors whom the executor did not accept may use', async () => {
   await fc.assert(
     fc.asyncProperty(aCase, async ({ executor, environment, prompt, named }) => {
       const ofEnvironment = (environment?.secrets ?? []).filter((secret) =>

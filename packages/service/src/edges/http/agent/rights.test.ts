@@ -77,7 +77,7 @@ const waiting = async (key: string, query = '') => {
 const accept = (key: string, kind: string, uid: string, revision: number) =>
   service.request('POST', '/acceptances', { key, body: { kind, uid, revision } });
 
-describe('a run in an environment that somebody else changed', () => {
+describe('a run in an environment that another person changed', () => {
   test('has no personal secret of its executor until the executor accepts the revision', async () => {
     const uid = await environment(owner.key, { setup_commands: ['npm ci'] });
     const body = { prompt: 'a', config: { environment_id: uid, secrets: secrets('MINE') } };
@@ -113,7 +113,7 @@ describe('a run in an environment that somebody else changed', () => {
     ]);
   });
 
-  test("has the team's secrets that its author may use too, and needs no acceptance for them", async () => {
+  test("has the team's secrets that the author of the change may use too, and needs no acceptance for them", async () => {
     const uid = await environment(owner.key, { secrets: secrets('SHARED') });
     await edit(uid, colleague.key, { secrets: secrets('SHARED'), description: 'changed' });
     const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } }, service.key);
@@ -197,7 +197,7 @@ describe('a run in an environment that somebody else changed', () => {
 });
 
 describe('agent identities', () => {
-  test('act for a person without what is personal until the person accepts the identity', async () => {
+  test('act for a person without personal secrets and credentials until the person accepts the identity', async () => {
     const agent = await newAgent({ on_behalf_of_enabled: true });
     const body = { prompt: 'a', on_behalf_of: owner.uid, config: { secrets: secrets('MINE') } };
     const refused = await service.problem(403, 'POST', '/agent/runs', { key: agent.key, body });
@@ -208,7 +208,7 @@ describe('agent identities', () => {
     await service.problem(403, 'POST', '/agent/runs', { key: agent.key, body });
   });
 
-  test('take a person into no environment of another team before the person accepts the identity', async () => {
+  test('run in no environment of another team before the person accepts the identity', async () => {
     const theirs = await environment(service.otherKey);
     await db.query(
       'INSERT INTO environment_guests (environment_uid, user_id) SELECT $1, id FROM users WHERE uid = $2',
@@ -279,7 +279,7 @@ describe('events', async () => {
     service.request<T>(method, path, { key: owner.key, ...options });
   const automations = testAutomations({ deps: service.deps, request: asOwner }, made.body.uid);
 
-  test('start no run with the secrets of an automation after somebody else changed its agent', async () => {
+  test('start no run with the secrets of an automation after another person changed its agent', async () => {
     const applied = await asOwner('PUT', `${factory}/definition`, {
       body: toBody({ ...baseFiles, 'webhooks/alerts.yaml': undefined }),
     });
@@ -323,7 +323,7 @@ describe('events', async () => {
     expect((await automations.fires(uid))[0]?.outcome).toBe('started');
   });
 
-  test('start no run of a schedule in an environment that somebody else changed', async () => {
+  test('start no run of a schedule in an environment that another person changed', async () => {
     const uid = await environment(owner.key);
     const body = {
       name: 'S',
@@ -344,7 +344,7 @@ describe('events', async () => {
   });
 });
 
-test('only people accept, and only what they may see', async () => {
+test('only people accept changes, and only of things that they may see', async () => {
   const agent = await newAgent();
   const uid = await environment(colleague.key);
   await service.problem(403, 'POST', '/acceptances', {

@@ -110,7 +110,7 @@ describe('POST messages answers', () => {
     expect(await stateOf(child.runId)).toBe('SUCCEEDED');
   });
 
-  test('to a BLOCKED run: 200 from those above it, 409 from others', async () => {
+  test('to a BLOCKED run: 200 from runs above it, 409 from others', async () => {
     const lead = await root();
     const child = await begin(await childOf(lead));
     const sibling = await begin(await childOf(lead));

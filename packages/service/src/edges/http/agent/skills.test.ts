@@ -93,7 +93,7 @@ describe('a run with a skill', () => {
     expect(external.task?.prompt).toBe('Follow the skill review.');
   });
 
-  test('keeps the name that the request gave, and gets one that its path does not tell', async () => {
+  test("uses the name of the request, or the name of the skill's file if its path has none", async () => {
     const named = await start({ skill: 'acme/site:review', config: { name: 'mine' } });
     expect((await read(named.runId)).agent_config?.name).toBe('mine');
     const top = await start({ skill: 'acme/site:SKILL.md' });
@@ -102,7 +102,7 @@ describe('a run with a skill', () => {
     expect(found.body.runs.map(({ run_id }) => run_id)).toEqual([top.runId]);
   });
 
-  test('has further skills for its agent to use', async () => {
+  test('has further skills that its agent may use', async () => {
     const { task, runId } = await start({
       config: { skills: ['acme/site:review', 'acme/site:test', 'acme/site:test'] },
     });
@@ -115,7 +115,7 @@ describe('a run with a skill', () => {
     ]);
   });
 
-  test('is found by the skill as it was named and by its path, and sorted by it', async () => {
+  test('is found by the skill as the request named it and by its path, and is sorted by it', async () => {
     const { runId } = await start({ skill: 'acme/site:test' });
     const waiting = await service.newRun({ prompt: undefined, skill: 'acme/site:test' });
     const find = async (query: string) =>
@@ -134,7 +134,7 @@ describe('a run with a skill', () => {
     expect((await read(before.runId)).agent_skill?.commit).toBe(commit);
   });
 
-  test('can be repeated, with the skill as it is then', async () => {
+  test('can be repeated with the present version of the skill', async () => {
     const first = await start({ skill: 'acme/site:review' });
     const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${first.runId}/rerun`, { body: {} });
     expect(again.status, again.text).toBe(200);
@@ -151,7 +151,7 @@ describe('the skills of an agent identity', () => {
     return made.body.uid;
   };
 
-  test('are those of its runs that name none, with the repositories of its environment', async () => {
+  test('are used by its runs that name no skill, together with the repositories of its environment', async () => {
     const agent_identity_uid = await identity(['site:review', 'acme/site:test']);
     const { runId, task } = await start({ prompt: 'Look.', agent_identity_uid });
     expect(task?.skills?.map(({ name }) => name)).toEqual(['review', 'test']);
@@ -162,7 +162,7 @@ describe('the skills of an agent identity', () => {
     expect((await read(own.runId)).agent_config?.skill_spec).toBe(`other/same:${path('test')}`);
   });
 
-  test('are those of the runs of its keys', async () => {
+  test('are used by the runs of its keys', async () => {
     const agent_uid = await identity(['acme/site:test']);
     const body = { name: 'K', kind: 'agent', agent_uid };
     const { key } = (await service.request<{ key: string }>('POST', '/keys', { body })).body;
@@ -190,12 +190,12 @@ describe('a skill that cannot be used', () => {
     expect(status_message?.message).toContain(spec);
   });
 
-  test('because another of the run has its name fails the run', async () => {
+  test('because another skill of the run has the same name fails the run', async () => {
     const { runId } = await start({ config: { skills: ['acme/site:test', 'other/same:test'] } });
     expect((await read(runId)).status_message?.message).toContain('has the name test too');
   });
 
-  test('because the code host does not answer ends the run as an error that may be repeated', async () => {
+  test('because the code host does not answer ends the run with a retryable error', async () => {
     host.redirect('acme/moved', 'http://127.0.0.1:1/acme/moved.git');
     const { runId } = await start({ skill: 'acme/moved:x' });
     expect((await read(runId)).status_message).toMatchObject({ error_code: 'resource_unavailable', retryable: true });
@@ -218,7 +218,7 @@ describe('a skill that cannot be used', () => {
     expect(problem.errors?.map((error) => error.path)).toEqual([member]);
   });
 
-  test('is refused with 400 above the number of a run', async () => {
+  test('because there are more than a run may have is refused with 400', async () => {
     const skills = Array.from({ length: 11 }, (_, n) => `acme/site:s${n}`);
     const problem = await service.problem(400, 'POST', '/agent/runs', { body: { config: { skills } } });
     expect(problem.detail).toContain('at most 10');
@@ -242,7 +242,7 @@ describe('a schedule with a skill', () => {
     expect(await read(fired.body.run_id)).toMatchObject({ title: 'test', agent_skill: { name: 'test' } });
   });
 
-  test('is refused where the skill has a wrong form', async () => {
+  test('is refused if the skill has a wrong form', async () => {
     const body = { name: 'S', cron_schedule: '@yearly', agent_config: { skill_spec: 'x' } };
     const problem = await service.problem(400, 'POST', '/agent/schedules', { body });
     expect(problem.errors?.map(({ path }) => path)).toEqual(['agent_config.skill_spec']);
@@ -256,7 +256,7 @@ describe('an agent', () => {
       body: { prompt: 'a', config: { skill_spec } },
     });
 
-  test('gives a child skills of its own environment and of its own run, and no others that the team could read', async () => {
+  test('gives a child skills of its own environment and run, and no other skills that the team could read', async () => {
     await service.request('POST', '/code-hosts', { body: { scope: 'team', kind: 'token', token: 'right' } });
     const { runToken } = await service.startExecution({
       mode: 'orchestrate',

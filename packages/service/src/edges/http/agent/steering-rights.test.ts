@@ -54,7 +54,7 @@ const rightsOf = async (runId: string) => {
   return row?.rights;
 };
 
-test("a run that somebody else starts below a person's run sends it no message while its sandbox holds a secret", async () => {
+test("a run that another person starts below a person's run sends that run no message while its sandbox holds a secret", async () => {
   const parent = await lead(withSecret);
   for (const key of [colleague.key, agentKey]) {
     const refused = await message(await begin(await below(parent, key)), parent.runId);
@@ -64,7 +64,7 @@ test("a run that somebody else starts below a person's run sends it no message w
   expect((await message(await begin(await below(parent, owner.key)), parent.runId)).status).toBe(200);
 });
 
-test('a follow-up of somebody else does not reach a run with a secret through its child, its parent or a third run', async () => {
+test('a follow-up of another person does not reach a run with a secret through its child, its parent or a third run', async () => {
   const parent = await lead(withSecret);
   const child = await begin(await below(parent, owner.key, { child_runs: { enabled: true } }));
   expect((await message(child, parent.runId)).status).toBe(200);
@@ -81,7 +81,7 @@ test('a follow-up of somebody else does not reach a run with a secret through it
   expect((await message(open, holder)).status).toBe(403);
 });
 
-test('a message that follows what somebody else wrote is a turn without the personal credentials of the executor', async () => {
+test("a message that follows another person's text is a turn without the personal credentials of the executor", async () => {
   const parent = await lead();
   expect(await credentialsOf(parent)).toBe(owner.uid);
   const take = () =>
@@ -97,7 +97,7 @@ test('a message that follows what somebody else wrote is a turn without the pers
   expect(await credentialsOf(parent)).toBe('');
 });
 
-test('a run that an agent starts has no personal credentials after somebody else sent its parent a follow-up', async () => {
+test('a run that an agent starts has no personal credentials after another person sent its parent a follow-up', async () => {
   const parent = await lead();
   expect((await rightsOf(await childOf(parent)))?.personal_credentials).toBe(true);
   await followUp(parent.runId, colleague.key);
@@ -120,7 +120,7 @@ test('an agent key answers no question of a run through the run above it', async
   expect((await message(parent, child.runId)).status).toBe(409);
 });
 
-test('the contents of a run do not grow with each person who repeats it in turn', async () => {
+test('the contents of a run do not grow with each person who repeats it', async () => {
   let runId = await service.newRun({ prompt: 'a' }, owner.key);
   for (const key of [colleague.key, owner.key, colleague.key, owner.key, colleague.key]) {
     const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${runId}/rerun`, { key, body: {} });
@@ -134,7 +134,7 @@ test('the contents of a run do not grow with each person who repeats it in turn'
   ]);
 });
 
-test('a stored MCP server that somebody else changed does not run beside a personal secret', async () => {
+test('a stored MCP server that another person changed does not run beside a personal secret', async () => {
   const program = { name: 'Tickets', command: 'tickets-mcp', args: ['--stdio'] };
   const made = await service.request<{ id: string }>('POST', '/agent/mcp-servers', { key: owner.key, body: program });
   const path = `/agent/mcp-servers/${made.body.id}`;
@@ -159,7 +159,7 @@ test('a stored MCP server that somebody else changed does not run beside a perso
   expect([resolved.status, resolved.text]).toEqual([200, expect.stringContaining('curl evil')]);
 });
 
-test("a person's own conversation has what the environment of somebody else did in it", async () => {
+test("a person's own conversation includes the actions that another person's environment ran in it", async () => {
   const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
     key: colleague.key,
     body: { config: { name: 'E', setup_commands: ['curl evil'] } },

@@ -79,7 +79,7 @@ afterEach(async () => {
   await recountStorage(db);
 });
 
-test('counts all that members and agents store, and forgets it with the run', async () => {
+test('counts all stored bytes of members and agents, and subtracts those of a deleted run', async () => {
   expect(await storage()).toEqual({ bytes: 0, max_bytes: maxBytes });
   const run = await service.startExecution({ prompt: 'Do it.', attachments: [file(1000), file(70 * 1024)] });
   const request = await stored();
@@ -120,7 +120,7 @@ test('corrects a count that differs from the rows', async () => {
   expect(await stored()).toBe(right);
 });
 
-describe('a team without room', () => {
+describe('a team without free storage', () => {
   test('stores no files of members who send many small creates, and still starts and answers runs', async () => {
     const schedule = await service.request<{ id: string }>('POST', '/agent/schedules', {
       body: { name: 'a', cron_schedule: '0 0 1 1 *', prompt: kb(100), enabled: false },
@@ -167,7 +167,7 @@ describe('a team without room', () => {
     expectFull([await put('memory?turn=2', run.runToken, kb(100))]);
   });
 
-  test('cuts the conversation of an agent that writes without end, says so, and lets the run end', async () => {
+  test('cuts the conversation of an agent that writes without end, reports the cut, and lets the run end', async () => {
     const run = await service.startExecution();
     await fill(100 * 1024);
     await untilKnown(async () => expectFull([await announce(run.runToken, 200 * 1024)]));
@@ -201,7 +201,7 @@ describe('a team without room', () => {
   });
 });
 
-test('a file that is uploaded before its follow-up has to fit into the room of the team', async () => {
+test('counts a file that is uploaded before its follow-up against the storage of the team', async () => {
   const runId = await service.newRun();
   await fill(10);
   await untilKnown(async () => {

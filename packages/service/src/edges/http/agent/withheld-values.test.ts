@@ -41,7 +41,7 @@ describe('a run with MCP servers and a private repository', async () => {
   const { runId, runToken } = await service.startExecution({ prompt: 'a', mode: 'orchestrate', config });
   const task = await taskOf(runToken);
 
-  test('hands the agent no header and no token of a code host, also not to redact them', () => {
+  test('gives the agent no header and no token of a code host, not even to redact them', () => {
     const text = JSON.stringify(task);
     expect([text.includes(values.header), text.includes(values.host)]).toEqual([false, false]);
     // Values that occur in ordinary text, such as 1, are not redacted.
@@ -67,13 +67,13 @@ describe('a run with MCP servers and a private repository', async () => {
     expect(planted.filter((value) => all.includes(value))).toEqual([]);
   });
 
-  test('grants none of them to child runs by the name of its server', async () => {
+  test('gives none of them to child runs by the name of its server', async () => {
     const asked = { prompt: 'a', config: { secrets: [{ name: 'stdio' }] } };
     await service.problem(403, 'POST', '/harness-support/child-runs', { key: runToken, body: asked });
   });
 });
 
-test('a guest of an environment gets neither its secrets nor those of the same names of the own team', async () => {
+test("a guest of an environment gets neither its secrets nor the guest's own team's secrets of the same names", async () => {
   const theirs = await newTeam(service, 'Theirs');
   const owner = { headers: { 'x-team-uid': theirs } };
   const secret = (value: string) => ({ body: { value, scope: 'team' } });
@@ -92,7 +92,7 @@ test('a guest of an environment gets neither its secrets nor those of the same n
   expect([task.secrets, task.redact]).toEqual([undefined, undefined]);
 });
 
-test('a schedule that names a secret does not keep its value in prompt and metadata', async () => {
+test('does not store the value of a named secret in the prompt and metadata of a schedule', async () => {
   const value = 'pasted-Value-4714';
   await service.request('PUT', '/secrets/PASTED', { body: { value, scope: 'personal' } });
   const schedule = { name: 'S', cron_schedule: '@yearly', prompt: `Use ${value}.`, metadata: { note: value } };

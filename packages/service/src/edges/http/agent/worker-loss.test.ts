@@ -46,7 +46,7 @@ test('resumes the turn from the last checkpoint, and refuses the lost sandbox', 
 
 const randomId = () => '00000000-0000-7000-8000-000000000001';
 
-test('begins the turn again where no checkpoint was kept', async () => {
+test('begins the turn again if no checkpoint was stored', async () => {
   const first = await beginRun();
   await first.say('lost words');
   await lose(first);
@@ -78,7 +78,7 @@ test('resumes when the lease is over, and not earlier', async () => {
   expect(resumed).toHaveLength(1);
 });
 
-test('resumes a turn three times, each time from its newest checkpoint, and then says why not again', async () => {
+test('resumes a turn three times, each time from its newest checkpoint, and then names the reason why it stops', async () => {
   const blobs = await blobsNow();
   let agent = await beginRun();
   for (const round of [1, 2, 3]) {
@@ -95,7 +95,7 @@ test('resumes a turn three times, each time from its newest checkpoint, and then
   expect(run.status_message?.message).toContain('resumed 3 times');
 });
 
-test('counts the resumes of a turn anew when a turn has ended', async () => {
+test('counts the resumes of each turn separately', async () => {
   const first = await beginRun();
   await lose(first);
   const second = await begin(await next(first.runId));
@@ -114,7 +114,7 @@ test('counts the resumes of a turn anew when a turn has ended', async () => {
   expect(row?.resume_count).toBe(1);
 });
 
-test('gives the follow-up of the lost turn to the next agent, and none of an ended turn', async () => {
+test('gives the follow-up of the lost turn to the next agent, and no follow-up of an earlier turn', async () => {
   const first = await beginRun();
   const followUp = async (message: string) => {
     await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message } });
@@ -163,7 +163,7 @@ describe('while no machine has the run', () => {
     expect(task).not.toHaveProperty('loss');
   });
 
-  test('the time until the loss was noticed is no work of it', async () => {
+  test('the time until the loss was noticed does not count as time of work', async () => {
     const first = await beginRun({ config: { on_worker_loss: 'resume', max_duration_minutes: 10 } });
     await db.query(
       `UPDATE executions SET started_at = now() - interval '9 minutes', agent_seen_at = now() - interval '8 minutes' WHERE id = $1`,

@@ -53,7 +53,7 @@ async function goOn({ runId, executionId, runToken }: { runId: string; execution
   return next;
 }
 
-test('gives a further execution the workspace of the one before, and no other run', async () => {
+test('gives the next execution of a run the workspace of the execution before, and does not give it to another run', async () => {
   const first = await service.startExecution();
   expect(await taskOf(first.runToken)).not.toHaveProperty('workspace');
   const bytes = randomBytes(5000);
@@ -84,7 +84,7 @@ test('gives a further execution the workspace of the one before, and no other ru
   expect((await get(second.runToken, second.executionId)).status).toBe(404);
 });
 
-test('shows a further execution whether the workspace was empty or not stored', async () => {
+test('shows the next execution whether the workspace was empty or not stored', async () => {
   const empty = await service.startExecution();
   expect((await put(empty.runToken, 1, Buffer.alloc(0))).status).toBe(200);
   expect(await taskOf((await goOn(empty)).runToken)).toMatchObject({ workspace: { kind: 'empty' } });
@@ -159,7 +159,7 @@ describe("a run that continues another run's conversation", async () => {
     expect(await goOnWith(first, { config })).toMatchObject({ workspace: { kind: 'missing', reason }, status: 404 });
   });
 
-  test('gets no files of a run with personal credentials, which an agent key lacks that acts for the person', async () => {
+  test('gets no files of a run with personal credentials, if an agent key that acts for the person lacks them', async () => {
     const deputy = await service.request<{ uid: string }>('POST', '/agent/identities', {
       body: { name: 'Deputy', on_behalf_of_enabled: true },
     });
@@ -179,7 +179,7 @@ describe("a run that continues another run's conversation", async () => {
     expect(status).toBe(404);
   });
 
-  test('is told that no files were kept, and hides values of secrets in the files that it gets', async () => {
+  test('is told that no files were stored, and redacts values of secrets in the files that it gets', async () => {
     const none = await service.startExecution();
     const { workspace } = await goOnWith(none, {});
     expect(workspace).toEqual({ kind: 'missing' });
@@ -231,7 +231,7 @@ test('answers 400 without a turn, 401 with the token of an ended execution', asy
   expect((await put(runToken, 1, Buffer.from('x'))).status).toBe(401);
 });
 
-test('extends by at most two minutes a sandbox that leaves by itself during an upload, never after a cancel', async () => {
+test('extends a sandbox that leaves by itself by at most two minutes during an upload, but never after a cancel', async () => {
   const { executionId, runToken } = await service.startExecution();
   const attempt = { executionId, tokenHash: hashRunToken(runToken) };
   const read = async () =>

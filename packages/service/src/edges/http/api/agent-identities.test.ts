@@ -89,7 +89,7 @@ describe('an agent identity', () => {
     }
   });
 
-  test('keeps prompt, harness, MCP servers and worker until they are replaced or emptied', async () => {
+  test('keeps prompt, harness, MCP servers and worker until a change replaces or clears them', async () => {
     const members = {
       prompt: 'Be brief.',
       harness: { type: 'oz', reasoning_level: 'high' },
@@ -157,7 +157,7 @@ describe('an agent identity', () => {
 });
 
 describe('the keys of an identity', () => {
-  test('run as it, and end with it in every process', async () => {
+  test('act as the identity, and end with it in every process', async () => {
     const identity = await create({ name: 'Bot' });
     const { body } = await keyOf(identity);
     expect(await runOf({}, body.key)).toMatchObject({
@@ -173,7 +173,7 @@ describe('the keys of an identity', () => {
     elsewhere.close();
   });
 
-  test('are never left behind by a delete at the same moment', async () => {
+  test('do not survive a delete of the identity at the same moment', async () => {
     for (let round = 0; round < 5; round += 1) {
       const identity = await create({ name: 'Race' });
       const [made] = await Promise.all([keyOf(identity), service.request('DELETE', `${path}/${identity.uid}`)]);
@@ -183,7 +183,7 @@ describe('the keys of an identity', () => {
     }
   });
 
-  test('read identities and change none', async () => {
+  test('read identities and cannot change them', async () => {
     const identity = await create({ name: 'Reader' });
     const { key } = (await keyOf(identity)).body;
     expect((await service.request('GET', `${path}/${identity.uid}`, { key })).status).toBe(200);
@@ -193,7 +193,7 @@ describe('the keys of an identity', () => {
 });
 
 describe('agent_identity_uid', () => {
-  test('makes the identity the executor, with its defaults where the request names none', async () => {
+  test('makes the identity the executor, with its defaults for members that the request omits', async () => {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },
     });
@@ -224,7 +224,7 @@ describe('agent_identity_uid', () => {
     expect(detail).toContain('the secret OTHER may not be used by this run');
   });
 
-  test('gives the run its prompt, harness, MCP servers and worker, and those of the request come first', async () => {
+  test('gives the run its prompt, harness, MCP servers and worker, and those of the request have priority', async () => {
     const [docs, own] = [{ url: 'https://mcp.example/docs' }, { url: 'https://mcp.example/own' }];
     const identity = await create({
       name: 'Bot',
@@ -248,7 +248,7 @@ describe('agent_identity_uid', () => {
     expect((await runOf({ agent_identity_uid: identity.uid, config: other })).agent_config).toMatchObject(other);
   });
 
-  test('is content of the run, also of a rerun by a person', async () => {
+  test('gives the run the content of the identity, also in a rerun by a person', async () => {
     const admin = await newPerson(service, team, 'admin');
     const identity = await create({ name: 'Bot', mcp_servers: { tool: { command: 'tool' } } }, admin.key);
     const first = await runOf({ agent_identity_uid: identity.uid });
@@ -278,7 +278,7 @@ describe('agent_identity_uid', () => {
 });
 
 describe('the agents of a factory', () => {
-  test('are listed and read in the form of identities, with what they inherit, and keep their UIDs', async () => {
+  test('are listed and read in the form of identities, with inherited members, and keep their UIDs', async () => {
     const { open, apply } = testDefinitions(service);
     const factoryUid = (await open()).split('/').at(-1) ?? '';
     await apply(baseFiles);
@@ -308,7 +308,7 @@ describe('the agents of a factory', () => {
   });
 });
 
-test('gives a child run no secret that its parent did not have', async () => {
+test('give a child run no secret that its parent did not have', async () => {
   for (const name of ['FIRST', 'SECOND']) await setSecret(name);
   const identity = await create({ name: 'Bot', secrets: [{ name: 'FIRST' }] });
   const { runToken } = await service.startExecution({ mode: 'orchestrate', agent_identity_uid: identity.uid });

@@ -86,7 +86,7 @@ describe('of the environments', () => {
     await service.request('DELETE', `/agent/environments/${broken}`);
   });
 
-  test('sorts by the last run of the team, agents without one last', async () => {
+  test('sorts by the last run of the team, agents without a run last', async () => {
     await service.newRun({ prompt: 'a', skill: 'acme/site:skills/zebra/SKILL.md' });
     await service.newRun({ prompt: 'a', skill: 'acme/other:.agents/skills/ant/SKILL.md' }, service.otherKey);
     const agents = await list('?sort_by=last_run');
@@ -106,7 +106,7 @@ describe('of the environments', () => {
 });
 
 describe('of one repository', () => {
-  test('lists it although no environment has it', async () => {
+  test('lists the skills of a repository that is in no environment', async () => {
     expect((await variantsOf('?repo=acme/other')).map(({ id }) => id)).toContain('acme/other:skills/new/SKILL.md');
   });
 
@@ -155,7 +155,7 @@ describe('a private repository', () => {
     return answer.status === 200;
   };
 
-  test('is listed for those whose credential opens it, at once, and until the credential is deleted', async () => {
+  test('is listed at once for people whose credential opens it, until the credential is deleted', async () => {
     expect(await may('private', service.key)).toBe(false);
     const stored = await token(service.key, 'team', 'of-team');
     expect(await may('private', service.key)).toBe(true);
@@ -166,7 +166,7 @@ describe('a private repository', () => {
     expect(service.logged.join()).not.toMatch(/of-team|of-person/);
   });
 
-  test('is listed for the person alone whose personal credential opens it', async () => {
+  test('is listed only for the person whose personal credential opens it', async () => {
     await environment('Own', ['own']);
     await token(member, 'personal', 'of-person');
     expect(await names('', member)).toContain('own');
@@ -176,7 +176,7 @@ describe('a private repository', () => {
   });
 });
 
-test('lists for another team only the repositories of its own environments, and of those that it is a guest of', async () => {
+test('lists for another team only the repositories of its own environments and of those in which it is a guest', async () => {
   expect(await list('', service.otherKey)).toEqual([]);
   const uid = await environment('Theirs', ['other'], service.otherKey);
   const [shown] = await list('', service.otherKey);

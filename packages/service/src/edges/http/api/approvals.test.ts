@@ -72,7 +72,7 @@ test('makes the run BLOCKED: the run shows the question, holds no slot and has n
   expect(conversation.text).not.toContain('only the harness');
 });
 
-test('shows a request of several lines as it is, all of a long one, and does not ask about one that cannot be shown', async () => {
+test('shows all of a request of several lines unchanged, and asks no question about a request that cannot be shown', async () => {
   const asked = async (title: string, command: string) => {
     const { runId, runToken } = await service.startExecution({ config: { approval_policy: 'ask' } });
     const action = { ...request.action, input: { command } };
@@ -116,7 +116,7 @@ test('asks once for a request that is reported twice, and asks nothing for a can
   expect(await read(other.runId)).not.toHaveProperty('blocked_on');
 });
 
-test('answers 200 and gives the agent the decision once, with its request; earlier follow-ups are no answers', async () => {
+test('answers 200 and gives the agent the decision once, with its request; earlier follow-ups are not answers', async () => {
   const { runId, runToken } = await service.startExecution({ config: { approval_policy: 'ask' } });
   await send(runToken, begin);
   await service.request('POST', followUps(runId), { body: { message: 'earlier' } });
@@ -152,7 +152,7 @@ test('answers 200 and gives the agent the decision once, with its request; earli
   });
 });
 
-test('takes a text without a decision as an answer and continues the run', async () => {
+test('accepts a text without a decision as an answer and continues the run', async () => {
   const { runId, runToken } = await blockedRun();
   await service.request('POST', followUps(runId), { body: { message: 'only the cache' } });
   expect((await read(runId)).state).toBe('INPROGRESS');
@@ -322,7 +322,7 @@ describe('an agent key', () => {
     expect((await answer(runId, service.key)).status, 'a person answers').toBe(200);
   });
 
-  test('answers a run that names it, and timeline, conversation and stream name it, whatever the agent reports', async () => {
+  test('answers a run that names it, and timeline, conversation and stream show the key, whatever the agent reports', async () => {
     const key = await service.newKey({ kind: 'agent' });
     const uid = await uidOf(key);
     const { runId, runToken } = await blockedRun({ approvals_from: [uid] });
@@ -379,7 +379,7 @@ describe('an agent key', () => {
     expect(refused.detail).toContain(`config.${member}`);
   });
 
-  test('of a child run is only one that its parent names', async () => {
+  test('answers a child run only if its parent names it', async () => {
     const { runToken } = await service.startExecution({ mode: 'orchestrate', config: { approvals_from: ['a', 'b'] } });
     const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
       key: runToken,

@@ -38,7 +38,7 @@ const blobKeys = async (uid: string) => {
 };
 
 describe('POST /agent/artifacts/{artifactUid}/share', () => {
-  test('lets everyone download a FILE, without its place in the sandbox', async () => {
+  test('lets everyone download a FILE, but not see its path in the sandbox', async () => {
     const uid = await file('shared');
     const { public_url, is_public } = await share(uid);
     expect(is_public).toBe(true);
@@ -98,7 +98,7 @@ describe('DELETE /agent/artifacts/{artifactUid}/share', () => {
     expect((await service.request('GET', `/agent/artifacts/${uid}`)).status).toBe(200);
   });
 
-  test('answers 404 for another team, and it stays public', async () => {
+  test('answers 404 for another team, and the artifact stays public', async () => {
     const uid = await file();
     await share(uid);
     await service.problem(404, 'DELETE', `/agent/artifacts/${uid}/share`, { key: service.otherKey });
@@ -107,7 +107,7 @@ describe('DELETE /agent/artifacts/{artifactUid}/share', () => {
 });
 
 describe('DELETE /agent/artifacts/{artifactUid}', () => {
-  test('removes row and bytes; its signed URLs answer 404 at once', async () => {
+  test('removes row and bytes, and its signed URLs answer 404 at once', async () => {
     const uid = await file();
     const url = (await service.request('GET', `/agent/artifacts/${uid}/download`)).headers.get('location') ?? '';
     expect((await service.request('GET', url, { key: null })).status).toBe(200);
@@ -129,7 +129,7 @@ describe('DELETE /agent/artifacts/{artifactUid}', () => {
     expect(await blobKeys(artifact_uid)).toEqual([]);
   });
 
-  test('succeeds and logs it when the bytes cannot be removed now', async () => {
+  test('succeeds and logs a failure if the bytes cannot be removed now', async () => {
     const uid = await file();
     const { delete: remove } = service.deps.blobs;
     Object.assign(service.deps.blobs, { delete: async () => Promise.reject(new Error('the disk is read-only')) });
@@ -142,7 +142,7 @@ describe('DELETE /agent/artifacts/{artifactUid}', () => {
     expect(service.logged.join('')).toContain('left to the nightly sweep');
   });
 
-  test('answers 404 for another team, and it stays, also when it is public', async () => {
+  test('answers 404 for another team, and the artifact stays, also when it is public', async () => {
     const uid = await file();
     await share(uid);
     await service.problem(404, 'DELETE', `/agent/artifacts/${uid}`, { key: service.otherKey });
@@ -191,7 +191,7 @@ describe('GET /agent/run-by-external-reference', () => {
     }
   });
 
-  test('answers 400 for a missing, an empty and an over 2048 characters long url', async () => {
+  test('answers 400 for a missing or empty url, and for one of more than 2048 characters', async () => {
     await service.problem(400, 'GET', '/agent/run-by-external-reference');
     const path = (url: string) => `/agent/run-by-external-reference?url=${url}`;
     const problem = await service.problem(400, 'GET', path(''));
@@ -201,7 +201,7 @@ describe('GET /agent/run-by-external-reference', () => {
     await service.problem(400, 'GET', path('https://e.com/%00'));
   });
 
-  test('takes locators of 2048 characters, and refuses those that are longer once encoded', async () => {
+  test('accepts locators of 2048 characters, and refuses those that are longer after encoding', async () => {
     const random = Array.from({ length: 100 }, randomUUIDv7).join('');
     const url = `https://e.com/${random}`.slice(0, 2048);
     await report('EXTERNAL_REFERENCE', { reference_type: 'x', url });

@@ -42,7 +42,7 @@ const itemsOf = async (key: string) => {
   return (await service.request<Items>('GET', '/harness-support/inbox', { key })).body.items;
 };
 
-test('a follow-up takes a file that was uploaded before it, once, beside a file with its bytes', async () => {
+test('a follow-up accepts a previously uploaded file once, together with a file whose bytes it contains', async () => {
   const { runId, runToken } = await begin();
   const { attachment_id, upload_url, upload_target } = await prepare(runId);
   expect(upload_target).toEqual({
@@ -70,7 +70,7 @@ test('a follow-up takes a file that was uploaded before it, once, beside a file 
   expect((await put(upload_url, 'before')).status).toBe(404);
 });
 
-test('a follow-up that names a file which is not uploaded, or not of its sender and run, is refused whole', async () => {
+test('a follow-up is refused as a whole if it names a file that is not uploaded, or not of its sender and run', async () => {
   const { runId, runToken } = await begin();
   const other = await begin();
   const good = await uploaded(runId);
@@ -97,7 +97,7 @@ test.each([
   ['bytes and an id', { attachment_id: nobody, mime_type: 'a/b', data: '' }, ['mime_type', 'data']],
   ['neither', { file_name: 'a', mime_type: 'a/b' }, ['data']],
   ['an empty name', { attachment_id: nobody, file_name: '' }, ['file_name']],
-])('a file with %s is refused by its members', async (_, file, members) => {
+])('a file with %s is refused with the name of the member', async (_, file, members) => {
   const { path, body } = followUp(await service.newRun(), [file]);
   const { errors } = await service.problem(400, 'POST', path, { body });
   expect(errors?.map(({ path: at }) => at)).toEqual(members.map((member) => `attachments.0.${member}`));
@@ -130,14 +130,14 @@ test('a caller and a team have a limited number of files that no follow-up has u
   await service.problem(404, 'POST', preparePath(runId), { key: service.otherKey, body: { files: filesOf(1) } });
 });
 
-test('viewers and agents in sandboxes prepare nothing', async () => {
+test('viewers and agents in sandboxes cannot prepare files', async () => {
   const { runId, runToken } = await begin();
   const body = { files: filesOf(1) };
   await service.problem(403, 'POST', preparePath(runId), { key: await service.newKey({ role: 'viewer' }), body });
   await service.problem(401, 'POST', preparePath(runId), { key: runToken, body });
 });
 
-test('an upload needs its own signed URL, has a largest size, and does not replace other bytes', async () => {
+test('an upload needs its own signed URL, has a maximum size, and does not replace other bytes', async () => {
   const runId = await service.newRun();
   const [one, two] = [await prepare(runId), await prepare(runId)];
   const swapped = one.upload_url.replace(one.attachment_id, two.attachment_id);

@@ -109,7 +109,7 @@ describe('an entry', () => {
     expect((await list()).entries[0]?.id).toBe(before);
   });
 
-  test('holds no keys, secrets of subscriptions, or commands', async () => {
+  test('contains no keys, secrets of subscriptions, or commands', async () => {
     const made = await service.request<{ key: string }>('POST', '/keys', { body: { name: 'K', kind: 'personal' } });
     const named = await service.request('POST', '/keys', { body: { name: made.body.key, kind: 'personal' } });
     expect(named.status).toBe(201);
@@ -151,7 +151,7 @@ describe('GET /audit-log', () => {
     expect((await list(`?since=${newest?.occurred_at}&actor=${person.uid}`)).entries).toEqual([newest]);
   });
 
-  test('has the runs that keys created: directly, of a factory, and of a schedule that was started by hand', async () => {
+  test('lists the runs that keys created: directly, of a factory, and of a schedule that was started by hand', async () => {
     const post = async <T>(path: string, body: object) => (await service.request<T>('POST', path, { body })).body;
     const { uid } = await post<{ uid: string }>('/factory', { name: 'Audited' });
     const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
@@ -172,7 +172,7 @@ describe('GET /audit-log', () => {
   });
 });
 
-describe('a team that changes things all day', () => {
+describe('a team that makes changes all day', () => {
   /** Sets the count of changes of the author, or of the team if none is given, also for tomorrow: the day may end during the test. */
   const full = (teamUid: string, entries: number, author = '') =>
     db.query(
@@ -217,7 +217,7 @@ describe('a team that changes things all day', () => {
     await db.query('DELETE FROM audit_days');
   });
 
-  test('cannot be stopped by one key', async () => {
+  test('is not stopped by one key', async () => {
     const key = await service.newKey({ kind: 'agent' });
     const [row] = await db.query<{ id: string }>('SELECT id FROM api_keys WHERE last_four = $1', [key.slice(-4)]);
     await full(first, maxChangesOfAuthorPerDay, `service_account ${row?.id}`);

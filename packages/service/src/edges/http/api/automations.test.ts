@@ -54,7 +54,7 @@ describe('automations', () => {
     expect(entry).toEqual({ action: 'automation.delete' });
   });
 
-  test('have names of their own, and a largest number', async () => {
+  test('have unique names and a maximum number', async () => {
     const { uid } = await create();
     await create({ name: 'B' });
     await service.problem(409, 'POST', base, { body: bodyOf() });
@@ -107,7 +107,7 @@ describe('automations', () => {
     expect((await faultsOf(members))?.map((fault) => fault.path.slice(0, path.length))).toContain(path);
   });
 
-  test('keep a webhook that was deleted, and say why they do not fire', async () => {
+  test('stay when their webhook is deleted, and show why they do not fire', async () => {
     const gone = await createWebhook();
     const { uid } = await create({ triggers: [triggerOf(undefined, gone.uid), { provider: 'linear', event: 'x' }] });
     await service.request('DELETE', `${webhooks}/${gone.uid}`);

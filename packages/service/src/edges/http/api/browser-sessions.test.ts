@@ -26,7 +26,7 @@ const sessionOf = async (headers: Record<string, string>) =>
   Session.parse((await send(headers, 'GET', '/session')).body);
 
 describe('the code of a sign-in link', () => {
-  test('signs in one browser, also when many use it at once', async () => {
+  test('signs in one browser, even if many use it at once', async () => {
     const code = await newSignInCode(service);
     const answers = await Promise.all(Array.from({ length: 8 }, () => signIn(service, { code })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 7 }, () => 403)]);
@@ -35,7 +35,7 @@ describe('the code of a sign-in link', () => {
     expect(Date.parse(session?.expires_at ?? '')).toBeLessThanOrEqual(Date.now() + 8 * 3_600_000);
   });
 
-  test('is refused after a minute, and says how to get another', async () => {
+  test('is refused after a minute, with advice how to get another', async () => {
     const code = await newSignInCode(service);
     await db.query(`UPDATE sign_in_codes SET expires_at = expires_at - interval '60 seconds'`);
     const { status, text } = await signIn(service, { code });
@@ -73,7 +73,7 @@ describe('the code of a sign-in link', () => {
 });
 
 describe('a sign-in', () => {
-  test('takes the key of a person, and neither another key nor two credentials', async () => {
+  test('accepts the key of a person, but no other key and no second credential', async () => {
     const member = await service.newKey({ role: 'member' });
     expect((await signIn(service, { api_key: member })).status).toBe(200);
     const { cookie } = await newBrowserSession(service);
@@ -93,7 +93,7 @@ describe('a sign-in', () => {
     expect(session).toMatchObject({ kind: 'session', user: { display_name: 'Ada' }, teams: [{ role: 'viewer' }] });
   });
 
-  test('is refused from pages of other origins and from programs that are not pages', async () => {
+  test('is refused from pages of other origins and from programs that are not browsers', async () => {
     const own = service.baseUrl;
     const headers: Record<string, string>[] = [
       {},
@@ -131,7 +131,7 @@ describe('at another address', () => {
   const read = async (cookie: string, host: string) =>
     (await service.app.inject({ method: 'GET', url: '/api/v1/session', headers: { cookie, host } })).statusCode;
 
-  test('with TLS, the cookie is bound to TLS and the host, and no other one is read', async () => {
+  test('with TLS, the cookie is bound to TLS and the host, and no other cookie is read', async () => {
     const host = 'runyard.example';
     const answer = await at(`https://${host}`);
     const [cookie = '', ...attributes] = String(answer.headers['set-cookie']).split('; ');
@@ -154,7 +154,7 @@ describe('at another address', () => {
     expect(await write(`https://${host}`)).toBe(200);
   });
 
-  test('without TLS, a sign-in is refused with the ways out, except on a loopback address', async () => {
+  test('without TLS, a sign-in is refused with advice, except on a loopback address', async () => {
     for (const origin of ['http://10.0.0.5:4180', 'http://runyard.example', 'http://127.0.0.1.evil.example:4180']) {
       const answer = await at(origin);
       expect([answer.statusCode, answer.json().detail]).toEqual([
@@ -185,7 +185,7 @@ describe('a browser session', () => {
     await service.problem(404, 'GET', path, { key: null, headers: other });
   });
 
-  test('acts in each team of its person that a header names, and in no third one', async () => {
+  test('acts in each team of its person that a header names, and in no other team', async () => {
     const [team, second, third] = [await teamUidOf(service), await newTeam(service), await newTeam(service)];
     const person = await newPerson(service, team, 'member');
     const headers = await newBrowserSession(service, person.key);
@@ -202,7 +202,7 @@ describe('a browser session', () => {
     await service.problem(404, 'GET', `/teams/${third}/members`, { key: null, headers });
   });
 
-  test('makes keys and invitations only in its first hour, and the key in a repeated answer is readable to it alone', async () => {
+  test('makes keys and invitations only in its first hour, and only the same session can read the key in a repeated answer', async () => {
     const headers = await newBrowserSession(service);
     const [session] = (await listKeys()).filter(({ uid, is_session }) => is_session && uid !== '').slice(-1);
     const repeated = { ...headers, 'idempotency-key': 'one' };
@@ -223,7 +223,7 @@ describe('a browser session', () => {
     expect((await send(headers, 'GET', '/keys')).status).toBe(200);
   });
 
-  test('does what is the operator’s for nobody, connects no worker and opens no MCP server', async () => {
+  test('never acts as the operator, connects no worker and opens no MCP server', async () => {
     const headers = await newBrowserSession(service);
     await service.problem(403, 'POST', '/teams', { key: null, headers, body: { name: 'T' } });
     expect((await send(headers, 'POST', `${service.baseUrl}/mcp`, {})).status).toBe(403);
@@ -233,7 +233,7 @@ describe('a browser session', () => {
     await service.problem(401, 'GET', '/agent/runs', { key: raw });
   });
 
-  test('is listed among the keys, and the answer about it names person, teams and its end', async () => {
+  test('is listed among the keys, and a read of the session names person, teams and its end', async () => {
     const headers = await newBrowserSession(service);
     const session = await sessionOf(headers);
     expect(session).toMatchObject({
@@ -268,14 +268,14 @@ describe('a request with the cookie of a session', () => {
   const without = (headers: PageHeaders, name: string) =>
     Object.fromEntries(Object.entries(headers).filter(([each]) => each !== name));
 
-  test('that writes needs the token of its session, and says so', async () => {
+  test('that writes is refused without the token of its session, with this reason', async () => {
     const [headers, other] = [await newBrowserSession(service), await newBrowserSession(service)];
     expect(await refusal(without(headers, 'x-csrf-token'))).toContain('X-CSRF-Token is missing');
     for (const wrong of [other['x-csrf-token'], `${headers['x-csrf-token']}a`, ''])
       expect(await refusal({ ...headers, 'x-csrf-token': wrong })).toContain('X-CSRF-Token is not that');
   });
 
-  test('that writes comes from a page of the service, and says so', async () => {
+  test('that writes is refused unless it comes from a page of the service, with this reason', async () => {
     const headers = await newBrowserSession(service);
     expect(await refusal(without(headers, 'origin'))).toContain('Origin is missing');
     const { port } = new URL(service.baseUrl);
@@ -295,7 +295,7 @@ describe('a request with the cookie of a session', () => {
       expect((await send({ cookie, 'sec-fetch-site': site }, 'GET', '/session')).status).toBe(200);
   });
 
-  test('and a key acts by the key alone', async () => {
+  test('and with a key acts by the key alone', async () => {
     const { cookie } = await newBrowserSession(service);
     const options = { headers: { cookie }, body: { name: 'T' } };
     expect((await service.request('POST', '/teams', options)).status).toBe(201);
@@ -304,7 +304,7 @@ describe('a request with the cookie of a session', () => {
     expect(other.body).toMatchObject({ kind: 'user', teams: [{ name: 'Other' }] });
   });
 
-  test('is refused if the cookie has the key of a person', async () => {
+  test('is refused if the cookie contains the key of a person', async () => {
     const { cookie } = await newBrowserSession(service);
     await service.problem(401, 'GET', '/session', {
       key: null,
@@ -316,7 +316,7 @@ describe('a request with the cookie of a session', () => {
 describe('a session ends', () => {
   const read = async (headers: PageHeaders) => (await send(headers, 'GET', '/session')).status;
 
-  test('at once with the key that made it and at its deletion, and at its time', async () => {
+  test('at once when its key or the session is deleted, and at its time', async () => {
     const parent = await service.newKey();
     const [first, second, third] = [
       await newBrowserSession(service, parent),
@@ -333,7 +333,7 @@ describe('a session ends', () => {
     for (const headers of [first, second, third]) await expect.poll(() => read(headers)).toBe(401);
   });
 
-  test('at the sign-out, with its streams, also for who has a copy of the cookie', async () => {
+  test('at the sign-out, with its streams, also for a copy of the cookie', async () => {
     const headers = await newBrowserSession(service);
     const { cookie } = headers;
     const stream = await fetch(`${service.baseUrl}/api/v1/agent/runs/events`, { headers: { cookie } });
@@ -349,7 +349,7 @@ describe('a session ends', () => {
     expect(await ended).toBe('cut');
   });
 
-  test('everywhere with all others of the person, in all teams, and with the codes that would open more', async () => {
+  test('together with all other sessions of the person in all teams, and with unused codes', async () => {
     const team = await teamUidOf(service);
     const person = await newPerson(service, team, 'member');
     const second = await newTeam(service);

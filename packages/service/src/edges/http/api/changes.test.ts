@@ -37,7 +37,7 @@ async function startWork() {
   return execution;
 }
 
-test('the changes of a run are those that its sandbox reported last, with their time', async () => {
+test('the changes of a run are those that its sandbox reported last, with the time of the report', async () => {
   const { runId, runToken } = await startWork();
   expect(await read(runId)).toEqual({ is_live: true, repositories: [] });
   expect((await report(runToken, { repositories: [] })).status).toBe(200);
@@ -49,7 +49,7 @@ test('the changes of a run are those that its sandbox reported last, with their 
   expect(await read(runId)).toEqual({ ...live, is_live: false });
 });
 
-test('a read asks the agent at work once in five seconds, and not agents that report no changes', async () => {
+test('a read asks a working agent once in five seconds, but not agents that report no changes', async () => {
   const { runId, runToken } = await startWork();
   expect(await inbox(runToken)).toEqual([]);
   await Promise.all([read(runId), read(runId), read(runId)]);
@@ -66,7 +66,7 @@ test('a read asks the agent at work once in five seconds, and not agents that re
   expect(await inbox(runToken)).toEqual([]);
 });
 
-test('a run that waits is not asked', async () => {
+test('a read does not ask the agent of a waiting run', async () => {
   const runId = await service.newRun();
   expect(await read(runId)).toEqual({ is_live: false, repositories: [] });
   expect(await db.query('SELECT FROM run_changes WHERE run_id = $1', [runId])).toEqual([]);
@@ -83,7 +83,7 @@ test('secrets of the run are removed from names and patches', async () => {
   expect(text).toContain('redacted');
 });
 
-test('a report beyond the limits is refused, and one for which the team has no room gets 413', async () => {
+test('a report beyond the limits is refused, and a report that exceeds the storage of the team gets 413', async () => {
   const { runId, runToken } = await startWork();
   const file = { path: 'a', status: 'added', additions: 1, deletions: 0 };
   for (const files of [

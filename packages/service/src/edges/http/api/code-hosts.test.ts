@@ -21,7 +21,7 @@ const list = async (key = service.key) => {
   return ListCodeHostCredentialsResponse.parse(body).credentials.map(({ id }) => id);
 };
 
-test('stores, lists and deletes a credential, and no answer, row or log line holds its value', async () => {
+test('stores, lists and deletes a credential, and its value is in no answer, row or log line', async () => {
   const answer = await service.request('POST', '/code-hosts', {
     body: { scope: 'team', kind: 'token', owner: 'ACME', token: secret },
   });
@@ -40,7 +40,7 @@ test('stores, lists and deletes a credential, and no answer, row or log line hol
   await service.problem(404, 'DELETE', '/code-hosts/x');
 });
 
-test('shows members those of the team and their own, and lets them delete only their own', async () => {
+test('shows members the credentials of the team and their own, and lets them delete only their own', async () => {
   const ofTeam = await create({ scope: 'team', kind: 'token', owner: 'visible', token: secret });
   const own = await create({ kind: 'token', owner: 'visible', token: secret }, member);
   const ofAdmin = await create({ kind: 'token', owner: 'visible', token: secret });

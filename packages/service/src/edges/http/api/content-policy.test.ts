@@ -106,7 +106,7 @@ test('checks the texts that the agent gets, without the values of secrets', asyn
 });
 
 describe('a run that was accepted becomes FAILED with content_policy_violation', () => {
-  test('when it begins, if a schedule fired with a prompt that the policy refuses by now', async () => {
+  test('when it begins, if a schedule fired with a prompt that the policy now refuses', async () => {
     const { create, makeDue, fires } = testSchedules(service);
     const schedule = await create();
     await service.deps.db.query('UPDATE schedules SET prompt = $2 WHERE id = $1', [schedule.id, bad]);
@@ -126,7 +126,7 @@ describe('a run that was accepted becomes FAILED with content_policy_violation',
     expect(await read(runId)).toMatchObject(failed);
   });
 
-  test('when it begins, if its environment has a setup command that the policy refuses by now', async () => {
+  test('when it begins, if its environment has a setup command that the policy now refuses', async () => {
     const { db } = service.deps;
     const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },
@@ -140,7 +140,7 @@ describe('a run that was accepted becomes FAILED with content_policy_violation',
 });
 
 describe('while the classifier does not answer', () => {
-  test('a create gets 503, which may be repeated, and holds no connection of the database', async () => {
+  test('a create gets a retryable 503, and uses no connection of the database', async () => {
     classify = () => {};
     const asked = service.request('POST', '/agent/runs', { body: { prompt: 'secret-4711' } });
     const busy = await service.deps.db.query<{ count: number }>(
@@ -152,7 +152,7 @@ describe('while the classifier does not answer', () => {
     expect(service.logged.join('')).not.toContain('4711');
   });
 
-  test('the agent of an accepted run is asked to come again, and gets its task later', async () => {
+  test('the agent of an accepted run is asked to repeat its request, and gets its task later', async () => {
     const { runToken } = await service.startExecution();
     classify = (_request, response) => void response.writeHead(500).end();
     expect(await resolve(runToken)).toMatchObject({ status: 429, body: { retryable: true } });

@@ -17,7 +17,7 @@ const begin = async (key: string) => {
 const itemsOf = async (key: string) =>
   (await service.request<{ items: object[] }>('GET', '/harness-support/inbox', { key })).body.items;
 
-test('a follow-up to a conversation goes to its latest run, once for each key', async () => {
+test('a follow-up to a conversation goes to its latest run, once for each Idempotency-Key', async () => {
   const first = await service.startExecution();
   await begin(first.runToken);
   const id = await conversationOf(first.runId);
@@ -55,7 +55,7 @@ test('an interrupt of a conversation ends the turn of its latest run', async () 
   expect(await itemsOf(runToken)).toEqual([{ type: 'interrupt', turn: 1 }]);
 });
 
-test('a screenshot is downloaded by the conversation whose run has it, and nothing else is', async () => {
+test('the conversation whose run has a screenshot downloads it, and no other artifact', async () => {
   const { runId, runToken } = await service.startExecution();
   const report = async (artifact_type: string, data: object) => {
     const body = { artifact_type, data };

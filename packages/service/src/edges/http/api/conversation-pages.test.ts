@@ -95,7 +95,7 @@ test('pages of a conversation contain each message once, and together the whole 
   expect(pages[0]?.steps.at(-1)?.messages.at(-1)?.content).toMatchObject([{ action_id: 'a11', state: 'completed' }]);
 });
 
-test('the stream of the run continues after the newest page without loss and repetition', async () => {
+test('the stream of the run continues after the newest page without a gap or a repetition', async () => {
   const { runId, runToken } = await service.startExecution();
   const report = (events: readonly AgentEventBody[], first: number) =>
     service.request('POST', '/harness-support/events', {
@@ -113,7 +113,7 @@ test('the stream of the run continues after the newest page without loss and rep
   expect(events).toMatchObject([{ type: 'action_output', action_id: 'a1', text: 'two\n' }]);
 });
 
-test('an action that runs for longer than a page continues on the newer page', async () => {
+test('an action that spans two pages continues on the newer page', async () => {
   const runId = await runWith([
     begun,
     turn('s1'),
@@ -146,7 +146,7 @@ test('an action that the end of its run interrupted is failed on its page', asyn
   expect(action1).toMatchObject({ state: 'failed', output: { text: expect.stringContaining('interrupted') } });
 });
 
-test('a page shortens long content and names its size, and the message can be read as a whole', async () => {
+test('a page shortens long content and gives its size, and the whole message can be read separately', async () => {
   const lines = 'A line of the output\n'.repeat(2_500);
   const prompt = 'p'.repeat(40_000);
   const runId = await runWith([
@@ -185,7 +185,7 @@ test('a page shortens long content and names its size, and the message can be re
     expect((await service.problem(404, 'GET', `${pathOf(runId)}/${seq}`)).detail).toContain('message');
 });
 
-test('a cursor of another run, and one that a client made, are refused', async () => {
+test('a cursor of another run, and one that a client made up, are refused', async () => {
   const [one, two] = [await runWith(story), await runWith(story)];
   const { older = '' } = await readPage(one, '?limit=1');
   for (const before of [older, `${older.split('.')[0]}.AAAA`, 'x'])
@@ -205,7 +205,7 @@ test('the pages of a run belong to its team, and a viewer reads them', async () 
   await service.problem(404, 'GET', message, { key: service.otherKey });
 });
 
-test('the pages of a harness with raw output only are refused', async () => {
+test('a run of a harness with raw output only has no pages', async () => {
   const { runId } = await service.startExecution({ config: { harness: { type: 'command', command: ['x'] } } });
   await service.problem(422, 'GET', pathOf(runId));
 });

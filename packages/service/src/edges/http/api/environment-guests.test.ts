@@ -54,7 +54,7 @@ test('a guest lists and reads the environment, and changes nothing', async () =>
   await service.problem(404, 'DELETE', `${path}/guests/${guestUid}`, { key: guestKey });
 });
 
-test('only the person is a guest: no other of the team, and no agent key', async () => {
+test('only the invited person is a guest, not others of the team and not an agent key', async () => {
   const { uid, path } = await create();
   await admit(uid);
   const teamId = service.otherTeamId;
@@ -64,7 +64,7 @@ test('only the person is a guest: no other of the team, and no agent key', async
   }
 });
 
-test('a run of a guest is set up with the environment, and the owner and the guest hear nothing of the runs of each other', async () => {
+test("a run of a guest is set up with the environment, and owner and guest cannot see each other's runs", async () => {
   const { uid, path } = await create({ setup_commands: ['make'] });
   await admit(uid);
   const ofOwner = await service.newRun({ title: 'Of the owner', config: { environment_id: uid } });
@@ -97,7 +97,7 @@ test('a removed guest starts no run, and a waiting run fails with the reason', a
   });
 });
 
-test('an administrator makes nobody a guest: an invited person has nothing before accepting, and is shown by name only', async () => {
+test('an administrator makes nobody a guest: an invited person has no rights before accepting, and is shown by name only', async () => {
   await db.query("UPDATE users SET email = 'Guest@Example.com', display_name = 'A guest' WHERE uid = $1", [guestUid]);
   for (const body of [{ user_uid: guestUid }, { email: 'guest@example.com' }]) {
     const { uid, path } = await create({ setup_commands: ['make'] });
@@ -135,7 +135,7 @@ test('an administrator makes nobody a guest: an invited person has nothing befor
   }
 });
 
-test('an invitation does not tell whether there is such a person', async () => {
+test('an invitation does not reveal whether such a person exists', async () => {
   const { path } = await create();
   const shapes = [];
   for (const body of [
@@ -150,7 +150,7 @@ test('an invitation does not tell whether there is such a person', async () => {
   expect(shapes).toEqual(Array.from({ length: 4 }, () => [201, ['id', 'created_at', 'expires_at']]));
 });
 
-test('an invitation that was declined, withdrawn or is over is no more', async () => {
+test('an invitation that was declined, withdrawn or has expired cannot be used', async () => {
   const { path } = await create();
   const make = async () => (await invite(path, { user_uid: guestUid })).body.id;
   const accept = (id: string) =>
@@ -170,7 +170,7 @@ test('an invitation that was declined, withdrawn or is over is no more', async (
   expect((await own(guestKey)).map(({ id }) => id)).not.toContain(old);
 });
 
-test('invites nobody to the environment of another team, and not more than the limit', async () => {
+test('a team invites nobody to the environment of another team, and no more people than the limit', async () => {
   const { uid, path } = await create();
   await service.problem(404, 'POST', `${path}/guest-invitations`, { key: guestKey, body: { user_uid: guestUid } });
   const member = await service.newKey({ role: 'member' });
@@ -214,7 +214,7 @@ test('an environment that is shared by its link is open to people who have its u
   expect((await service.request('GET', path)).body).not.toHaveProperty('is_link_shared');
 });
 
-test('the end of sharing by link leaves guests, and only administrators of the team share', async () => {
+test('guests stay after sharing by link ends, and only administrators of the team share', async () => {
   const { uid, path } = await create();
   const member = await service.newKey({ role: 'member' });
   for (const method of ['POST', 'DELETE'] as const) {
@@ -228,7 +228,7 @@ test('the end of sharing by link leaves guests, and only administrators of the t
   expect((await service.request('GET', path, { key: guestKey })).status).toBe(200);
 });
 
-test('admits no more people by a link than the limit', async () => {
+test('a link admits no more people than the limit', async () => {
   const { uid, path } = await create();
   await service.request('POST', `${path}/share`);
   await db.query(

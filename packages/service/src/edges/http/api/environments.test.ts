@@ -165,7 +165,7 @@ test('an agent cannot start a run in an environment whose docker_image names no 
   expect(problem.detail).toContain('docker_image of the environment: "../etc"');
 });
 
-test('an environment with hosts that are none or limits that no worker has is refused', async () => {
+test('an environment is refused with invalid hosts and with limits that no worker has', async () => {
   const many = Array.from({ length: 101 }, (_, index) => `h${index}.example.com`);
   for (const [member, value, path, says] of [
     ['network', { allowed_hosts: ['https://example.com/'] }, 'config.network.allowed_hosts.0', 'must be example.com'],

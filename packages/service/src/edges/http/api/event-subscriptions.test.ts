@@ -98,8 +98,8 @@ describe('POST /event-subscriptions', () => {
   });
 });
 
-describe('members and agents', () => {
-  test('get 403 from every endpoint', async () => {
+describe('subscriptions for members, agents and other teams', () => {
+  test('answer members and agents with 403 on every endpoint', async () => {
     const { id } = await create();
     const delivery = (await service.request<EventDelivery>('POST', `${base}/${id}/test`)).body;
     const body = { url, events: ['run.created'] };
@@ -117,7 +117,7 @@ describe('members and agents', () => {
     expect(await read(id)).toMatchObject({ enabled: true });
   });
 
-  test('hides subscriptions from another team', async () => {
+  test('are hidden from another team', async () => {
     const { id } = await create();
     expect((await service.request('GET', base, { key: service.otherKey })).body).toEqual({ subscriptions: [] });
     await service.problem(404, 'PATCH', `${base}/${id}`, { key: service.otherKey, body: { enabled: false } });

@@ -11,7 +11,7 @@ describe('a factory', () => {
   const create = async (body: object) =>
     (await service.request<Factory>('POST', '/factory', { body: { name: 'F', ...body } })).body;
 
-  test('shows its team, its code host and all members of its defaults, in the create, the read and the list', async () => {
+  test('shows its team, its code host and all members of its defaults in the answers to create, read and list', async () => {
     const made = await create({ repositories: [{ owner: 'acme', repo: 'site' }], agent_defaults });
     const [team] = await db.query<{ uid: string }>('SELECT uid FROM teams WHERE id = $1', [service.teamId]);
     expect(made).toMatchObject({
@@ -63,7 +63,7 @@ describe('factories', () => {
     await service.problem(400, 'POST', '/factory', { body: { name: ' ' } });
   });
 
-  test(`are at most ${maxFactories} of a team`, async () => {
+  test(`are at most ${maxFactories} in a team`, async () => {
     await db.query(
       `INSERT INTO factories (uid, team_id, name) SELECT lpad(n::text, 22, 'x'), $1, 'x' FROM generate_series(1, ${maxFactories}) n`,
       [service.teamId],

@@ -109,7 +109,7 @@ describe('a definition with faults', () => {
     expect((await stored()).version).toBe(1);
   });
 
-  test('cannot contain the value of a secret of its runs, with which an automation would be stored redacted', async () => {
+  test('cannot contain the value of a secret of its runs, because the automation would be stored redacted', async () => {
     await setSecret('TOKEN', 'very/secret/value');
     const file = (prompt: string, secrets: string) =>
       `---\nsecrets: [${secrets}]\ntriggers:\n  - {provider: linear, event: very/secret/value}\n---\n\n${prompt}\n`;

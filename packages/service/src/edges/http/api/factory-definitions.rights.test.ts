@@ -28,7 +28,7 @@ describe('rights', () => {
     },
   );
 
-  test('a personal secret of the caller is none of the team', async () => {
+  test('a personal secret of the caller is not used as a secret of the team', async () => {
     await setSecret('MINE', 'a-secret-of-mine', 'personal');
     expect(await faultsOf({ ...baseFiles, 'webhooks/alerts.yaml': 'secretName: MINE\n' })).toEqual([
       expect.stringContaining('the team has no secret MINE'),

@@ -88,7 +88,7 @@ describe('an apply', () => {
     });
   });
 
-  test('gives the webhook the secret of the team, whose changes act at once', async () => {
+  test('gives the webhook the secret of the team, whose changes take effect at once', async () => {
     await apply(baseFiles);
     const url = `/webhooks/w/${await webhookUid()}`;
     const send = async (token: string) =>
@@ -119,7 +119,7 @@ describe('an apply', () => {
     expect((await apply(kept)).changes).toEqual([]);
   });
 
-  test('gives agents and automations skills of repositories, the own ones in place of the inherited ones', async () => {
+  test('gives agents and automations skills of repositories, and own skills replace inherited ones', async () => {
     const files = {
       ...baseFiles,
       'factory.yaml': `${factoryFile}  skills: [acme/handbook:greet]\n`,
@@ -147,7 +147,7 @@ describe('an apply', () => {
     expect((await webhooks()).map(({ name }) => name)).toEqual(['own']);
   });
 
-  test('as a dry run changes nothing, and answers the same plan and faults', async () => {
+  test('changes nothing as a dry run, and answers the same plan and faults', async () => {
     const dry = await apply(baseFiles, { dry_run: true });
     expect(dry).toMatchObject({ version: 0, dry_run: true });
     expect(await webhooks()).toEqual([]);
@@ -158,7 +158,7 @@ describe('an apply', () => {
     });
   });
 
-  test('for a plan of another version is refused, so that of two at once one wins', async () => {
+  test('of a plan of another version is refused, so that only one of two concurrent applies succeeds', async () => {
     const put = (name: string) =>
       service.request('PUT', `${path}/definition`, {
         body: toBody({ ...baseFiles, 'factory.yaml': factoryFile.replace('Billing', name) }, { expected_version: 0 }),

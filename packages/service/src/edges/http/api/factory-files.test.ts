@@ -17,7 +17,7 @@ test('the schemas of the files need no key', async () => {
     expect((await read(path)).status, path).toBe(404);
 });
 
-test('a client that has the schemas gets no body', async () => {
+test('a client that has the schemas gets no body again', async () => {
   for (const path of ['', '/v1alpha1', '/v1alpha1/agent.schema.json']) {
     const { headers } = await service.request('GET', `/factory-files/schemas${path}`, { key: null });
     const again = await service.request('GET', `/factory-files/schemas${path}`, {
@@ -54,7 +54,7 @@ test('files without a fault are valid, and the names that only an apply looks up
   ]);
 });
 
-test('a fault has its place, and automations are checked only in files without one', async () => {
+test('a fault has its position, and automations are checked only in files without a fault', async () => {
   const wrong = await validate({ 'factory.yaml': 'schemaVersion: v1alpha1\nnme: F\nrepositories: []\n' });
   expect(wrong.valid).toBe(false);
   expect(wrong.validation_scope.state_independent).toBe('not_run');
@@ -83,20 +83,20 @@ describe('a check without a key', () => {
       body: { files: [{ path: 'factory.yaml', content }] },
     });
 
-  test('has the same result', async () => {
+  test('has the same result as a check with a key', async () => {
     const wrong = 'schemaVersion: v1alpha1\nnme: F\nrepositories: []\n';
     const withKey = await check(wrong, service.key);
     expect(await check(wrong)).toMatchObject({ status: 200, body: withKey.body });
   });
 
-  test('has a smaller body', async () => {
+  test('has a smaller maximum body', async () => {
     const large = '#'.repeat(maxKeylessDefinitionBytes);
     const refused = await check(large);
     expect([refused.status, refused.body.detail]).toEqual([413, expect.stringContaining('without a key')]);
     expect((await check(large, service.key)).status).toBe(200);
   });
 
-  test('takes no time of other requests, although the YAML is hostile', async () => {
+  test('does not delay other requests, even if the YAML is hostile', async () => {
     const files = Array.from({ length: 7 }, (_, n) => ({
       path: `webhooks/w${n}.yaml`,
       content: '['.repeat(32 * 1024),

@@ -49,7 +49,7 @@ async function start() {
 }
 
 describe('a runner of a definition', () => {
-  test('gives runs its image, its size and its setup commands; that of an agent replaces that of the factory', async () => {
+  test('gives runs its image, its size and its setup commands; the runner of an agent replaces that of the factory', async () => {
     await apply(files);
     const plain = await start();
     expect([plain.image, plain.data.instance_shape, plain.task.environment]).toEqual(['node:24', undefined, undefined]);
@@ -59,7 +59,7 @@ describe('a runner of a definition', () => {
     expect(review.task.environment).toEqual({ config: { setup_commands: ['corepack enable'] } });
   });
 
-  test('comes before its environment: the image replaces, the commands go first', async () => {
+  test('has priority over its environment: the image replaces, the commands run first', async () => {
     const uid = await environment({ name: 'Site', docker_image: 'node:22', setup_commands: ['npm ci'] });
     const inEnvironment = { ...files, 'factory.yaml': `${factoryFile}  environmentId: ${uid}\n` };
     await apply(inEnvironment);

@@ -58,10 +58,10 @@ describe('a GitHub webhook of the factory', () => {
   });
 });
 
-describe('of several processes', () => {
+describe('several processes', () => {
   const looks = () => host.requests.filter(({ url }) => url.includes('factories')).length;
 
-  test('one syncs', async () => {
+  test('sync a source once', async () => {
     await push(baseFiles);
     await set();
     await push({ ...baseFiles, 'webhooks/alerts.yaml': undefined });
@@ -77,7 +77,7 @@ describe('of several processes', () => {
     expect((await definitions.stored()).version).toBe(3);
   });
 
-  test('one that dies between fetch and apply changes nothing, and cannot later', async () => {
+  test('change nothing after one dies between fetch and apply', async () => {
     const good = await push(baseFiles);
     await set();
     const lost = await push({ ...baseFiles, 'agents/lost/agent.md': '---\nagentType: CUSTOM\n---\n' });
@@ -108,7 +108,7 @@ describe('of several processes', () => {
     expect(lost).not.toBe(newer);
   });
 
-  test('one that reads while the source is removed stores nothing', async () => {
+  test('store nothing if the source is removed during the read', async () => {
     await push(baseFiles);
     await set();
     await push({ ...baseFiles, 'agents/lost/agent.md': '---\nagentType: CUSTOM\n---\n' });

@@ -32,7 +32,7 @@ describe('rights', () => {
     expect((await set()).sync).toMatchObject({ outcome: 'applied', version: 2 });
   });
 
-  test('end while the repository is read, and other sources of the team need not wait for the claim', async () => {
+  test('end while the repository is read, and other sources of the team do not wait for the claim', async () => {
     const person = await newPerson(service, await teamUidOf(service), 'member');
     const good = await push(baseFiles);
     await set({}, person.key);

@@ -58,7 +58,7 @@ describe('a source', () => {
     expect((await definitions.factory()).agents).toHaveLength(2);
   });
 
-  test('follows a forced push to a history that has nothing of the old one', async () => {
+  test('follows a forced push to an unrelated history', async () => {
     await push(baseFiles);
     await set();
     const other = await push({ ...baseFiles, 'factory.yaml': factoryFile.replace('Billing', 'Other') });
@@ -69,7 +69,7 @@ describe('a source', () => {
     expect(again).not.toBe(other);
   });
 
-  test('makes no new version of a commit that changes nothing of the definition', async () => {
+  test('makes no new version if a commit does not change the definition', async () => {
     await push(baseFiles);
     await set();
     const later = await host.commit('acme', 'factories', { 'src/main.c': 'int main() {}' });
@@ -94,7 +94,7 @@ describe('a source', () => {
     expect(await definitions.webhooks()).toHaveLength(1);
   });
 
-  test('is not set when the branch has moved since its plan, and a push while it is set is not applied with it', async () => {
+  test('is not set if the branch has moved since its plan, and applies no push that comes while it is set', async () => {
     const planned = await push(baseFiles);
     expect((await set({ dry_run: true })).sync).toMatchObject({ outcome: 'applied', commit: planned });
     const evil = { ...baseFiles, 'agents/evil/agent.md': '---\nagentType: CUSTOM\n---\n' };
@@ -128,7 +128,7 @@ describe('a source', () => {
     expect(await agents(), 'the push happened').toEqual(['evil', 'foreman', 'reviewer']);
   });
 
-  test('refuses an apply by hand, but not its dry run, until it is removed', async () => {
+  test('refuses an apply by hand, but not a dry run, until the source is removed', async () => {
     await push(baseFiles);
     await set();
     const refused = await service.problem(409, 'PUT', `${factory.path}/definition`, { body: toBody(baseFiles) });
@@ -153,7 +153,7 @@ describe('a source', () => {
     expect((await definitions.stored()).drift).toEqual([]);
   });
 
-  test('takes nothing back after the repository could not be read for a while', async () => {
+  test('reverts nothing after the repository could not be read for a while', async () => {
     await push(baseFiles);
     await set();
     await service.request('POST', `${factory.path}/webhooks/${await definitions.webhookUid()}/disable`);
@@ -169,7 +169,7 @@ describe('a source', () => {
     expect((await definitions.stored()).drift).toHaveLength(1);
   });
 
-  test('tries a commit again that lacked a secret, when it is synced by hand', async () => {
+  test('applies a commit that lacked a secret when a person syncs the source', async () => {
     await push({ ...baseFiles, 'webhooks/alerts.yaml': 'secretName: LATER\n' });
     expect(faultsOf((await set()).sync)).toEqual([
       'webhooks/alerts.yaml:1:13: the team has no secret LATER; set it with PUT /secrets/LATER and the scope team',

@@ -95,7 +95,7 @@ test('a dispatch that is repeated with its Idempotency-Key has one run, one task
   expect((await repeat()).body, 'also after the factory was deleted').toEqual(answers[0].body);
 });
 
-test('a conversation gets one task, however many requests ask at the same time and in whatever factory', async () => {
+test('a conversation gets one task, however many requests for it arrive at once and in whichever factory', async () => {
   const conversation_id = await conversationOf(await service.newRun());
   const other = await newFactory();
   const asked = [factoryUid, other, factoryUid, other].map((of) => create({ conversation_id, title: 'T' }, { of }));
@@ -121,7 +121,7 @@ test('a create with an Idempotency-Key is done once', async () => {
   expect(second.body).toEqual(first.body);
 });
 
-test('a conversation of another team, of no run and of a child run are refused', async () => {
+test('a conversation of another team, without a run, or of a child run is refused', async () => {
   const theirs = await service.newRun({}, service.otherKey);
   const their = await service.request<RunItem>('GET', `/agent/runs/${theirs}`, { key: service.otherKey });
   const refused = async (conversation_id: string) =>
@@ -152,7 +152,7 @@ test('the stage is CANCELLED while the run is cancelled, until a later stage is 
   expect(await read(other.uid)).toMatchObject({ stage: 'TRIAGE', current_run: { state: 'QUEUED' } });
 });
 
-test('an update changes only the members that it has', async () => {
+test('an update changes only the members that it contains', async () => {
   const { uid } = await dispatchTask(factoryUid, { title: 'A' });
   const change = async (body: object) =>
     (await service.request<FactoryTask>('PATCH', `/factory/${factoryUid}/tasks/${uid}`, { body })).body;
@@ -167,7 +167,7 @@ test('an update changes only the members that it has', async () => {
     await service.problem(400, 'PATCH', `/factory/${factoryUid}/tasks/${uid}`, { body });
 });
 
-test('a cancel of a task cancels its run and the runs below it, and of callers at the same time all are answered', async () => {
+test('a cancel of a task cancels its run and the runs below it, and concurrent callers all get an answer', async () => {
   const { root, child } = await startTree();
   const { body: task } = await create({ conversation_id: await conversationOf(root.runId), title: 'T' });
   const answers = await Promise.all([cancel(task.uid), cancel(task.uid), cancel(task.uid)]);
@@ -213,7 +213,7 @@ test('a run that is PENDING or self-hosted refuses the cancel of its task, and t
   expect((await list('', of)).tasks.map(({ stage }) => stage)).toEqual(['TRIAGE', 'TRIAGE']);
 });
 
-test('outputs are the artifacts of all runs of the tree but plans, newest first, and of the conversation in a full list', async () => {
+test('outputs are the artifacts of all runs of the tree except plans, newest first, also those of the conversation if the list is full', async () => {
   const of = await newFactory();
   const { root, child } = await startTree();
   const conversation_id = await conversationOf(root.runId);
@@ -302,7 +302,7 @@ test('a list is filtered by stage, creator, times and title', async () => {
   expect(await titles('created_by=bob@example.com')).toEqual([]);
 });
 
-test('viewers only read, agents write, and run tokens and other teams see nothing', async () => {
+test('viewers only read, agents write, and run tokens and other teams get no access', async () => {
   const { runId, runToken } = await service.startExecution();
   const { body: task } = await create({ conversation_id: await conversationOf(runId), title: 'T' });
   const place = `/factory/${factoryUid}/tasks/${task.uid}`;
@@ -342,7 +342,7 @@ test('viewers only read, agents write, and run tokens and other teams see nothin
   expect((await service.request('PATCH', place, { key: agent, body: { stage: 'SPEC' } })).status).toBe(200);
 });
 
-test('a factory that is deleted takes its tasks along, and the runs stay', async () => {
+test('a deleted factory deletes its tasks, and the runs stay', async () => {
   const of = await newFactory();
   const task = await dispatchTask(of);
   const deleted = service.request('DELETE', `/factory/${of}`);

@@ -82,7 +82,7 @@ test('delivers the files of a follow-up to a running run by the inbox, readable 
   }
 });
 
-test('lists earlier files to a further execution; copies only those of the request to a rerun', async () => {
+test('lists earlier files to the next execution, and copies only the files of the request to a rerun', async () => {
   const { runId, runToken, executionId } = await service.startExecution({ attachments: [file('a.txt', 'A')] });
   await taskOf(runToken);
   await begin(runToken);

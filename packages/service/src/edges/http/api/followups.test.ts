@@ -145,7 +145,7 @@ test.each([
   ['a NUL character', { message: 'a\u0000' }],
   ['an unknown mode', { message: 'a', mode: 'fast' }],
   ['more than 1 MB', { message: 'x'.repeat(1024 * 1024 + 1) }],
-])('400 for %s', async (_name, body) => {
+])('answers 400 for %s', async (_name, body) => {
   const runId = await service.newRun();
   await service.problem(400, 'POST', path(runId), { body });
   expect(await waiting(runId)).toEqual([]);
@@ -197,7 +197,7 @@ test('keeps the harness memory of the latest turn per execution, readable by its
   await service.problem(404, 'GET', read, { key: other.runToken });
 });
 
-test('413 for a body over 64 MB', async () => {
+test('answers 413 for a body over 64 MB', async () => {
   const runId = await service.newRun();
   const raw = `{"message":"${'a'.repeat(64 * 1024 * 1024)}"}`;
   await service.problem(413, 'POST', path(runId), { raw, headers: { 'content-type': 'application/json' } });

@@ -53,7 +53,7 @@ const blobsNow = async () => {
 };
 const one = (text: string) => [{ filename: 'a.patch', text }];
 
-test('lists handed-off files in order with signed URLs, and nothing where there are none', async () => {
+test('lists handed-off files in order with signed URLs, or an empty list', async () => {
   const { runId, runToken } = await service.startExecution();
   expect(await list(runId)).toEqual([]);
   await send(runToken, 1, [
@@ -154,12 +154,12 @@ test.each([
   ['a file of more than 25 MB', [{ filename: 'a', size_bytes: 25 * 1024 * 1024 + 1 }]],
   ['no name', [{ filename: '', size_bytes: 1 }]],
   ['a type that would end a header', [{ filename: 'a', size_bytes: 1, mime_type: 'text/plain\r\nx: y' }]],
-])('400 for %s', async (_name, files) => {
+])('answers 400 for %s', async (_name, files) => {
   const { runToken } = await service.startExecution();
   await service.problem(400, 'POST', '/harness-support/upload-snapshot', { key: runToken, body: { turn: 1, files } });
 });
 
-test("answers 404 for another team's run and an unknown id; an upload URL opens one file only", async () => {
+test("answers 404 for another team's run and an unknown id, and an upload URL opens one file only", async () => {
   const { runId, runToken } = await service.startExecution();
   const path = `/agent/runs/${runId}/handoff/attachments`;
   await service.problem(404, 'GET', path, { key: service.otherKey });

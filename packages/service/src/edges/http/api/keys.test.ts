@@ -57,7 +57,7 @@ describe('POST /keys', () => {
     await service.problem(400, 'POST', '/keys', { body });
   });
 
-  test('answers 403 for one of an agent identity that the team does not have', async () => {
+  test('answers 403 for a key of an agent identity that the team does not have', async () => {
     const body = { name: 'a', kind: 'agent', agent_uid: 'x' };
     expect((await service.problem(403, 'POST', '/keys', { body })).detail).toMatch(/^agent_uid: there is no such/);
   });
@@ -73,7 +73,7 @@ describe('POST /keys', () => {
 });
 
 describe('a member', () => {
-  test('sees and deletes own keys only', async () => {
+  test('sees and deletes only own keys', async () => {
     const member = await service.newKey({ role: 'member' });
     const own = await create({ name: 'mine', kind: 'personal' }, member);
     const other = await create({ name: 'not mine', kind: 'personal' });
@@ -104,7 +104,7 @@ describe('DELETE /keys/{uid}', () => {
 });
 
 describe('an administrator', () => {
-  test("deletes the keys of members, but none of an owner, and nobody the operator's key", async () => {
+  test("deletes the keys of members, but no key of an owner, and nobody deletes the operator's key", async () => {
     const [admin, owner, member] = [
       await service.newKey({ role: 'admin' }),
       await service.newKey({ role: 'owner' }),
@@ -123,7 +123,7 @@ describe('an administrator', () => {
   });
 });
 
-describe('the directory of keys', () => {
+describe('the cache of keys', () => {
   test('stores the time of use at most once a minute', async () => {
     const created = await create({ name: 'used', kind: 'personal' });
     const usedAt = async () => (await listed()).find((key) => key.uid === created.uid)?.last_used_at;

@@ -124,7 +124,7 @@ describe('the stream of a run', () => {
     await service.problem(401, 'GET', path, { key: null });
   });
 
-  test('answers 410 if events after the id are no longer stored, and nothing if none was missed', async () => {
+  test('answers 410 if events after the id are no longer stored, and continues if no event was missed', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 5);
     await cancelRun(service.deps.executionDeps, runId);
@@ -291,7 +291,7 @@ describe('a stream with follow=false', () => {
   });
 });
 
-test('a key gets a bounded number of streams, and gets a place again when one ends', async () => {
+test('a key gets a limited number of streams, and may open another when one ends', async () => {
   const small = await startTestService({ env: { RUNYARD_EVENT_STREAMS: '8' } });
   try {
     const run = await small.newRun();

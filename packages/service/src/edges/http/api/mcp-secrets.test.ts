@@ -78,7 +78,7 @@ const call = (runToken: string, name = 'far') =>
     body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   });
 
-test('a header gets the value at the gateway: neither the sandbox nor an answer sees it, also if the server repeats it', async () => {
+test('the gateway puts the value into a header: neither the sandbox nor an answer sees it, even if the server repeats it', async () => {
   const { runId, runToken } = await begin({ far });
   const task = await taskOf(runToken);
   expect(task.mcp_servers).toEqual([{ name: 'far', gateway_path: '/api/v1/gateway/mcp/far' }]);
@@ -106,7 +106,7 @@ test('a header gets the value at the gateway: neither the sandbox nor an answer 
   expect(service.logged.join()).not.toContain(mine);
 });
 
-test('a variable gets the value in the environment of this program only, and its agent redacts it', async () => {
+test('only the environment of the named program contains the value of a variable, and the agent redacts it', async () => {
   const task = await taskOf((await begin({ near })).runToken);
   expect(task.mcp_servers).toEqual([
     { name: 'near', command: 'tickets', args: [], env: { TOKEN: `token ${mine}`, PLAIN: '${ not a name }' } },
@@ -155,7 +155,7 @@ describe('a request is refused', () => {
     expect(problem.detail).toMatch(/^config\.mcp_servers\.x\.headers\.a: the secret TEAM may not be used/);
   });
 
-  test('a secret of the caller in a configuration that somebody else wrote: 403 with the way out', async () => {
+  test('a secret of the caller in a configuration that another person wrote: 403 with a remedy', async () => {
     const theirs = await service.newRun(
       { config: { mcp_servers: { x: { url, headers: { a: '${BOTH}' } } } } },
       colleague.key,
@@ -167,7 +167,7 @@ describe('a request is refused', () => {
     });
   });
 
-  test('a value of the gateway for the sandbox of a child run: 403', async () => {
+  test('a secret that only the gateway may use, in the sandbox of a child run: 403', async () => {
     const { runToken } = await begin({ far });
     await taskOf(runToken);
     const child = (config: object) => ({ key: runToken, body: { prompt: 'a', config } });
@@ -186,7 +186,7 @@ describe('a request is refused', () => {
   });
 });
 
-test('a turn of somebody else uses no header with a secret that its author lacks', async () => {
+test('a turn of another person uses no header with a secret that its author lacks', async () => {
   const { runId, runToken, executionId } = await begin({ far });
   await taskOf(runToken);
   await report(runToken, 'a');
@@ -207,7 +207,7 @@ test('a turn of somebody else uses no header with a secret that its author lacks
   await service.problem(403, 'POST', `/agent/runs/${holder.runId}/followups`, followUp);
 });
 
-test('a header has the present value, which is removed from what the run reports, and none after the secret is deleted', async () => {
+test('a header has the current value, which is removed from reports of the run, and no value after the secret is deleted', async () => {
   const { runId, runToken } = await begin({ far });
   await taskOf(runToken);
   const later = await set('MINE', 'personal', owner.key);

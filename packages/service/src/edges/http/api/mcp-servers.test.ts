@@ -101,7 +101,7 @@ describe('PATCH /agent/mcp-servers/{id}', () => {
   });
 });
 
-test('hides servers of other teams, and ids that are none', async () => {
+test('hides servers of other teams, and answers 404 for invalid ids', async () => {
   const { id } = await create();
   for (const [method, body] of [['GET'], ['PATCH', { name: 'x' }], ['DELETE']] as const) {
     await service.problem(404, method, `${base}/${id}`, { key: other, ...(body ? { body } : {}) });
@@ -139,7 +139,7 @@ describe('a run', () => {
     await service.problem(400, 'POST', '/agent/runs', run(servers));
   });
 
-  test('gives its agent programs with their variables, and of servers over HTTP only a path', async () => {
+  test('gives its agent programs with their variables, and only a path of servers over HTTP', async () => {
     const [http, local] = [await create(), await create(program)];
     const mcp_servers = {
       far: { warp_id: http.id },
@@ -156,7 +156,7 @@ describe('a run', () => {
     expect(JSON.stringify(task)).not.toMatch(/own-secret-77|Bearer|example\.(com|org)/);
   });
 
-  test('fails where a stored server was deleted in between', async () => {
+  test('fails if a stored server was deleted in between', async () => {
     const { id } = await create();
     const { runId, runToken } = await service.startExecution({ config: { mcp_servers: { x: { warp_id: id } } } });
     await service.request('DELETE', `${base}/${id}`);
@@ -167,7 +167,7 @@ describe('a run', () => {
     });
   });
 
-  test('starts runs that reach no other servers than its own', async () => {
+  test('starts runs that reach only its own servers', async () => {
     const [own, foreign] = [await create(), await create()];
     const granted = { url: 'https://example.org/', headers: { authorization: 'own-secret-77' } };
     const mcp_servers = { far: { warp_id: own.id }, site: granted };

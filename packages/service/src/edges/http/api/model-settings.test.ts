@@ -56,7 +56,7 @@ const switchesOf = async (runId: string) =>
     .map(({ payload }) => payload);
 
 describe('the choices of a team', () => {
-  test('give runs without a model the default of the team, until it is taken back', async () => {
+  test('give runs without a model the default of the team, until the default is removed', async () => {
     expect((await change({ default_model_id: 'claude-opus-5-5' })).body).toMatchObject({ default_model_id: opus });
     expect((await models()).default_model_id).toBe(opus);
     expect((await models(service.otherKey)).default_model_id).not.toBe(opus);
@@ -93,13 +93,13 @@ describe('the choices of a team', () => {
     expect((await ask(working.runToken, 'claude-opus-5-5')).status).toBe(200);
   });
 
-  test('of another team stay as they are, whatever its administrator disables', async () => {
+  test('of another team do not change, whichever models its administrator disables', async () => {
     await change({ disable: [opus], fallback_model_ids: [mini] }, service.otherKey);
     expect((await service.request(`GET`, path)).body).toEqual({ fallback_model_ids: [], disabled_model_ids: [] });
     expect(await reasonOf(opus)).toBeUndefined();
   });
 
-  test('that another process changes count within a second for creates', async () => {
+  test('of another process apply to creates within a second', async () => {
     expect((await create({ model_id: opus })).status).toBe(200);
     const teams = db.query(`INSERT INTO team_models (team_id, disabled_model_ids) SELECT id, $1 FROM teams`, [[opus]]);
     expect(await teams).toEqual([]);
@@ -111,7 +111,7 @@ describe('the choices of a team', () => {
     for (const key of keys) expect((await change({ disable: [opus] }, key)).status).toBe(403);
   });
 
-  test('do not lose a change that is made at the same time', async () => {
+  test('do not lose a concurrent change', async () => {
     await Promise.all([change({ disable: [opus] }), change({ disable: [mini] })]);
     const { body } = await service.request<TeamModelSettings>('GET', path);
     expect(body.disabled_model_ids).toEqual([opus, mini]);
@@ -149,7 +149,7 @@ describe('the choices of a team', () => {
 describe('while the provider of a model has an outage', () => {
   const outage = () => beginOutage(db, 'anthropic', 'the provider answered 529');
 
-  test('a create is refused with 503 and when to come again, except by a schedule', async () => {
+  test('a create is refused with 503 and a time to try again, except by a schedule', async () => {
     await outage();
     expect(await reasonOf(opus)).toBe('PROVIDER_OUTAGE');
     const refused = await create({ model_id: opus });
@@ -163,7 +163,7 @@ describe('while the provider of a model has an outage', () => {
     expect(await fires(schedule.id)).toMatchObject([{ outcome: 'started' }]);
   });
 
-  test('a run begins with its first fallback that works, says so, and returns to its model afterwards', async () => {
+  test('a run begins with its first fallback that works, reports it, and returns to its model afterwards', async () => {
     await outage();
     await beginOutage(db, 'google', 'it fails');
     const fallbacks = ['google/gemini-2.5-flash', mini];
@@ -179,14 +179,14 @@ describe('while the provider of a model has an outage', () => {
     expect((await switchesOf(run.runId)).at(-1)).toMatchObject({ to_model_id: opus });
   });
 
-  test('a run without fallbacks of its own has those of the team, and an empty list means none', async () => {
+  test('a run without its own fallbacks has those of the team, and an empty list means no fallback', async () => {
     await change({ fallback_model_ids: [mini] });
     await outage();
     expect((await create({ model_id: opus })).status).toBe(200);
     expect((await create({ model_id: opus, model_fallbacks: [] })).status).toBe(503);
   });
 
-  test('a harness that keeps one protocol gets no fallback of another', async () => {
+  test('a harness that needs one protocol gets no fallback of another protocol', async () => {
     const harness = { type: 'acp', command: ['agent'] };
     expect(await create({ model_id: opus, harness, model_fallbacks: [mini] })).toMatchObject({
       status: 400,
@@ -196,7 +196,7 @@ describe('while the provider of a model has an outage', () => {
     expect((await create({ model_id: opus, harness, model_fallbacks: [other] })).status).toBe(200);
   });
 
-  test('a request that works ends it, and so does the probe of one process', async () => {
+  test('a successful request ends the outage, and so does the probe of one process', async () => {
     const run = await service.startExecution({ config: { model_id: opus } });
     await outage();
     expect((await ask(run.runToken, 'claude-opus-5-5')).status).toBe(200);
@@ -234,7 +234,7 @@ describe('a fallback whose price is not known', () => {
     await expect.poll(async () => (await create(config)).status, { timeout: 30_000 }).toBe(200);
   });
 
-  test('is used neither by the gateway nor by a run that begins, as long as a budget holds', async () => {
+  test('is not used by the gateway or by a run that begins while a budget applies', async () => {
     const run = await service.startExecution({ config: { model_id: mini, model_fallbacks: [free] } });
     const before = fake.requests.length;
     const asked = () => fake.requests.slice(before).map(({ provider }) => provider);
@@ -249,7 +249,7 @@ describe('a fallback whose price is not known', () => {
   });
 });
 
-test('an agent identity whose model is disabled or has an outage gives the same answers as a request that names it', async () => {
+test('an agent identity whose model is disabled or has an outage gives the same answers as a request that names the model', async () => {
   const body = { name: 'Deployer', base_model: opus };
   const made = await service.request<{ uid: string; available: boolean }>('POST', '/agent/identities', { body });
   expect(made).toMatchObject({ status: 201, body: { available: true } });
@@ -263,7 +263,7 @@ test('an agent identity whose model is disabled or has an outage gives the same 
   expect(read.body).toMatchObject({ available: false });
 });
 
-test('five requests that fail begin an outage for all, and the gateway records the fallback of a run', async () => {
+test('five requests that fail begin an outage for all runs, and the gateway records the fallback of a run', async () => {
   const allowed = 'anthropic/claude-haiku-4-5';
   const ofOtherTeam = await service.newRun({ config: { model_id: opus, model_fallbacks: [] } }, service.otherKey);
   const alone = await service.claimRun(ofOtherTeam);

@@ -57,7 +57,7 @@ describe.each([
     ['JPEG', Uint8Array.from([0xff, 0xd8, 0xff, 0xe0]), 'image/jpeg'],
     ['GIF', new TextEncoder().encode('GIF89a..'), 'image/gif'],
     ['WebP', new TextEncoder().encode('RIFF....WEBPVP8 '), 'image/webp'],
-  ])('shows a %s from its own origin, whatever the agent calls it', async (_name, bytes, type) => {
+  ])('shows a %s from its own origin, whatever type the agent reports', async (_name, bytes, type) => {
     const uid = await store(service, { filename: 'a.html', mime_type: 'text/html' }, bytes);
     const found = await preview(service, uid);
     expect(found).toMatchObject({ kind: 'image', content_type: type, size_bytes: bytes.length });
@@ -69,7 +69,7 @@ describe.each([
     expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
   });
 
-  test('shows text as plain text from its own origin, also if it is markup under another name, and cuts a long one', async () => {
+  test('shows text as plain text from its own origin, even if the text is markup with another file name, and cuts a long text', async () => {
     const uid = await store(service, { filename: 'a.csv', mime_type: 'image/png' }, html);
     const found = await preview(service, uid);
     expect(found).toMatchObject({ kind: 'text', content_type: 'text/plain; charset=utf-8', shown_bytes: html.length });
@@ -83,7 +83,7 @@ describe.each([
     ]);
   });
 
-  test('shows no other bytes, and names the reason', async () => {
+  test('shows no other bytes, and gives the reason', async () => {
     for (const bytes of [Uint8Array.from([0, 1, 2]), Uint8Array.from([0xe9, 0x20]), ''])
       expect(await preview(service, await store(service, { mime_type: 'image/png' }, bytes))).toEqual({
         kind: 'none',
@@ -92,7 +92,7 @@ describe.each([
       });
   });
 
-  test('lets its team read previews, in a browser too, and nobody else', async () => {
+  test('lets only its team read previews, in a browser too', async () => {
     const uid = await store(service, {}, 'text');
     const path = `/agent/artifacts/${uid}/preview`;
     const viewer = await service.newKey({ role: 'viewer' });
@@ -123,7 +123,7 @@ test.each([
   ['a', 'text/html; charset=utf-8', html],
   ['a.svg', 'text/plain', svg],
   ['a', 'image/svg+xml', svg],
-])('%s of type %s is a download only without an origin for files', async (filename, mime_type, bytes) => {
+])('a %s of type %s is a download if there is no origin for files', async (filename, mime_type, bytes) => {
   const uid = await store(plain, { filename, mime_type }, bytes);
   expect(await preview(plain, uid)).toMatchObject({
     kind: 'none',
@@ -138,7 +138,7 @@ test.each([
 });
 
 describe('the origin of files', () => {
-  test('shows HTML and SVG in a sandboxed frame of the pages, where nothing runs, and only there', async () => {
+  test('shows HTML and SVG only in a sandboxed frame of the pages, without scripts', async () => {
     for (const [filename, type, bytes] of [
       ['a.html', 'text/html; charset=utf-8', html],
       ['a.svg', 'image/svg+xml', svg],
@@ -166,7 +166,7 @@ describe('the origin of files', () => {
     expect(answer.headers['content-disposition']).toMatch(/^attachment/);
   });
 
-  test('has no page and no API, also with a key or a session, and sets no cookie', async () => {
+  test('has no page and no API, even with a key or a session, and sets no cookie', async () => {
     const credentials = [
       {},
       { authorization: `Bearer ${separate.key}` },

@@ -154,7 +154,7 @@ const notAvailable: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 describe('a definition as published for the public service', () => {
-  test.each(Object.keys(examples))('applies, is kept and says what is not available: %s', async (name) => {
+  test.each(Object.keys(examples))('applies, is stored and reports which parts are not available: %s', async (name) => {
     const files = examples[name] ?? {};
     const applied = await apply(files);
     expect(shown(applied.notices)).toEqual(notAvailable[name] ?? []);
@@ -164,7 +164,7 @@ describe('a definition as published for the public service', () => {
     expect((await apply(files)).changes).toEqual([]);
   });
 
-  test('starts no run with a model or a machine that is not available, and names the models that are', async () => {
+  test('starts no run with a model or machine that is not available, and names the available models', async () => {
     const dispatch = () => service.problem(400, 'POST', `${path}/runs`, { body: { prompt: 'Go.' } });
     const applied = await apply(examples['the default agents'] ?? {});
     expect(applied.notices[0]?.message).toMatch(/Runs with it are refused\. This service offers runbook$/);
@@ -178,14 +178,14 @@ describe('a definition as published for the public service', () => {
     expect((await dispatch()).errors).toMatchObject([{ path: 'config.runner_config.arch' }]);
   });
 
-  test('changes its plan with a key that is not available', async () => {
+  test('shows a change in its plan if a key is not available', async () => {
     const files = examples['common automations'] ?? {};
     await apply(files);
     const { changes } = await apply({ ...files, 'factory.yaml': root('') });
     expect(changes).toMatchObject([{ kind: 'factory', members: [{ member: 'integrations' }] }]);
   });
 
-  test('is refused for misspelt keys and models', async () => {
+  test('is refused if a key or model is misspelt', async () => {
     const files = examples['one repository'] ?? {};
     expect(await faultsOf({ ...files, 'factory.yaml': root('integration: []\n') })).toEqual([
       'factory.yaml:7: integration is not a known key; did you mean integrations?',

@@ -64,7 +64,7 @@ test('counts the runs of each step of time by their creation', async () => {
   ).toEqual([]);
 });
 
-test('sums up what the runs and those below them have spent, each once', async () => {
+test('sums up the usage of the runs and of those below them, each once', async () => {
   const root = await service.newRun();
   const child = await service.newRun({ parent_run_id: root });
   const grandchild = await service.newRun({ parent_run_id: child });

@@ -50,7 +50,7 @@ describe('POST /agent/runs answers 200', () => {
     );
   });
 
-  test('and cuts the title at 80 characters without splitting one', async () => {
+  test('and cuts the title at 80 characters, never inside a character', async () => {
     const id = await service.newRun({ prompt: `${'x'.repeat(79)}😀 more\nsecond line` });
     const { body } = await service.request<{ title: string }>('GET', `/agent/runs/${id}`);
     expect(body.title).toBe('x'.repeat(79));

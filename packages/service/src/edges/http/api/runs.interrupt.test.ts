@@ -26,7 +26,7 @@ test('answers 200 during a turn, and names the turn to end to the agent', async 
   expect(await interrupted(runToken)).toEqual([{ type: 'interrupt', turn: 1 }]);
 });
 
-test('answers 400 when no turn is in progress: before the start, after the end', async () => {
+test('answers 400 when no turn is in progress: before the start and after the end', async () => {
   const queued = await service.newRun();
   await service.problem(400, 'POST', path(queued));
   const { runId, runToken } = await service.startExecution();
@@ -70,7 +70,7 @@ test('shows until when an interrupted run waits for a message, and ends its sand
   await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
 });
 
-test('advises no cancel, which answers 422, after the interrupt of a self-hosted run', async () => {
+test('does not advise a cancel, which answers 422, after the interrupt of a self-hosted run', async () => {
   const { runId, runToken } = await service.startExecution({ config: { worker_host: 'box' } });
   await begin(runToken);
   await service.request('POST', path(runId));

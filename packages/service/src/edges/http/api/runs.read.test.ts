@@ -287,14 +287,14 @@ describe('GET /agent/runs', () => {
     expect(await isListed('running', 'cancelled')).toBe(true);
   });
 
-  test('lists runs of webhooks by both names of their source', async () => {
+  test('lists runs of webhooks under both names of their source', async () => {
     const id = await service.newRun();
     await service.deps.db.query(`UPDATE runs SET source = 'WEBHOOK' WHERE id = $1`, [id]);
     for (const source of ['WEBHOOK', 'CUSTOM_WEBHOOK']) expect(ids(await list({ source }))).toEqual([id]);
     expect(ids(await list({ source: ['WEBHOOK', 'CUSTOM_WEBHOOK'] }))).toEqual([id]);
   });
 
-  test('pages neither skip nor repeat a run, whatever the sort, with ties in every value', async () => {
+  test('pages neither skip nor repeat a run, for any sort and with ties in every value', async () => {
     const { db } = service.deps;
     await fc.assert(
       fc.asyncProperty(

@@ -175,7 +175,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     await service.problem(404, 'POST', '/agent/runs/x/rerun');
   });
 
-  test('answers 409 if a file of the run is lost, and leaves nothing', async () => {
+  test('answers 409 if a file of the run is lost, and creates nothing', async () => {
     const runId = await service.newRun({ attachments });
     const [, second] = await attachmentsOf(runId);
     await service.deps.blobs.delete(second?.blob_key ?? '');

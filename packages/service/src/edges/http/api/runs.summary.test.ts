@@ -13,7 +13,7 @@ const list = async (query: string, key?: string): Promise<RunItem[]> => {
 };
 const summaryOf = async (runId: string) => (await list(`view=summary&run_id=${runId}`))[0];
 
-test('a summary has what a row shows, and neither prompt nor configuration', async () => {
+test('a summary has the members that a row shows, and neither prompt nor configuration', async () => {
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     body: { config: { name: 'Node 24' } },
   });

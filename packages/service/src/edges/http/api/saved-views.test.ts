@@ -41,7 +41,7 @@ test('nobody else sees or changes a view, not even an owner of the team', async 
   expect((await list()).find((view) => view.id === id)?.name).toBe('mine');
 });
 
-test('a person has at most 50 views, and the same request does not save twice', async () => {
+test('a person has at most 50 views, and a repeated request does not save a second view', async () => {
   const key = await service.newKey({ role: 'member' });
   const request = { key, body: { name: 'v', path: '/runs' }, headers: { 'idempotency-key': 'once' } };
   const first = await service.request('POST', '/saved-views', request);

@@ -51,7 +51,7 @@ describe('a personal schedule', () => {
     expect(await idsOf(owner.key)).toContain(schedule.id);
   });
 
-  test('can be seen and deleted by an administrator, and not changed or started', async () => {
+  test('can be seen and deleted by an administrator, but not changed or started', async () => {
     const schedule = await create({ team: false }, owner.key);
     const one = `${base}/${schedule.id}`;
     const { key } = await newPerson(service, team, 'admin');
@@ -62,7 +62,7 @@ describe('a personal schedule', () => {
     await service.problem(404, 'GET', one, { key: owner.key });
   });
 
-  test('is refused to agent keys, which are no person', async () => {
+  test('is refused to agent keys, because they are not people', async () => {
     const key = await service.newKey({ kind: 'agent' });
     await service.problem(403, 'POST', base, { key, body: { ...aSchedule, team: false } });
   });
@@ -79,7 +79,7 @@ describe('a schedule with agent_uid', () => {
   const newIdentity = async () =>
     (await service.request<AgentIdentity>('POST', '/agent/identities', { body: { name: 'Bot' } })).body;
 
-  test('makes runs that execute as the identity, until it is deleted', async () => {
+  test('creates runs that execute as the identity, until the identity is deleted', async () => {
     const identity = await newIdentity();
     const schedule = await create({ agent_uid: identity.uid }, owner.key);
     const fire = await fireNow(schedule.id);

@@ -10,7 +10,7 @@ const { create, read, fires } = testSchedules(service);
 beforeEach(() => db.query('DELETE FROM schedules'));
 
 describe('POST /agent/schedules/{scheduleId}/run', () => {
-  test('starts a run as the caller, also of a paused schedule, and keeps its times', async () => {
+  test('starts a run as the caller, also of a paused schedule, and does not change its times', async () => {
     const member = await service.newKey({ role: 'member' });
     const schedule = await create({ enabled: false, overlap: 'skip' });
     for (const key of [service.key, member]) {
@@ -37,7 +37,7 @@ describe('POST /agent/schedules/{scheduleId}/run', () => {
     expect((await ask(b.id)).status).toBe(409);
   });
 
-  test('answers 403 where the run may not use its environment, and 400 where it cannot be created', async () => {
+  test('answers 403 if the run may not use its environment, and 400 if the run cannot be created', async () => {
     const { id } = await create();
     const set = (uid: string) =>
       db.query('UPDATE schedules SET agent_config = $2 WHERE id = $1', [id, JSON.stringify({ environment_id: uid })]);

@@ -154,7 +154,7 @@ describe('reading', () => {
 });
 
 describe('PUT /agent/schedules/{scheduleId}', () => {
-  test('keeps the members that published clients do not know, and the configuration where it is left out', async () => {
+  test('keeps the members that published clients do not know, and keeps the configuration if the request omits it', async () => {
     const schedule = await create({
       timezone: 'Asia/Tokyo',
       overlap: 'skip',

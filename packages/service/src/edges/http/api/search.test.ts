@@ -41,7 +41,7 @@ const { factory, automation, webhook } = things;
 const others = await makeThings(service.otherKey);
 await service.deps.db.query(`UPDATE users SET display_name = 'Ada Refund' WHERE display_name = 'Administrator'`);
 
-test('finds a thing of each kind by a part of its name, by kind, with its path and state, for a viewer', async () => {
+test('finds things of each kind by a part of the name, by kind, with path and state, for a viewer', async () => {
   const results = await search({ q: 'REFUND' });
   expect(results.map(({ kind, uid, path }) => [kind, uid, path])).toEqual([
     ['run', things.runId, `/runs/${things.runId}`],
@@ -69,7 +69,7 @@ test('finds things that have all words, and nothing of other teams', async () =>
   for (const { uid } of ofOthers.filter(({ kind }) => kind !== 'person')) expect(await search({ q: uid })).toEqual([]);
 });
 
-test('finds the thing of a pasted id or address directly, and the things around it after it', async () => {
+test('lists the thing of a pasted id or address first, and related things after it', async () => {
   for (const q of [things.runId, things.runId.toUpperCase(), `${service.baseUrl}/runs/${things.runId}?tab=files`])
     expect(await search({ q })).toMatchObject([{ kind: 'run', uid: things.runId, is_id_match: true }]);
   for (const uid of [factory.uid ?? '', things.environment.uid ?? '', things.schedule.id ?? ''])
@@ -78,7 +78,7 @@ test('finds the thing of a pasted id or address directly, and the things around 
   expect((await search({ q: address })).map(({ kind }) => kind)).toEqual(['automation', 'factory']);
 });
 
-test('lists of each kind at most `limit` things, names that begin with the words first, then the last changed', async () => {
+test('lists at most `limit` things of each kind: first names that begin with the words, then the last changed', async () => {
   for (const name of ['A limit', 'Limit 1', 'Limit 2', 'B limit']) await post('/factory', { name });
   const query = [
     ['q', 'limit'],
@@ -95,7 +95,7 @@ test('reads words as text', async () => {
   expect(await found('% \\')).toEqual(['factory 100% \\ sure']);
 });
 
-test('shows a personal schedule to its person and to administrators, and people to no agent', async () => {
+test('shows a personal schedule only to its person and to administrators, and shows people to no agent', async () => {
   const [member, colleague] = [await service.newKey({ role: 'member' }), await service.newKey({ role: 'member' })];
   await post('/agent/schedules', { ...schedule, name: 'my secret plan', team: false }, member);
   const name = 'schedule my secret plan';

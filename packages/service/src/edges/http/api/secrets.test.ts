@@ -34,7 +34,7 @@ it('answers without the value, stores it encrypted, and shows when it was set', 
   expect(rows.every(({ row }) => !row.includes(value) && !row.includes(Buffer.from(value).toString('hex')))).toBe(true);
 });
 
-it('keeps the agents that a request leaves out', async () => {
+it('keeps the agents of a secret if a request omits them', async () => {
   const again = await put('TOKEN', { value, scope: 'team' });
   expect(again.body.agents).toEqual(['deployer']);
 });
@@ -65,7 +65,7 @@ it('lets only administrators set and delete secrets of the team', async () => {
   await service.problem(403, 'DELETE', '/secrets/TOKEN', { key: agentKey });
 });
 
-it('shows personal secrets only to their owner, and to agents the secrets that they may name', async () => {
+it('shows personal secrets only to their owner, and shows agents the secrets that they may name', async () => {
   await put('MINE', { value, scope: 'personal' }, member);
   await put('HIDDEN', { value, scope: 'team' });
   expect(await names(member)).toEqual(['HIDDEN team', 'MINE personal', 'TOKEN team']);
@@ -74,7 +74,7 @@ it('shows personal secrets only to their owner, and to agents the secrets that t
   expect(await names(service.otherKey)).toEqual([]);
 });
 
-it('asks for the scope where two secrets have the name', async () => {
+it('asks for the scope if two secrets have the same name', async () => {
   await put('TOKEN', { value, scope: 'personal' });
   await service.problem(400, 'DELETE', '/secrets/TOKEN');
   expect((await service.request('DELETE', '/secrets/TOKEN?scope=personal')).status).toBe(200);
@@ -89,7 +89,7 @@ it('hides the secrets of a team from other teams', async () => {
   expect(await names(service.key)).toContain('HIDDEN team');
 });
 
-it("refuses a run that names a secret of a colleague, and one that names its agent's without permission", async () => {
+it("refuses a run that names a colleague's secret, or a secret of its agent without permission", async () => {
   expect((await service.request('POST', '/agent/runs', run([{ name: 'MINE' }], member))).status).toBe(200);
   const problem = await service.problem(400, 'POST', '/agent/runs', run([{ name: 'MINE' }], colleague));
   expect(problem.errors?.[0]?.message).toContain('there is no secret MINE');
@@ -103,12 +103,12 @@ it.each([
   [[{ name: 'TOKEN', variable: 'LD_PRELOAD' }], 'config.secrets.0.variable'],
   [[{ name: 'TOKEN', variable: 'RUNYARD_RUN_TOKEN' }], 'config.secrets.0.variable'],
   [[{ name: 'TOKEN', as: 'argument' }], 'config.secrets.0.as'],
-])('refuses references that a sandbox cannot have: %#', async (secrets, path) => {
+])('refuses secret references that a sandbox cannot have: %#', async (secrets, path) => {
   const problem = await service.problem(400, 'POST', '/agent/runs', run(secrets));
   expect(problem.errors?.[0]?.path).toBe(path);
 });
 
-it('refuses a repetition by a caller who may not use the secret', async () => {
+it('refuses a rerun by a caller who may not use the secret', async () => {
   const created = await service.request<{ run_id: string }>('POST', '/agent/runs', run([{ name: 'MINE' }], member));
   await service.problem(400, 'POST', `/agent/runs/${created.body.run_id}/rerun`, { key: colleague });
 });
@@ -130,7 +130,7 @@ it('gives environments only secrets of the team that their editor may use', asyn
   expect(refused.detail).toContain('HIDDEN');
 });
 
-it('refuses one secret more than a person may have', async () => {
+it('limits the number of secrets of a person', async () => {
   await db.query(
     `INSERT INTO stored_secrets (id, team_id, owner_uid, name, vault_key_id, sealed_value)
      SELECT new_uuid_v7(), team_id, owner_uid, 'FILL_' || n, vault_key_id, sealed_value

@@ -58,7 +58,7 @@ describe('a simulated delivery', () => {
     expect(real.prompt).not.toContain('ignore all');
   });
 
-  test('says of each automation why it would start nothing', async () => {
+  test('gives for each automation the reason why it would start no run', async () => {
     const webhook = await createWebhook();
     const unmatched = await automate(webhook.uid, {}, { status: ['firing'] });
     const off = await automate(webhook.uid, { enabled: false });
@@ -87,7 +87,7 @@ describe('a simulated delivery', () => {
     expect(of(secretless)?.refusals?.[0]).toContain('there is no secret GONE_SOON');
   });
 
-  test('says that the webhook is disabled, a run is live, and the budget is spent', async () => {
+  test('reports a disabled webhook, a live run and a spent budget', async () => {
     const webhook = await createWebhook();
     const { uid } = await automate(webhook.uid, { overlap: 'skip' });
     await send(webhook);
@@ -106,7 +106,7 @@ describe('a simulated delivery', () => {
     await expect.poll(async () => (await dryRun(uid, { payload: {} })).refusals, { timeout: 30_000 }).toHaveLength(2);
   });
 
-  test('takes a stored delivery of the factory, and of no other', async () => {
+  test('accepts a stored delivery of the factory, and of no other factory', async () => {
     const [webhook, other] = [await createWebhook(), await createWebhook()];
     const { uid } = await automate(webhook.uid, {}, { n: [1] });
     const { delivery_id } = (await send(webhook, { body: '{"n":1}' })).body;
@@ -133,7 +133,7 @@ describe('a simulated delivery', () => {
     await service.problem(400, 'POST', `${webhooks}/${webhook.uid}/simulate`, { body });
   });
 
-  test('says of an automation that its webhook was deleted, and shows the run all the same', async () => {
+  test('reports that the webhook of an automation was deleted, and still shows the run', async () => {
     const webhook = await createWebhook();
     const { uid } = await automate(webhook.uid);
     await service.request('DELETE', `${webhooks}/${webhook.uid}`);
@@ -191,7 +191,7 @@ describe('a time of a schedule', () => {
     expect(attachments).toEqual([]);
   });
 
-  test('says all that would refuse or delay the run', async () => {
+  test('lists all reasons that would refuse or delay the run', async () => {
     const webhook = await createWebhook();
     const [, late] = times;
     const triggers = [on(webhook), late];

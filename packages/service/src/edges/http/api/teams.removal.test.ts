@@ -106,25 +106,28 @@ test('refuses a worker with the key of a viewer', async () => {
 test.each([
   ['keeps', '', 200],
   ['deletes', '?agent_keys=delete&worker_pools=delete', 401],
-])('%s the agent keys and pools of workers of the person by choice, and lists them', async (_verb, query, status) => {
-  const person = await newPerson(service, first, 'admin');
-  const made = await service.request<{ uid: string; key: string }>('POST', '/keys', {
-    key: person.key,
-    body: { name: 'Of the person', kind: 'agent' },
-  });
-  await service.request('POST', '/keys', { body: { name: 'Of somebody else', kind: 'agent' } });
-  const pools = [`own${status}`, `other${status}`];
-  await joinWorkerPool(db, pools[1] ?? '', service.key);
-  for (const name of pools) await joinWorkerPool(db, name, person.key);
-  const removed = await service.request('DELETE', `/teams/${first}/members/${person.uid}${query}`);
-  expect(RemoveTeamMemberResponse.parse(removed.body)).toMatchObject({
-    agent_keys: [{ uid: made.body.uid, name: 'Of the person', created_by_uid: person.uid }],
-    worker_pools: [pools[0]],
-  });
-  expect((await service.request('GET', '/agent/runs', { key: made.body.key })).status).toBe(status);
-  const left = ListWorkerPoolsResponse.parse((await service.request('GET', '/worker-pools')).body).pools;
-  expect(left.filter(({ name }) => pools.includes(name)).map(({ name }) => name)).toEqual(
-    status === 200 ? [pools[1], pools[0]] : [pools[1]],
-  );
-  expect(JSON.stringify(left.find(({ name }) => name === pools[1])), 'it connects no more').not.toContain(person.uid);
-});
+])(
+  '%s the agent keys and pools of workers of the person as requested, and lists them',
+  async (_verb, query, status) => {
+    const person = await newPerson(service, first, 'admin');
+    const made = await service.request<{ uid: string; key: string }>('POST', '/keys', {
+      key: person.key,
+      body: { name: 'Of the person', kind: 'agent' },
+    });
+    await service.request('POST', '/keys', { body: { name: 'Of somebody else', kind: 'agent' } });
+    const pools = [`own${status}`, `other${status}`];
+    await joinWorkerPool(db, pools[1] ?? '', service.key);
+    for (const name of pools) await joinWorkerPool(db, name, person.key);
+    const removed = await service.request('DELETE', `/teams/${first}/members/${person.uid}${query}`);
+    expect(RemoveTeamMemberResponse.parse(removed.body)).toMatchObject({
+      agent_keys: [{ uid: made.body.uid, name: 'Of the person', created_by_uid: person.uid }],
+      worker_pools: [pools[0]],
+    });
+    expect((await service.request('GET', '/agent/runs', { key: made.body.key })).status).toBe(status);
+    const left = ListWorkerPoolsResponse.parse((await service.request('GET', '/worker-pools')).body).pools;
+    expect(left.filter(({ name }) => pools.includes(name)).map(({ name }) => name)).toEqual(
+      status === 200 ? [pools[1], pools[0]] : [pools[1]],
+    );
+    expect(JSON.stringify(left.find(({ name }) => name === pools[1])), 'it connects no more').not.toContain(person.uid);
+  },
+);

@@ -60,7 +60,7 @@ describe('a person in two teams', () => {
 });
 
 describe('POST /teams', () => {
-  test('makes the operator the owner, and refuses all others, owners included', async () => {
+  test('makes the operator the owner, and refuses all other callers, owners included', async () => {
     const uid = await newTeam(service, 'Payments');
     expect(await members(uid)).toMatchObject([{ role: 'owner' }]);
     const { key } = await newPerson(service, first, 'owner');
@@ -83,7 +83,7 @@ describe('POST /teams', () => {
 });
 
 describe('an invitation', () => {
-  test('is good for one person, and its key is in no list', async () => {
+  test('is valid for one person, and its key is in no list', async () => {
     const key = await invite(service, first, 'member');
     const { body, text } = await service.request('GET', `/teams/${first}/invitations`);
     expect(ListTeamInvitationsResponse.parse(body).invitations.at(-1)).toMatchObject({ role: 'member' });
@@ -103,7 +103,7 @@ describe('an invitation', () => {
     await service.problem(403, 'POST', path, { key: member.key, body: { role: 'viewer' } });
   });
 
-  test('ends with the rights of its inviter, when it is withdrawn, and when it expires', async () => {
+  test('ends when its inviter loses the rights, when it is withdrawn, and when it expires', async () => {
     const accept = async (key: string) =>
       (await service.request('POST', '/team-invitations/accept', { key: null, body: { key, display_name: 'B' } }))
         .status;
@@ -122,7 +122,7 @@ describe('an invitation', () => {
     for (const key of [byDemoted, byRemoved, expired, made.body.key]) expect(await accept(key)).toBe(403);
   });
 
-  test('can still be used after a person who is in the team already has tried it', async () => {
+  test('stays valid after a person who is already in the team has tried it', async () => {
     const key = await invite(service, first, 'viewer');
     expect((await service.problem(409, 'POST', '/team-invitations/join', { body: { key } })).error_code).toBe(
       'conflict',
@@ -138,7 +138,7 @@ describe('an invitation', () => {
 });
 
 describe('roles', () => {
-  test('cannot be raised above the own one, also not the own one', async () => {
+  test("cannot be raised above the caller's own role, not even for the caller", async () => {
     const admin = await newPerson(service, first, 'admin');
     const other = await newPerson(service, first, 'member');
     const owner = await newPerson(service, first, 'owner');
@@ -167,7 +167,7 @@ describe('roles', () => {
     elsewhere.close();
   });
 
-  test('keep one owner: of two that remove each other at once, one stays', async () => {
+  test('keep one owner: if two owners remove each other at once, one stays', async () => {
     const team = await newTeam(service);
     const [own] = await members(team);
     const other = await newPerson(service, team, 'owner');
@@ -186,7 +186,7 @@ describe('roles', () => {
     expect((await setRole(key, team, last, 'admin')).status).toBe(409);
   });
 
-  test('leave the operator in the team of the operator key', async () => {
+  test('do not remove the operator from the team of the operator key', async () => {
     const owner = await newPerson(service, first, 'owner');
     const [operator] = await db.query<{ uid: string }>(
       'SELECT u.uid FROM users u JOIN api_keys k ON k.user_id = u.id WHERE k.is_operator',
@@ -195,7 +195,7 @@ describe('roles', () => {
   });
 });
 
-test("the administrator of another team learns nothing of the team's people", async () => {
+test('an administrator of another team cannot see the people of the team', async () => {
   const second = await newTeam(service);
   const admin = await newPerson(service, second, 'admin');
   const person = await newPerson(service, first, 'member');
@@ -228,7 +228,7 @@ describe('the limits', () => {
     expect((await accept()).status).toBe(201);
   });
 
-  test('refuse a further invitation that waits', async () => {
+  test('refuse one more open invitation than allowed', async () => {
     const team = await newTeam(service, 'Inviting');
     await db.query(
       `INSERT INTO team_invitations (id, team_id, hash, role, invited_by, expires_at)

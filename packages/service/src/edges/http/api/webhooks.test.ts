@@ -49,7 +49,7 @@ describe('POST /factory/{uid}/webhooks', () => {
     }
   });
 
-  test('makes one for the same Idempotency-Key, and returns its secret again', async () => {
+  test('creates one webhook for the same Idempotency-Key, and returns its secret again', async () => {
     const ask = (name: string) =>
       service.request<WebhookWithSecret>('POST', base, { body: { name }, headers: { 'idempotency-key': 'w-1' } });
     const [a, b] = await Promise.all([ask('a'), ask('a')]);
@@ -60,7 +60,7 @@ describe('POST /factory/{uid}/webhooks', () => {
     await service.problem(409, 'POST', base, { body: { name: 'b' }, headers: { 'idempotency-key': 'w-1' } });
   });
 
-  test('disables a signature webhook until its provider has given the secret', async () => {
+  test('keeps a signature webhook disabled until its secret is set', async () => {
     const webhook = await create({ auth_mode: 'signature', signature_scheme: 'github' });
     expect(webhook).toMatchObject({ enabled: false, signature_scheme: 'github' });
     expect(webhook).not.toHaveProperty('secret');
@@ -98,7 +98,7 @@ describe('POST /factory/{uid}/webhooks', () => {
     expect(errors?.map(({ path }) => path)).toContain(member);
   });
 
-  test(`makes at most ${maxFactoryWebhooks} for a factory, also concurrently`, async () => {
+  test(`creates at most ${maxFactoryWebhooks} webhooks for a factory, also concurrently`, async () => {
     const answers = await Promise.all(
       Array.from({ length: maxFactoryWebhooks + 2 }, () => service.request('POST', base, { body: { name: 'a' } })),
     );
@@ -119,7 +119,7 @@ describe('a change', () => {
     expect(changed.body).not.toHaveProperty('delivery_id_header');
   });
 
-  test('by disable and enable acts at once', async () => {
+  test('by disable and enable takes effect at once', async () => {
     const webhook = await create();
     for (const round of [1, 2]) {
       await service.request('POST', `${base}/${webhook.uid}/disable`);
@@ -141,7 +141,7 @@ describe('a change', () => {
 });
 
 describe('an accepted delivery', () => {
-  test('is given to the automations in its transaction, and shows their outcomes', async () => {
+  test('is given to the automations in the same transaction, and shows their outcomes', async () => {
     const webhook = await create();
     const { body } = await send(webhook, { body: '{"a":[1]}' });
     expect(started).toMatchObject([
@@ -191,7 +191,7 @@ describe('the log', () => {
     await service.problem(404, 'GET', `${base}/${(await create()).uid}/deliveries/${id}`);
   });
 
-  test('is not moved by its sender: a rejected delivery has no payload', async () => {
+  test('has no payload of a rejected delivery, so that a sender cannot fill it', async () => {
     const webhook = await create();
     await send(webhook, { token: 'wrong', body: '{"secret": 1}' });
     const [entry] = await log(webhook);
@@ -201,7 +201,7 @@ describe('the log', () => {
 });
 
 describe('a replay', () => {
-  test('is a new delivery with the same payload, as often as it is asked for', async () => {
+  test('is a new delivery with the same payload, once for each request', async () => {
     const webhook = await create();
     const { body } = await send(webhook, { body: '{"n": 1e999}' });
     const path = `${base}/${webhook.uid}/deliveries/${body.delivery_id}/replay`;
@@ -221,7 +221,7 @@ describe('a replay', () => {
     expect(started).toHaveLength(4);
   });
 
-  test('is refused without a payload, of a disabled webhook, and beyond the budget', async () => {
+  test('is refused without a payload, for a disabled webhook, and beyond the budget', async () => {
     const webhook = await create();
     const { body } = await send(webhook);
     await send(webhook);

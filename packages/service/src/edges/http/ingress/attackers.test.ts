@@ -33,7 +33,7 @@ async function observed(ask: () => Promise<TestAnswer<unknown>>) {
 }
 
 describe('a sender that guesses', () => {
-  test('cannot tell an unknown URL from that of a disabled or deleted webhook', async () => {
+  test('cannot distinguish an unknown URL from that of a disabled or deleted webhook', async () => {
     const [disabled, deleted] = [await create(), await create()];
     await service.request('POST', `${base}/${disabled.uid}/disable`);
     await service.request('DELETE', `${base}/${deleted.uid}`);
@@ -51,7 +51,7 @@ describe('a sender that guesses', () => {
     ['token', {}],
     ['url_token', { auth_mode: 'url_token' }],
     ['signature', { auth_mode: 'signature', signature_scheme: 'github', secret: 'a-secret-of-the-sender' }],
-  ])('learns nothing of a credential from the answers to wrong ones: %s', async (mode, members) => {
+  ])('learns nothing about a credential from the answers to wrong ones: %s', async (mode, members) => {
     const [webhook, other] = [await create(members), await create(members)];
     const secret = webhook.secret ?? 'a-secret-of-the-sender';
     const guesses = ['x', secret.slice(0, -1), `${secret.slice(0, -1)}~`, `${secret}a`, other.secret ?? 'y'.repeat(24)];
@@ -93,7 +93,7 @@ describe('a sender whose deliveries come late', () => {
     ['skip', { runs: 0, reason: 'skipped: 1 of 1 runs are live' }],
     ['queue', { runs: 0, reason: 'waits: 1 of 1 runs are live' }],
     ['cancel_previous', { runs: 1, reason: undefined }],
-  ])('has each handled once, and reads why in the log: overlap %s', async (overlap, late) => {
+  ])('has each delivery handled once, and finds the reason in the log: overlap %s', async (overlap, late) => {
     const webhook = await create();
     const automation = await automate(webhook.uid, overlap);
     // The second event comes first, the first late, and both again.

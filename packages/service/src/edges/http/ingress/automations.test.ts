@@ -71,7 +71,7 @@ describe('a delivery that matches', () => {
     expect(file).toEqual({ file_name: 'event-payload.json', sha256: createHash('sha256').update(body).digest() });
   });
 
-  test('starts the runs of all automations that it matches, and one delivery never twice', async () => {
+  test('starts the runs of all automations that it matches, and a repeated delivery starts no run', async () => {
     const webhook = await createWebhook();
     await Promise.all([automate([on(webhook)]), automate([on(webhook)]), automate([on(webhook, { a: ['no'] })])]);
     const first = await deliver(webhook, { a: 'b' });
@@ -85,7 +85,7 @@ describe('a delivery that matches', () => {
     expect(replay.body.runs).not.toContain(first.runs[0]);
   });
 
-  test('says why each automation started none', async () => {
+  test('records for each automation why it started no run', async () => {
     const webhook = await createWebhook();
     const other = await createWebhook();
     const a = await automate([on(webhook, { status: ['firing'], labels: { env: { not_in: ['dev'] } } })]);
@@ -105,7 +105,7 @@ describe('a delivery that matches', () => {
     ]);
   });
 
-  test('a matching delivery is accepted although its run is refused, and has the reason', async () => {
+  test('is accepted although its run is refused, and has the reason', async () => {
     const webhook = await createWebhook();
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'gone soon' } },
@@ -120,7 +120,7 @@ describe('a delivery that matches', () => {
     );
   });
 
-  test('a failing delivery does not delay its batch', async () => {
+  test('and fails does not delay its batch', async () => {
     const [good, bad] = [await createWebhook(), await createWebhook()];
     await automate([on(good)]);
     const { uid } = await automate([on(bad)]);
@@ -155,7 +155,7 @@ describe('a delivery that matches', () => {
     expect(read.body.problems?.[0]).toContain('may not start runs');
   });
 
-  test('does not hold the process up, whatever filters and payload are', async () => {
+  test('does not block the process, whatever its filters and payload are', async () => {
     const webhook = await createWebhook();
     const field = { x: { y: ['never'] } };
     const filter = { items: Object.fromEntries(Array.from({ length: 45 }, (_, n) => [`k${n}`, { not_in: ['z'] }])) };
@@ -192,7 +192,7 @@ describe('overlap', () => {
     expect((await deliver(webhook, lane(1))).runs).toHaveLength(1);
   });
 
-  test('queue starts the oldest that waits when the run has ended, and notes it in the log', async () => {
+  test('queue starts the oldest waiting delivery when the run has ended, and records it in the log', async () => {
     const { webhook } = await policy('queue');
     const [first] = (await deliver(webhook, lane(1))).runs;
     const waits = await deliver(webhook, lane(1));

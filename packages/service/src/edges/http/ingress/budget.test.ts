@@ -31,7 +31,7 @@ describe('the budget', () => {
     expect((await send(webhook, { body: '"c"' })).status).toBe(429);
   });
 
-  test('the budget refills on time although the clock of the machine was set back', async () => {
+  test('is refilled on time although the clock of the machine was set back', async () => {
     const webhook = await create();
     const full = 'UPDATE webhooks SET recent = array_fill(now(), ARRAY[60]) WHERE uid = $1';
     await service.deps.db.query(full, [webhook.uid]);
@@ -43,7 +43,7 @@ describe('the budget', () => {
     expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60);
   });
 
-  test('failed authentications have a budget of their own: above it a sender with the secret is served', async () => {
+  test('counts failed authentications separately, so that a sender with the secret is still served', async () => {
     const webhook = await create();
     for (let i = 0; i < 60; i += 1) expect((await send(webhook, { token: `${i}` })).status).toBe(401);
     const { status, headers } = await send(webhook, { token: 'wrong' });

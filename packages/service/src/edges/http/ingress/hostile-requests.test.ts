@@ -59,14 +59,14 @@ describe('a body', () => {
     expect(await labels(webhook)).toEqual(['REJECTED_INVALID_JSON']);
   });
 
-  test('that is not there at all, without a length, gets 400', async () => {
+  test('that is absent and has no length gets 400', async () => {
     const webhook = await create();
     const [answer] = await sendRaw(webhook.url, rawOf(webhook, 'connection: close'));
     expect(answer).toContain(' 400 ');
     expect(await labels(webhook)).toEqual(['REJECTED_INVALID_JSON']);
   });
 
-  test('accepts a body in small chunks, and answers 400 if the last chunk does not come', async () => {
+  test('in small chunks is accepted, and gets 400 if the last chunk does not arrive', async () => {
     const webhook = await create();
     const head = rawOf(webhook, 'transfer-encoding: chunked', 'connection: close');
     const [answer] = await sendRaw(webhook.url, head, '1\r\n{\r\n1\r\n}\r\n0\r\n\r\n');
@@ -76,7 +76,7 @@ describe('a body', () => {
     expect(await labels(webhook)).toEqual(['ACCEPTED']);
   });
 
-  test('that aims at a page is answered as JSON that no browser takes for a page', async () => {
+  test('with markup is answered as JSON that no browser shows as a page', async () => {
     const webhook = await create();
     const body = '{"a":"</script><script>alert(1)</script>"}';
     const { delivery_id: id } = (await send(webhook, { body, headers: { 'content-type': 'text/html' } })).body;
@@ -104,7 +104,7 @@ test('no secret of a query string, a header or a body is in the log', async () =
 });
 
 describe('a recorded delivery', () => {
-  test('a recorded delivery of Standard Webhooks is refused under a new id, and a duplicate under its own', async () => {
+  test('of Standard Webhooks is refused under a new id, and is a duplicate under its own id', async () => {
     const webhook = await create({ auth_mode: 'signature', signature_scheme: 'standard_webhooks' });
     const at = new Date();
     const body = '{"recorded": true}';
@@ -122,7 +122,7 @@ describe('a recorded delivery', () => {
     expect((await log(webhook)).map(({ label }) => label)).toEqual(['DUPLICATE', 'REJECTED_AUTH', 'ACCEPTED']);
   });
 
-  test('a recorded delivery of another webhook is refused', async () => {
+  test('of another webhook is refused', async () => {
     const scheme = { auth_mode: 'signature', signature_scheme: 'github' };
     const [a, b] = [await create({ ...scheme, secret: 'secret-a' }), await create({ ...scheme, secret: 'secret-b' })];
     const headers = { 'x-hub-signature-256': `sha256=${createHmac('sha256', 'secret-a').update('{}').digest('hex')}` };
@@ -137,7 +137,7 @@ describe('a sender that floods one webhook', () => {
     return Object.groupBy(answers, ({ status }) => String(status));
   };
 
-  test('takes no room of another one: its budgets, its log, and the runs that it starts', async () => {
+  test('does not reduce the budget, the log and the runs of another webhook', async () => {
     const [flooded, quiet] = [await create(), await create()];
     const { create: automate } = testAutomations(service, factory.uid);
     await automate([on(flooded)], { overlap: 'queue' });

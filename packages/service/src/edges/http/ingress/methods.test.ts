@@ -20,7 +20,7 @@ const methods = ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'Q
 
 describe.each(Object.entries(origins))('the port of the %s', (_, origin) => {
   test.each(methods)(
-    'gives 405 with Allow to %s, whether there is a webhook or not, and reads no body',
+    'answers %s with 405 and Allow, whether there is a webhook or not, and reads no body',
     async (method) => {
       const webhook = await create();
       const paths = [webhook.uid, `${webhook.uid}/${webhook.secret}`, newUid(), 'no-uid'];
@@ -41,7 +41,7 @@ describe.each(Object.entries(origins))('the port of the %s', (_, origin) => {
     },
   );
 
-  test('closes the connection of CONNECT, and refuses a method that is none', async () => {
+  test('closes the connection of CONNECT, and refuses an unknown method', async () => {
     const { url } = await create();
     const at = url.replace(service.baseUrl, origin);
     expect(await sendRaw(at, asked, '', 'CONNECT')).toEqual(['', '']);
@@ -67,7 +67,7 @@ describe.each(Object.entries(origins))('the port of the %s', (_, origin) => {
   });
 });
 
-test('connections that only wait for a next request keep no sender out', async () => {
+test('accepts senders while idle connections wait for their next request', async () => {
   const webhook = await create();
   const at = { ...webhook, url: webhook.url.replace(service.baseUrl, origins.senders) };
   const { server } = ingress;

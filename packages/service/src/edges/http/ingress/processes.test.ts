@@ -63,8 +63,8 @@ describe('three processes', () => {
   });
 });
 
-describe('a process that no notice of a change reaches', () => {
-  test('accepts nothing after a disable, a rotation or a delete, and takes the new secret at once', async () => {
+describe('a process that gets no notice of a change', () => {
+  test('accepts nothing after a disable, a rotation or a delete, and uses the new secret at once', async () => {
     const webhook = await create();
     const path = `${base}/${webhook.uid}`;
     const known = async () => expect((await send(deaf.at(webhook), { body: `${Math.random()}` })).status).toBe(202);

@@ -71,7 +71,7 @@ describe('a recorded delivery whose signature does not cover its id', () => {
         headers: { 'x-pagerduty-signature': `v1=${hmac('{}').digest('hex')}`, 'x-service-delivery-id': id },
       }),
     ],
-  ])('of %s starts nothing under another id, and the log says why', async (scheme, sent) => {
+  ])('of %s starts nothing under another id, and the log has the reason', async (scheme, sent) => {
     const webhook = await signed(scheme);
     const first = await send(webhook, sent('one'));
     expect((await send(webhook, sent('two'))).status).toBe(202);
@@ -86,7 +86,7 @@ describe('a recorded delivery whose signature does not cover its id', () => {
     expect((await labels(webhook)).filter((label) => label === 'DUPLICATE')).toHaveLength(1);
   });
 
-  test('a recorded delivery that is sent twice starts one run, also if both arrive together', async () => {
+  test('starts one run when it is sent twice, also if both arrive together', async () => {
     const webhook = await signed('github');
     const triggers = [{ provider: 'github', event: 'push' }];
     const body = { name: 'Pushes', prompt: 'Look.', triggers };
@@ -106,7 +106,7 @@ describe('a recorded delivery whose signature does not cover its id', () => {
     }
   });
 
-  test('counts as another one after the window, and at once where the webhook has none', async () => {
+  test('counts as a new one after the window, or at once if the webhook has no window', async () => {
     const [windowed, without] = [await signed('github'), await signed('github', { duplicate_window_seconds: 0 })];
     for (const webhook of [windowed, without]) await send(webhook, asGithub(push, { 'x-github-delivery': 'one' }));
     await service.deps.db.query("UPDATE webhook_deliveries SET received_at = received_at - interval '301 seconds'");
@@ -135,7 +135,7 @@ describe('a recorded delivery whose signature does not cover its id', () => {
   });
 });
 
-test('a header that the webhook names in place of that of GitHub may not contradict the body either', async () => {
+test('a header that the webhook uses in place of the GitHub header must not contradict the body either', async () => {
   const webhook = await signed('github', { event_header: 'X-Relayed-Event' });
   const status = async (event: string) =>
     (await send(webhook, asGithub('{"issue":{}}', { 'x-relayed-event': event }))).status;
@@ -176,7 +176,7 @@ describe('a body', () => {
     ['application/x-www-form-urlencoded', 'payload=%7B%7D'],
     ['application/xml', '<a/>'],
     ['multipart/form-data; boundary=x', '--x'],
-  ])('of another type gets 400 that names what to choose: %s', async (type, body) => {
+  ])('of another type gets 400 with the setting to choose: %s', async (type, body) => {
     const webhook = await create();
     const answer = await send(webhook, { body, headers: { 'content-type': type } });
     const advice = expect.stringMatching(new RegExp(`${type.split(';')[0]}; choose JSON`.replaceAll('+', '\\+')));
@@ -200,7 +200,7 @@ describe('a body', () => {
     expect((await send(webhook, { token: null, body: zipped, headers: headers ?? {} })).status).toBe(401);
   });
 
-  test('that is compressed has at most 256 KB before and after, and only gzip', async () => {
+  test('that is compressed has at most 256 KB before and after decompression, and uses gzip', async () => {
     const webhook = await create();
     const headers = { 'content-encoding': 'gzip' };
     const ofSize = (bytes: number) => gzipSync(`"${'a'.repeat(bytes - 2)}"`);
@@ -212,7 +212,7 @@ describe('a body', () => {
     expect((await send(webhook, { body: ofSize(10), headers, token: 'wrong' })).status).toBe(401);
   });
 
-  test('that is too large gets 413, and the log says what to do', async () => {
+  test('that is too large gets 413, and the log gives a remedy', async () => {
     const [webhook, other] = [await signed('github'), await create()];
     const commits = Array.from({ length: 1500 }, (_, n) => ({
       id: String(n).padStart(40, '0'),
@@ -235,7 +235,7 @@ describe('a body', () => {
 describe('the identity from a member of the body', () => {
   const attempt = (left: number) => JSON.stringify({ id: 'evt_1ABC', type: 'x', pending_webhooks: left });
 
-  test('the identity from the body comes after that of every header', async () => {
+  test('is used only if no header has an identity', async () => {
     const [stripe, own] = [await signed('stripe'), await create({ delivery_id_path: 'data.0.key' })];
     for (const left of [2, 1]) expect((await send(stripe, asStripe(attempt(left)))).status).toBe(202);
     expect(await log(stripe)).toMatchObject([
@@ -251,7 +251,7 @@ describe('the identity from a member of the body', () => {
 });
 
 describe('a sender without a scheme of its own', () => {
-  test('signs as the webhook says', async () => {
+  test('signs as the webhook declares', async () => {
     const signature = { header: 'X-Acme-Signature', prefix: 'sha1=', algorithm: 'sha1', encoding: 'base64' };
     const webhook = await signed('hmac', { signature, delivery_id_header: 'X-Request-UUID' });
     expect(webhook.signature).toEqual(signature);
@@ -287,7 +287,7 @@ describe('a sender without a scheme of its own', () => {
     expect([answer.status, answer.body.errors?.map(({ path }) => path)]).toEqual([400, [member]]);
   });
 
-  test('carries its token as the password of Basic', async () => {
+  test('sends its token as the password of Basic', async () => {
     const webhook = await create();
     const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
     const status = async (text: string) => (await send(webhook, { token: null, headers: basic(text) })).status;
@@ -300,7 +300,7 @@ describe('a sender without a scheme of its own', () => {
 });
 
 describe('the name of the event in a header', () => {
-  test('the event name from a header is stored, can be filtered, and is in the envelope of the run', async () => {
+  test('is stored, can be filtered, and is in the envelope of the run', async () => {
     const webhook = await create({ auth_mode: 'url_token', event_header: 'X-Event-Key' });
     const filter = { webhook_ids: [webhook.uid], events: ['pullrequest:approved'] };
     const automation = { name: 'A', prompt: 'Look.', triggers: [{ provider: 'webhook', event: 'received', filter }] };
@@ -351,7 +351,7 @@ describe('a handshake', () => {
   ]);
   const byUrl = (signature_scheme: string) => create({ auth_mode: 'url_token', signature_scheme });
 
-  test('a handshake of Event Grid gets its code back, only from a webhook for Event Grid', async () => {
+  test('of Event Grid gets its code back, only from a webhook for Event Grid', async () => {
     const [webhook, other] = [await byUrl('event_grid'), await create({ auth_mode: 'url_token' })];
     const answer = await send(webhook, { token: null, body: grid });
     expect([answer.status, answer.body]).toEqual([200, { validationResponse: '512d38b6-c7b8-40c8-89fe-f46f9e9622b6' }]);
@@ -362,7 +362,7 @@ describe('a handshake', () => {
     );
   });
 
-  test('a handshake of Zoom gets the token and its HMAC', async () => {
+  test('of Zoom gets the token and its HMAC', async () => {
     const webhook = await signed('zoom');
     const body = '{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"}}';
     const at = Math.floor(Date.now() / 1000);
@@ -374,7 +374,7 @@ describe('a handshake', () => {
     expect((await send(webhook, { token: null, body })).status).toBe(401);
   });
 
-  test('a handshake of Microsoft Graph gets its text back as plain text, only with the token', async () => {
+  test('of Microsoft Graph needs the token, and gets its text back as plain text', async () => {
     const webhook = await byUrl('microsoft_graph');
     const url = `${webhook.url}?validationToken=${encodeURIComponent('Validation: <b>&</b> ü')}`;
     const answer = await send({ ...webhook, url }, { token: null, body: '' });
@@ -392,7 +392,7 @@ describe('a handshake', () => {
     );
   });
 
-  test('a person confirms a handshake of SNS, and its messages can be filtered', async () => {
+  test('of SNS is confirmed by a person, and its messages can be filtered', async () => {
     const webhook = await byUrl('sns');
     const filter = { webhook_ids: [webhook.uid], payload: { Message: { NewStateValue: ['ALARM'] } } };
     const automation = { name: 'A', prompt: 'Look.', triggers: [{ provider: 'webhook', event: 'received', filter }] };

@@ -11,7 +11,7 @@ beforeEach(reset);
 const maxBytes = 256 * 1024;
 
 describe('slow senders', () => {
-  test('get 408 for a body that stops, also with the token, and leave no delivery', async () => {
+  test('get 408 for a body that stops, even with the token, and leave no delivery', async () => {
     const webhook = await create();
     const head = [`authorization: Bearer ${webhook.secret}`, 'content-length: 100'];
     const [answer] = await sendRaw(webhook.url, head, '{');
@@ -20,7 +20,7 @@ describe('slow senders', () => {
     expect(await labels(webhook)).toEqual([]);
   });
 
-  test('slow senders with wrong tokens do not delay webhooks or the API', async () => {
+  test('with wrong tokens do not delay webhooks or the API', async () => {
     const [webhook, other] = [await create(), await create()];
     const sockets: Socket[] = [];
     let refused = 0;
@@ -46,7 +46,7 @@ describe('slow senders', () => {
     }
   });
 
-  test('slow senders without the secret of a signed webhook do not block its deliveries', async () => {
+  test('without the secret of a signed webhook do not block its deliveries', async () => {
     const secret = 'secret-of-github';
     const [webhook, other] = await Promise.all(
       [1, 2].map(() => create({ auth_mode: 'signature', signature_scheme: 'github', secret })),
@@ -88,7 +88,7 @@ describe('slow senders', () => {
     }
   });
 
-  test('thousands of slow senders are limited in total and for one webhook, and block no delivery', async () => {
+  test('are limited in total and for one webhook, and thousands of them block no delivery', async () => {
     const signed = { auth_mode: 'signature', signature_scheme: 'github', secret: 'secret-of-github' };
     const webhooks = await Promise.all(Array.from({ length: 18 }, (_, n) => create(n % 2 === 0 ? {} : signed)));
     const [first, second] = [await create(), await create(signed)];

@@ -53,7 +53,7 @@ const statusesOf = async ({ url }: WebhookWithSecret, token: string) => {
 };
 
 describe('a webhook with a secret of the team', () => {
-  test('takes its value, and shows it in no answer', async () => {
+  test('uses the value of the secret, and shows it in no answer', async () => {
     const webhook = await create({ secret_name: name });
     expect(webhook).toMatchObject({ secret_name: name, secret_of_team: true, enabled: true });
     expect(webhook).not.toHaveProperty('secret');
@@ -63,7 +63,7 @@ describe('a webhook with a secret of the team', () => {
     expect(row).toEqual({ sealed_secret: null });
   });
 
-  test('follows a change of the secret at once on every process, even on one without notices', async () => {
+  test('follows a change of the secret at once on every process, even without notices', async () => {
     const webhook = await create({ secret_name: name });
     expect(await statusesOf(webhook, first)).toEqual([202, 202]);
     const second = 'second-secret-of-the-alerts';
@@ -72,7 +72,7 @@ describe('a webhook with a secret of the team', () => {
     expect(await statusesOf(webhook, first)).toEqual([401, 401]);
   });
 
-  test('a webhook is disabled with a reason when its team secret is deleted, and accepts deliveries with another secret', async () => {
+  test('is disabled with a reason when the secret is deleted, and accepts deliveries with another secret', async () => {
     const webhook = await create({ secret_name: name });
     expect(await statusesOf(webhook, first)).toEqual([202, 202]);
     expect((await remove()).status).toBe(200);
@@ -97,7 +97,7 @@ describe('a webhook with a secret of the team', () => {
     expect((await send(webhook, { token: null, headers })).status).toBe(202);
   });
 
-  test('a webhook with a team secret is rotated by changing the secret, and not by itself', async () => {
+  test('is rotated by changing the secret, not by its own rotation', async () => {
     const webhook = await create({ secret_name: name });
     const { detail } = await service.problem(409, 'POST', `${base}/${webhook.uid}/rotate-secret`, { body: {} });
     expect(detail).toContain(`PUT /secrets/${name}`);
@@ -122,7 +122,7 @@ describe('a secret of the team that does not fit', () => {
     expect(errors?.[0]?.path).toBe('secret_name');
   });
 
-  test('a change of a team secret that does not fit its webhook is refused', async () => {
+  test('is refused as a new value of a secret that a webhook uses', async () => {
     const webhook = await create({ secret_name: name, auth_mode: 'url_token' });
     const { errors } = await service.problem(400, 'PUT', `/secrets/${name}`, {
       body: { value: 'not/url/safe/in/any/way', scope: 'team' },
@@ -132,7 +132,7 @@ describe('a secret of the team that does not fit', () => {
     expect((await send({ url }, { token: null })).status).toBe(202);
   });
 
-  test('a team secret is refused beside another secret in the request, and so is a secret of another owner', async () => {
+  test('a team secret is refused together with another secret in the request, and so is a secret of another owner', async () => {
     const body = { name: 'W', secret_name: name, secret: 'another-secret-1234' };
     const { errors } = await service.problem(400, 'POST', base, { body });
     expect(errors?.[0]?.path).toBe('secret');

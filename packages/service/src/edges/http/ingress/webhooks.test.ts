@@ -43,7 +43,7 @@ describe('a delivery', () => {
     ' {} ',
     '{"a":1,"a":2}',
     '{"__proto__":{}}',
-  ])('gets 202 for the JSON %s, which comes back as it was sent', async (body) => {
+  ])('gets 202 for the JSON %s, which is returned unchanged', async (body) => {
     const webhook = await create();
     const { status, body: answer } = await send(webhook, { body, headers: { 'content-type': 'text/plain' } });
     expect(status).toBe(202);
@@ -54,7 +54,7 @@ describe('a delivery', () => {
     expect(bytes.headers.get('content-disposition')).toContain('attachment');
   });
 
-  test('gives the bytes of a range, and 416 for one beyond its end', async () => {
+  test('returns the bytes of a range, and 416 for a range beyond its end', async () => {
     const webhook = await create();
     const { delivery_id: id } = (await send(webhook, { body: '{"a":1}' })).body;
     const ask = (range: string) =>
@@ -64,7 +64,7 @@ describe('a delivery', () => {
     expect((await ask('bytes=7-')).status).toBe(416);
   });
 
-  test('that was refused has no body to read, and one of another webhook is not found', async () => {
+  test('that was refused has no body to read, and a delivery of another webhook is not found', async () => {
     const [webhook, other] = [await create(), await create()];
     const { delivery_id: id } = (await send(webhook)).body;
     await send(webhook, { body: '{' });
@@ -108,7 +108,7 @@ describe('a delivery', () => {
     expect(await labels(webhook)).toEqual(['REJECTED_AUTH']);
   });
 
-  test('a delivery has at most 262,144 bytes', async () => {
+  test('has at most 262,144 bytes', async () => {
     const webhook = await create();
     expect((await send(webhook, { body: ofSize(maxBytes) })).status).toBe(202);
     const [head, rest] = await sendRaw(webhook.url, [
@@ -120,7 +120,7 @@ describe('a delivery', () => {
     expect((await log(webhook))[0]).toMatchObject({ label: 'REJECTED_TOO_LARGE', size_bytes: maxBytes + 1 });
   });
 
-  test('gets 413 in chunks too, before its sender has proved itself', async () => {
+  test('gets 413 also in chunks, before its sender is authenticated', async () => {
     const webhook = await create();
     const chunk = `10000\r\n${'a'.repeat(0x10000)}\r\n`;
     const [head] = await sendRaw(webhook.url, ['transfer-encoding: chunked'], chunk.repeat(5));
@@ -161,18 +161,18 @@ describe('identity', () => {
     expect(await idOf(webhook, { 'x-event-id': 'event' }, '{"other": true}')).toMatchObject({ label: 'DUPLICATE' });
   });
 
-  test('the identity of a delivery belongs to one webhook', async () => {
+  test('belongs to one webhook', async () => {
     const [a, b] = [await create(), await create()];
     expect([await idOf(a, {}), await idOf(b, {})].map((entry) => entry?.label)).toEqual(['ACCEPTED', 'ACCEPTED']);
   });
 
-  test('an identity that could harm a terminal, a page or a log is shown as a hash', async () => {
+  test('that could harm a terminal, a page or a log is shown as a hash', async () => {
     const webhook = await create();
     for (const id of ['\u009b31m', 'a'.repeat(2_000), '<b> </b>'])
       expect((await idOf(webhook, { 'x-service-delivery-id': id }))?.identity).toMatch(/^sha256:[0-9a-f]{64}$/);
   });
 
-  test('lets a delivery that was refused come again', async () => {
+  test('does not count a delivery that was refused', async () => {
     const webhook = await create();
     const headers = { 'x-service-delivery-id': 'one' };
     expect((await send(webhook, { headers, body: '{' })).status).toBe(400);
@@ -181,8 +181,8 @@ describe('identity', () => {
   });
 });
 
-describe('a webhook that is not there', () => {
-  test('gives unknown, disabled and deleted the same 404, and reads no body', async () => {
+describe('a webhook that does not accept deliveries', () => {
+  test('answers the same 404 if it is unknown, disabled or deleted, and reads no body', async () => {
     const [disabled, deleted] = [await create(), await create()];
     await service.request('POST', `${base}/${disabled.uid}/disable`);
     await service.request('DELETE', `${base}/${deleted.uid}`);
@@ -199,7 +199,7 @@ describe('a webhook that is not there', () => {
 });
 
 describe('a url_token webhook', () => {
-  test('a url_token webhook accepts only the token in its URL', async () => {
+  test('accepts only the token in its URL', async () => {
     const webhook = await create({ auth_mode: 'url_token' });
     expect(webhook.url).toBe(`${service.baseUrl}/webhooks/w/${webhook.uid}/${webhook.secret}`);
     expect((await send(webhook, { token: null })).status).toBe(202);
@@ -209,7 +209,7 @@ describe('a url_token webhook', () => {
     expect((await send({ ...bare, url: `${bare.url}?token=${webhook.secret}` }, { token: null })).status).toBe(401);
   });
 
-  test('leaves its token in no log and no answer', async () => {
+  test('writes its token in no log and no answer', async () => {
     const webhook = await create({ auth_mode: 'url_token' });
     const secret = webhook.secret ?? '';
     const encoded = webhook.url.replace('/webhooks/w/', '/%77ebhooks/%77/');
@@ -232,14 +232,14 @@ describe('a url_token webhook', () => {
     expect(answers.at(-1)?.body).toMatchObject({ url: `${service.baseUrl}/webhooks/w/${webhook.uid}/{token}` });
   });
 
-  test('takes no token in the URL of another mode', async () => {
+  test('is the only mode with a token in its URL', async () => {
     const webhook = await create();
     expect((await send({ ...webhook, url: `${webhook.url}/${webhook.secret}` })).status).toBe(401);
   });
 });
 
 describe('rotation', () => {
-  test('ends the old secret at once, or after the time that was asked for', async () => {
+  test('ends the old secret at once, or after the requested time', async () => {
     const webhook = await create();
     const rotate = async (body: object) =>
       (await service.request<WebhookWithSecret>('POST', `${base}/${webhook.uid}/rotate-secret`, { body })).body;
@@ -255,7 +255,7 @@ describe('rotation', () => {
   });
 });
 
-test('takes signed deliveries over the raw bytes, and answers the check of the URL by Slack', async () => {
+test('accepts signed deliveries over the raw bytes, and answers the URL check of Slack', async () => {
   const webhook = await create({ auth_mode: 'signature', signature_scheme: 'slack', secret: 'signing-secret' });
   const sign = (body: string, at = Math.floor(Date.now() / 1000)) => ({
     'x-slack-request-timestamp': `${at}`,

@@ -14,7 +14,7 @@ const refused = (body: unknown, headers: Record<string, string> = {}) =>
   service.problem(400, 'POST', '/agent/runs', { body, headers });
 
 describe('a create', () => {
-  test('a create with a misspelt member is refused with the suggestion, and creates nothing', async () => {
+  test('with a misspelt member is refused with the suggestion, and creates nothing', async () => {
     const count = async () => (await service.deps.db.query('SELECT id FROM runs')).length;
     const before = await count();
     const problem = await refused({ prompt: 'a', config: { approvalPolicy: 'ask' } });
@@ -25,7 +25,7 @@ describe('a create', () => {
     expect(await count()).toBe(before);
   });
 
-  test('a create with a misspelt prompt reports the spelling first', async () => {
+  test('with a misspelt prompt reports the spelling first', async () => {
     expect((await refused({ promt: 'a' })).errors?.map(({ path }) => path)).toEqual(['promt', 'prompt']);
   });
 
@@ -50,7 +50,7 @@ describe('a create', () => {
     expect(header.length).toBeLessThan(20 * 104 + 10);
   });
 
-  test('a create with Prefer: handling=strict is refused for each unknown member', async () => {
+  test('with Prefer: handling=strict is refused for each unknown member', async () => {
     const problem = await refused({ prompt: 'a', colour: 1, approval_policy: 'ask' }, strict);
     expect(problem.errors).toEqual([
       {
@@ -68,13 +68,13 @@ describe('a create', () => {
     ['respond-async, Handling="strict"; x=1', 400],
     ['handling=lenient, handling=strict', 200],
     ['handling=stricter', 200],
-  ])('reads Prefer: %s as RFC 7240 says: %i', async (prefer, status) => {
+  ])('reads Prefer: %s as RFC 7240 defines: %i', async (prefer, status) => {
     expect((await create({ prompt: 'a', colour: 1 }, { prefer })).status).toBe(status);
   });
 });
 
 describe('a list', () => {
-  test('a list with a misspelt parameter is refused, and the answer names other unknown ones', async () => {
+  test('with a misspelt parameter is refused, and the answer names other unknown parameters', async () => {
     const problem = await service.problem(400, 'GET', '/agent/runs?sortBy=title&metdata[a]=b');
     expect(problem.errors?.map(({ message }) => message)).toEqual([
       'is not a known name; did you mean sort_by?',
@@ -119,7 +119,7 @@ test('names in reports of an agent are not checked, because agents may be newer 
   expect(answer.headers.get('preference-applied')).toBeNull();
 });
 
-test('a child run with a misspelt approval policy is refused, because a model wrote it', async () => {
+test('a child run with a misspelt approval policy is refused, because a model wrote the request', async () => {
   const body = { prompt: 'a', config: { approvalPolicy: 'ask' } };
   await service.problem(400, 'POST', '/harness-support/child-runs', { key: own.runToken, body });
 });

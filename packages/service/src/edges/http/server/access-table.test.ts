@@ -150,7 +150,7 @@ describe('a guest of an environment', () => {
   );
   let guest: Promise<string> | undefined;
   test.each(ofTheTeam.map((row) => [`${row.name}${Object.values(row.body ?? {})}`, row] as const))(
-    'reads the environment and reaches nothing else of its team: %s',
+    'reads the environment and nothing else of its team: %s',
     async (_, { name, route, body }) => {
       const things = await sharedThings('operator');
       guest ??= newGuest(things);

@@ -123,7 +123,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(body).toMatchObject({ items: [{ type: 'follow_up', message: 'And this.' }] });
   });
 
-  test('a wait for children: it neither frees the slot of the next attempt nor takes its mark away', async () => {
+  test('a wait for children: it neither frees the slot of the next attempt nor removes its mark', async () => {
     const child = others[0] ?? '';
     const path = `/harness-support/child-runs/${child}?wait_ms=60000`;
     const waiting = await authenticated(() => service.request('GET', path, { key: first.runToken }));
@@ -136,7 +136,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(await recordOf(first.runId)).toMatchObject({ awaiting_until: marked?.awaiting_until });
   });
 
-  test('the cancel of a child that is PENDING, when it can be done', async () => {
+  test('the cancel of a PENDING child, when the cancel becomes possible', async () => {
     const child = await service.claimRun(others[0] ?? '', 'PENDING');
     const path = `/harness-support/child-runs/${child.runId}/cancel`;
     const cancelling = await authenticated(() => service.request('POST', path, { key: first.runToken }));
@@ -169,7 +169,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
   });
 });
 
-test('the next attempt begins its events with 1 again, and nothing of the earlier one is in its transcript', async () => {
+test('the next attempt begins its events with 1 again, and its transcript has nothing of the earlier one', async () => {
   const line = (seq: number, text: string) => ({
     seq,
     occurred_at: at,

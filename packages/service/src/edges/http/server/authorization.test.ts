@@ -18,7 +18,7 @@ const withCredential = allRoutes.filter(
 const withSignature = allRoutes.filter(([, { allow }]) => 'anyone' in allow && allow.anyone === 'with_signature');
 const forPublicThings = allRoutes.filter(([, { allow }]) => 'user' in allow && allow.publicThings);
 
-test('every route of the table is registered, and says how it is authorized', () => {
+test('every route of the table is registered, and declares how it is authorized', () => {
   for (const [name, route] of allRoutes) {
     const url = `/api/v1${route.path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
     expect(service.app.hasRoute({ method: route.method, url }), name).toBe(true);
@@ -31,7 +31,7 @@ const expectStatus = async (status: number, name: string, route: Route, given: R
 };
 
 describe.each(withCredential)('%s', (name, route) => {
-  test('answers 401 without a key, and asks for one', async () => {
+  test('answers 401 without a key, with WWW-Authenticate', async () => {
     const { path, options } = requestOf(name, route);
     const answer = await service.request(route.method, path, { ...options, key: null });
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
@@ -54,7 +54,7 @@ describe.each(withKey)('%s', (name, route) => {
 });
 
 describe.each(withKeyAndId)('%s', (name, route) => {
-  test('answers 404 for a thing of another team, as for one that does not exist', async () => {
+  test('answers 404 for a thing of another team, as for an unknown one', async () => {
     const problem = await expectStatus(404, name, route, { key: service.otherKey });
     const { path, options } = requestOf(name, route);
     const [, query = ''] = /(\?.*)/.exec(path) ?? [];

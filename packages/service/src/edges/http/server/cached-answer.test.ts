@@ -46,7 +46,7 @@ describe('a cached answer', () => {
   let close: (() => Promise<void>) | undefined;
   afterEach(async () => await close?.());
 
-  test('renders the answer once for any number of requests, and again after its source has changed', async () => {
+  test('is rendered once for any number of requests, and again after its source has changed', async () => {
     const app = Fastify();
     close = () => app.close();
     let from = 'a';

@@ -37,7 +37,7 @@ async function ask(path: string, headers = ''): Promise<string> {
 }
 const statusOf = async (path: string, headers?: string) => (await ask(path, headers)).slice(9, 12);
 
-test('while streams have almost all connections, only probes and the operator are answered', async () => {
+test('while streams use almost all connections, only probes and the operator are answered', async () => {
   for (let each = 0; each < 3; each += 1) expect(await statusOf('/stream')).toBe('200');
   const refused = await ask('/thing');
   expect(refused).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: 5[\s\S]*connection: close/i);
@@ -53,11 +53,11 @@ describe('the limits of connections', () => {
     [1_024, { most: 768, crowded: 720 }],
     [20_000, { most: 19_000, crowded: 18_900 }],
     [1_048_576, { most: 1_047_576, crowded: 1_047_476 }],
-  ])('for %i files keep files for the service itself', (files, limits) => {
+  ])('for %i files reserve files for the service itself', (files, limits) => {
     expect(connectionLimits(files)).toEqual(limits);
   });
 
-  test('begin with the limit of the process', () => {
+  test('are derived from the limit of the process', () => {
     expect(openFilesLimit()).toBeGreaterThan(100);
   });
 });

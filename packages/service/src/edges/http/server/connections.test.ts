@@ -54,7 +54,7 @@ describe('a client that is refused before its body is read', () => {
   test.each([
     [401, create],
     [404, '/api/v1/nothing'],
-  ])('gets %i and the end at once, although it may take minutes for its body', async (status, path) => {
+  ])('gets %i and the end at once, without waiting for its body', async (status, path) => {
     service = await startTestService();
     const { received, livedMs } = await sendAndWait(`${head(path, 60_000_000)}{`);
     expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
@@ -62,7 +62,7 @@ describe('a client that is refused before its body is read', () => {
     expect(livedMs).toBeLessThan(atOnceMs);
   });
 
-  test('reads the answer behind all that it sent, each time', async () => {
+  test('reads the answer after everything that it sent, each time', async () => {
     service = await startTestService();
     const megabytes = 'x'.repeat(8_000_000);
     for (let i = 0; i < 20; i += 1) {
@@ -81,7 +81,7 @@ describe('a client that is refused before its body is read', () => {
     return [socket, once(serverSide, 'close')] as const;
   }
 
-  test('cuts a refused client that keeps its end open after the time for the rest of the body', async () => {
+  test('is cut after the time for the rest of the body if it does not close its side', async () => {
     service = await startTestService({ timeouts: { ...defaultTimeouts, drainMs: 100 } });
     const [socket, closed] = await connectHalfOpen();
     socket.write(head(create, 60_000_000));
@@ -90,7 +90,7 @@ describe('a client that is refused before its body is read', () => {
     socket.destroy();
   });
 
-  test('a request behind a refused body has no effect', async () => {
+  test('cannot send a second request behind the refused body', async () => {
     service = await startTestService();
     const run = `/agent/runs/${await service.newRun()}`;
     const cancel = `POST /api/v1${run}/cancel HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\nContent-Length: 0\r\n\r\n`;
@@ -129,7 +129,7 @@ describe('close()', () => {
     service = await startTestService();
   });
 
-  test('lets a request in flight end, on a connection that is kept alive, and is done with it', async () => {
+  test('lets a request in flight end on a kept-alive connection, and then finishes', async () => {
     const { db } = service.deps;
     const agent = new Agent({ keepAlive: true, maxSockets: 5 });
     const ask = () =>
@@ -175,7 +175,7 @@ describe('close()', () => {
     expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
   });
 
-  test('answers an agent that waits in its inbox', async () => {
+  test('answers an agent that waits for its inbox', async () => {
     const { runToken } = await service.startExecution();
     const waiting = service.request('GET', '/harness-support/inbox?wait_ms=30000', { key: runToken });
     const isWaiting = () => service.deps.db.query('SELECT 1 FROM executions WHERE agent_seen_at IS NOT NULL');

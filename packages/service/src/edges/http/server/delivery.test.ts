@@ -108,7 +108,7 @@ describe('a repeat of a create whose answer was lost', () => {
     expect(await runs()).toHaveLength(1);
   });
 
-  test('gets it as often as the answer is lost', async () => {
+  test('gets the first run as often as the answer is lost', async () => {
     await createWithoutAnswer();
     proxy.loseAnswers(1);
     expect(await post({ origin: proxy.url, attempt: 1 })).toBeNull();
@@ -117,7 +117,7 @@ describe('a repeat of a create whose answer was lost', () => {
     expect(await runs()).toHaveLength(1);
   });
 
-  test('creates a run of its own where it is by another key, has another body, or comes after ten minutes', async () => {
+  test('creates its own run if it has another key or body, or comes after ten minutes', async () => {
     await createWithoutAnswer();
     const first = await runs();
     expect(first).not.toContain((await post({ attempt: 1, key: await service.newKey() }))?.runId);
@@ -127,7 +127,7 @@ describe('a repeat of a create whose answer was lost', () => {
     expect(await runs()).toHaveLength(4);
   });
 
-  test('creates a run of its own where it says that it is no repeat', async () => {
+  test('creates its own run if it declares that it is no repeat', async () => {
     await createWithoutAnswer();
     expect(await runs()).not.toContain((await post({ attempt: 0, agent: new Agent({ keepAlive: true }) }))?.runId);
     expect(await runs()).toHaveLength(2);
@@ -143,7 +143,7 @@ test('two lost creates of the same body are repeated as two', async () => {
   expect(await runs()).toEqual(both);
 });
 
-test('a repeat of a create that never arrived is no repeat of an earlier one that was received', async () => {
+test('a repeat of a create that never arrived is not treated as a repeat of an earlier create', async () => {
   const agent = new Agent({ keepAlive: true });
   const received = await createAndReceive(agent);
   const repeated = await post({ attempt: 1, agent });
@@ -202,7 +202,7 @@ test.each([
   expect(await runs()).toHaveLength(1);
 });
 
-test('a first attempt that waits for the batch before it writes nothing when its client has gone', async () => {
+test('a first attempt that waits for the batch before it writes nothing if its client has left', async () => {
   const blocker = new pg.Client({ connectionString: service.database.url });
   await blocker.connect();
   await blocker.query(`BEGIN; SELECT FROM teams WHERE id = '${service.teamId}' FOR UPDATE`);

@@ -37,7 +37,7 @@ describe.each(withBody)('%s', (name, route) => {
     await send(415, { raw: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } });
   });
 
-  test('answers 413 as soon as a larger body than it takes is announced', async () => {
+  test('answers 413 as soon as a too large body is announced', async () => {
     const limitBytes = route.bodyLimitBytes ?? 1024 * 1024;
     const headers = {
       ...json,
@@ -61,7 +61,7 @@ describe.each(withBody)('%s', (name, route) => {
   });
 });
 
-describe('while another body of the team is in flight and none may wait', () => {
+describe('while another body of the team is in flight and no further one may wait', () => {
   const room = { total: 1, perTeam: 1, perExecution: 1 };
   let full: TestService;
   let ask: RequestOfRoute;
@@ -105,7 +105,7 @@ describe('while another body of the team is in flight and none may wait', () => 
   });
 });
 
-describe('for a key that has sent as many requests as it may', () => {
+describe('for a key that has used up its requests', () => {
   const keyed = allRoutes.filter(([, route]) => 'user' in route.allow);
   let limited: TestService;
   beforeAll(async () => {
@@ -174,7 +174,7 @@ describe('while the database is gone', () => {
   });
   afterAll(() => broken.service.close());
 
-  test.each(reading)('%s answers 500 without a word of the cause', async (name, route) => {
+  test.each(reading)('%s answers 500 without the text of the cause', async (name, route) => {
     const { path, options } = askBroken(broken.service, broken.made, name, route);
     const problem = await broken.service.problem(500, route.method, path, options);
     expect(problem).toMatchObject({ error_code: 'internal_error', retryable: true });
@@ -182,7 +182,7 @@ describe('while the database is gone', () => {
   });
 });
 
-describe('while the line to the database is cut', () => {
+describe('while the connection to the database is cut', () => {
   let line: CuttableLine;
   let broken: Awaited<ReturnType<typeof startBroken>>;
 
@@ -200,7 +200,7 @@ describe('while the line to the database is cut', () => {
     await line.close();
   });
 
-  test.each(reading)('%s answers 503 and when to ask again', async (name, route) => {
+  test.each(reading)('%s answers 503 with a time to try again', async (name, route) => {
     const { path, options } = askBroken(broken.service, broken.made, name, route);
     const answer = await broken.service.request(route.method, path, options);
     expect([answer.status, answer.body]).toEqual([

@@ -12,7 +12,7 @@ describe('while the disk of the data folder is full', () => {
   });
   afterAll(() => full.close());
 
-  test('refuses requests that store data, after it checked the key', async () => {
+  test('refuses requests that store data, after checking the key', async () => {
     const problem = await full.problem(503, 'POST', '/agent/runs', { body: run });
     expect(problem).toMatchObject({ error_code: 'resource_unavailable', retryable: true });
     expect(problem.detail).toContain(reason);
@@ -26,7 +26,7 @@ describe('while the disk of the data folder is full', () => {
     expect((await full.request('DELETE', `/agent/runs/${runId}`)).status).toBe(200);
   });
 
-  test('/readyz reports that it is ready and which part does not work', async () => {
+  test('/readyz reports that the service is ready and which part does not work', async () => {
     const answer = await full.request('GET', `${full.baseUrl}/readyz`);
     expect([answer.status, answer.body]).toEqual([200, { status: 'ready', degraded: reason }]);
   });

@@ -29,7 +29,7 @@ test.each([
   ['{"a":{"b":"\\ud800"}}', 'a.b', 'must not contain half of a surrogate pair'],
   ['[1,{"__proto__":1}]', '1.__proto__', 'is not allowed as a name'],
   ['"\\u0000"', '', 'must not contain the NUL character (U+0000)'],
-])('%s is refused and its place named', async (text, path, message) => {
+])('%s is refused with its position', async (text, path, message) => {
   expect(await faultsOf(text)).toEqual([{ path, message }]);
 });
 

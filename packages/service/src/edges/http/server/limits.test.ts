@@ -25,7 +25,7 @@ test('reports data that was not stored in the run, its timeline and its conversa
   }
 });
 
-test('a run takes so many follow-ups that wait, and others when its agent took some', async () => {
+test('a run accepts a limited number of waiting follow-ups, and more after its agent fetched some', async () => {
   const { runId, runToken } = await service.startExecution();
   const path = `/agent/runs/${runId}/followups`;
   const say = (message: string) => service.request('POST', path, { body: { message } });
@@ -41,7 +41,7 @@ test('a run takes so many follow-ups that wait, and others when its agent took s
   expect((await say('now')).status).toBe(200);
 });
 
-test('accepts one that continues a run whose follow-ups wait', async () => {
+test('a run whose follow-ups wait accepts one that continues it', async () => {
   const { runId, runToken } = await service.startExecution();
   const say = () => service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'a' } });
   for (let n = 0; n < maxWaitingFollowups; n += 1) await say();
@@ -53,7 +53,7 @@ test('accepts one that continues a run whose follow-ups wait', async () => {
   expect((await service.request('GET', `/agent/runs/${runId}`)).body).toMatchObject({ state: 'QUEUED' });
 });
 
-test('limits the artifacts of a run together, also for concurrent uploads', async () => {
+test('limits the total size of the artifacts of a run, also for concurrent uploads', async () => {
   const { runToken } = await service.startExecution();
   const report = async () => {
     const body = { artifact_type: 'FILE', data: { filename: 'a' } };

@@ -47,6 +47,6 @@ test.each([
   `/api/v1/factory/${uid}/webhoks/${uid}/x`,
   '/api/v1/agent/runs/0193c1f2-7a2b-7c3d-8e4f-5a6b7c8d9e0f/typo',
   '/runs/0193c1f2-7a2b-7c3d-8e4f-5a6b7c8d9e0f',
-])('shows %s as it is', (path) => {
+])('shows %s unchanged', (path) => {
   expect(withoutToken(path)).toBe(path);
 });

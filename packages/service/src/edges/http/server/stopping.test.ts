@@ -63,7 +63,7 @@ test('an artifact that was authenticated before the cancel and arrives after it 
   expect(await count('artifacts')).toBe(before);
 });
 
-test('a follow-up that a stopping agent says it takes waits for the next sandbox all the same', async () => {
+test('a follow-up that a stopping agent reports as taken still waits for the next sandbox', async () => {
   const { runId, runToken } = await service.startExecution();
   const send = (events: object[]) =>
     service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
@@ -100,7 +100,7 @@ describe('the gateway', () => {
     expect(models.requests).toHaveLength(before);
   });
 
-  test('does not send on a request whose body arrives after the cancel', async () => {
+  test('does not forward a request whose body arrives after the cancel', async () => {
     const { runId, runToken: key } = await service.startExecution({ config });
     const before = models.requests.length;
     const stalled = await stall('POST', path, key, body);

@@ -49,13 +49,13 @@ const h2c = [
 ];
 
 describe('a request that offers HTTP/2 without TLS', () => {
-  test('a request that offers HTTP/2 is answered over HTTP/1.1', async () => {
+  test('is answered over HTTP/1.1', async () => {
     const answer = await answerTo(['GET /healthz HTTP/1.1', ...h2c]);
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
     expect(answer).toContain('{"status":"ok"}');
   });
 
-  test('a request that offers HTTP/2 is read with its body', async () => {
+  test('is read with its body', async () => {
     const body = JSON.stringify({ prompt: 'Say hello' });
     const answer = await answerTo(
       [
@@ -71,7 +71,7 @@ describe('a request that offers HTTP/2 without TLS', () => {
     expect(answer).toContain('"run_id"');
   });
 
-  test('gets the 404 of its path, that of the worker socket too', async () => {
+  test('gets the 404 of its path, also at the path of the worker socket', async () => {
     for (const path of ['/nothing', workerSocketPath])
       expect(await answerTo([`GET ${path} HTTP/1.1`, ...h2c])).toContain('"error_code":"resource_not_found"');
   });
@@ -119,7 +119,7 @@ test('a team has a limited number of connections of workers', async () => {
   sockets[1]?.terminate();
 });
 
-test('a client that is refused a WebSocket loses its connection, although it keeps its side open', async () => {
+test('a client that is refused a WebSocket loses its connection, even if it keeps its side open', async () => {
   const accepted = once(service.app.server, 'connection');
   const client = connect({ port: Number(new URL(service.baseUrl).port), host: '127.0.0.1', allowHalfOpen: true });
   client.write(

@@ -104,7 +104,7 @@ test('an upload of another execution is not refused', async () => {
   expect((await send(url, other.runToken)).status).toBe(200);
 });
 
-test('the lease of a process that died passes to the next upload', async () => {
+test('the place of a process that died is free for the next upload', async () => {
   const pieces = Promise.withResolvers<void>();
   async function* slow() {
     yield Buffer.from('a');

@@ -26,7 +26,7 @@ const read = async (key: string, range?: { start: number; end: number }) => {
   return blob && { sizeBytes: blob.sizeBytes, text: await text(blob.stream) };
 };
 
-test('returns a blob as it was put, with its size and SHA-256', async () => {
+test('returns a blob as it was stored, with its size and SHA-256', async () => {
   const sha256 = createHash('sha256').update('hello').digest();
   expect(await blobs.put('artifacts/1', Readable.from([Buffer.from('hel'), Buffer.from('lo')]), limits)).toEqual({
     outcome: 'stored',
@@ -48,7 +48,7 @@ test('returns undefined for a missing blob, and ignores its deletion', async () 
   await blobs.delete('none');
 });
 
-test('reads a range as HTTP counts it, and nothing beyond the end', async () => {
+test('reads a range with the numbers of HTTP, and nothing beyond the end', async () => {
   await blobs.put('r', Readable.from([Buffer.from('0123456789')]), limits);
   expect(await read('r', { start: 2, end: 4 })).toEqual({ sizeBytes: 10, text: '234' });
   expect(await read('r', { start: 8, end: 100 })).toEqual({ sizeBytes: 10, text: '89' });
@@ -121,7 +121,7 @@ test('lists every key with its size and time', async () => {
   ]);
 });
 
-test('lists no files of others', async () => {
+test('ignores files that are not blobs', async () => {
   await blobs.put('a', Readable.from([]), limits);
   const [fan = ''] = await readdir(path.join(folder, 'objects'));
   await writeFile(path.join(folder, 'objects', fan, '.nfs00000000024e0002'), '');

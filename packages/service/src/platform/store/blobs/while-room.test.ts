@@ -38,7 +38,7 @@ test('a stream ends in its middle when the disk has no room for large files, and
   expect(await blobs.stat('artifacts/a')).toBeUndefined();
 });
 
-test('transcripts are stored while there is no room for files of clients, and everything is when there is room', async () => {
+test('transcripts are stored while there is no room for files of clients, and all blobs are stored when there is room', async () => {
   free = leastFreeForStreams - 1;
   const one = () => Readable.from([Buffer.from('x')]);
   await expect(blobs.put('attachments/a', one(), { maxBytes: 10 })).rejects.toThrow(StoreUnavailable);
@@ -47,7 +47,7 @@ test('transcripts are stored while there is no room for files of clients, and ev
   expect(await blobs.put('attachments/a', one(), { maxBytes: 10 })).toMatchObject({ outcome: 'stored' });
 });
 
-test('other requests are refused only much later, when the database needs the rest', async () => {
+test('other requests are refused only much later, when the database needs the remaining room', async () => {
   const watched = space();
   free = leastFreeForStreams - 1;
   await watched.measure();

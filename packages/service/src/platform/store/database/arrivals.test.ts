@@ -19,7 +19,7 @@ function arrivals(turns: number) {
   return () => count;
 }
 
-test('waits until a turn of the event loop adds no item', async () => {
+test('waits until one turn of the event loop adds no item', async () => {
   const count = arrivals(3);
   await untilArrived(count, 100);
   expect(count()).toBe(4);

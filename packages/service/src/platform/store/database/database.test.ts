@@ -27,7 +27,7 @@ describe('values', () => {
     await expect(database.db.query('SELECT 9007199254740992::bigint AS n')).rejects.toThrow(/9007199254740992/);
   });
 
-  test('returns a time as RFC 3339 text with microseconds, whatever zone it was written in', async () => {
+  test('returns a time as RFC 3339 text with microseconds, in whatever zone it was written', async () => {
     const [row] = await database.db.query<{ a: string; b: string; c: string; d: null }>(
       `SELECT '2026-11-21 12:44:01.123456+02'::timestamptz AS a, '2026-01-01Z'::timestamptz AS b, '-infinity'::timestamptz AS c, NULL::timestamptz AS d`,
     );
@@ -119,7 +119,7 @@ describe('transaction', () => {
     ]);
   });
 
-  test('keeps one plan for each statement, whatever its values, except where it is asked to plan by values', async () => {
+  test('keeps one plan for each statement, whatever its values, unless the statement asks for a plan by its values', async () => {
     const mode = "SELECT current_setting('plan_cache_mode') AS mode, current_setting('random_page_cost') AS cost";
     const { db } = database;
     const kept = [{ mode: 'force_generic_plan', cost: '1.1' }];
@@ -233,7 +233,7 @@ describe('open', () => {
 });
 
 describe('a connection that is lost', () => {
-  test('a lost connection fails its statement or transaction, and the next statement works', async () => {
+  test('fails its statement or transaction, and the next statement works', async () => {
     const own = await openDatabase({ address: { connectionString: database.url }, maxConnections: 1, log: silentLog });
     const lost = { name: 'StoreUnavailable', reason: 'database' };
     const sleeping = own.query('SELECT pg_sleep(60)');
@@ -252,7 +252,7 @@ describe('a connection that is lost', () => {
     await own.close();
   });
 
-  test("leaves errors that the transaction's own work throws unchanged", async () => {
+  test("does not change errors that the transaction's own work throws", async () => {
     const own = Object.assign(new Error('no such file'), { code: 'ENOENT' });
     await expect(database.db.transaction(() => Promise.reject(own))).rejects.toBe(own);
   });

@@ -66,7 +66,7 @@ test.each([
   expect(steps.slice(0, 4)).toEqual(['BEGIN sent', 'BEGIN answered', `${word} sent`, 'SELECT sent']);
 });
 
-test('sends nothing but reads if BEGIN fails', async () => {
+test('sends only reads if BEGIN fails', async () => {
   const before = await names();
   const { steps, result } = await observed(
     async (tx) => {
@@ -81,7 +81,7 @@ test('sends nothing but reads if BEGIN fails', async () => {
   expect(await names()).toEqual(before);
 });
 
-test('sends nothing for work without statements', async () => {
+test('sends no statement for work without statements', async () => {
   expect(await observed(async () => 'nothing')).toEqual({ steps: [], result: 'nothing' });
 });
 
@@ -96,7 +96,7 @@ test('rolls everything back if a statement that is sent with COMMIT fails, and t
   expect(await names()).toEqual(['first', 'second']);
 });
 
-test('writes at the end of a part what the part adds for the commit', async () => {
+test('writes at the end of a part the rows that the part adds for the commit', async () => {
   await database.db.transaction(async (tx) => {
     await withinTransaction(tx, async (part) => part.atCommit(insert, ['of a part', 1]));
     expect(await tx.query(readAll)).toContainEqual({ name: 'of a part' });

@@ -59,7 +59,7 @@ describe('library links that npm did not make', () => {
     expect(await readdir(path.join(native, 'lib'))).not.toContain('libicuuc.so.60');
   });
 
-  test('creates the library links in the package', async () => {
+  test('are created in the package', async () => {
     const account = await chooseAccount(path.join(folder(), 'none'));
     expect(await prepareBinaries({ native, version }, account, [])).toBe(native);
     expect(await readdir(path.join(native, 'lib'))).toContain('libicuuc.so.60');

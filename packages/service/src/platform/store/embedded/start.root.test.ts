@@ -43,7 +43,7 @@ describe.runIf(asRoot)('as root', () => {
     expect((await runStart(folder(), unnamed)).output).toBe('started\n');
   });
 
-  test('takes a high uid of its own when no account is called postgres or nobody', async () => {
+  test('uses its own high uid when no account is called postgres or nobody', async () => {
     const passwd = path.join(folder(), 'passwd');
     await writeFile(passwd, 'root:x:0:0:root:/root:/bin/sh\n');
     const account = await chooseAccount(path.join(folder(), 'none'), passwd);

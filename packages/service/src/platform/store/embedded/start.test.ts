@@ -52,7 +52,7 @@ test('gives a fresh folder to one of several processes, and the others name its 
   }
 });
 
-test('starts although the pid in the pid file now belongs to another process', async () => {
+test('starts although the process id in the pid file now belongs to another process', async () => {
   await (await start()).stop();
   const stranger = spawn('sleep', ['60'], { stdio: 'ignore' });
   children.push(stranger);
@@ -62,7 +62,7 @@ test('starts although the pid in the pid file now belongs to another process', a
   expect(stranger.exitCode).toBeNull();
 });
 
-test('names a PostgreSQL that was started by hand on the folder, and leaves it running', async () => {
+test('names a PostgreSQL that a person started on the folder, and does not stop it', async () => {
   await (await start()).stop();
   const cluster = path.join(folder(), 'cluster');
   const account = await chooseAccount(cluster);
@@ -97,14 +97,14 @@ async function readUntil(child: ChildProcess, pattern: RegExp): Promise<void> {
   throw new Error(seen);
 }
 
-describe('refuses an unusable folder and names the remedy', () => {
-  test('made by another major version', async () => {
+describe('an unusable folder', () => {
+  test('of another major version is refused with a remedy', async () => {
     await (await start()).stop();
     await writeFile(path.join(folder(), 'cluster/PG_VERSION'), '17\n');
     await expect(start()).rejects.toThrow(/made by PostgreSQL 17, this is 18.*export/);
   });
 
-  test('refuses a folder with another file in place of the data', async () => {
+  test('with another file in place of the data is refused with a remedy', async () => {
     await mkdir(path.join(folder(), 'cluster'));
     await writeFile(path.join(folder(), 'cluster/letter.txt'), 'dear');
     await expect(start()).rejects.toThrow(/not a PostgreSQL data folder/);
@@ -112,7 +112,7 @@ describe('refuses an unusable folder and names the remedy', () => {
   });
 });
 
-test('deletes a half-made cluster of a killed initdb', async () => {
+test('deletes an incomplete cluster of a killed initdb', async () => {
   await mkdir(path.join(folder(), 'cluster.new-abcdef/base'), { recursive: true });
   await start();
   expect((await readdir(folder())).sort()).toEqual(['cluster', 'lock', 'owner.json']);

@@ -34,7 +34,7 @@ test('applies migrations once, in the order of their numbers', async () => {
   expect(await db.query('SELECT * FROM things')).toEqual([{ a: 1, b: null }]);
 });
 
-test('undoes a migration that fails in the middle and keeps the ones before it', async () => {
+test('rolls back a migration that fails in the middle and keeps the ones before it', async () => {
   await write('0001_things.sql', 'CREATE TABLE things (a int);');
   await write('0002_bad.sql', 'CREATE TABLE more (a int); SELECT 1/0;');
   await expect(migrateDatabase(db, { folder })).rejects.toThrow(/0002_bad failed: division by zero/);
@@ -67,7 +67,7 @@ describe('rejects', () => {
     );
   });
 
-  test('a migration that was added below an applied one', async () => {
+  test('a migration with a lower number than an applied one', async () => {
     await write('0003_more.sql', 'CREATE TABLE more (a int);');
     await migrateDatabase(db, { folder });
     await write('0002_late.sql', 'CREATE TABLE late (a int);');
@@ -80,7 +80,7 @@ describe('rejects', () => {
   });
 });
 
-test('rejects files that share a number or have another kind of name', async () => {
+test('rejects files that share a number or have an invalid name', async () => {
   await write('0001_a.sql', '');
   await write('0001_b.sql', '');
   await expect(readMigrations(folder)).rejects.toThrow(/two migrations with the number 0001/);

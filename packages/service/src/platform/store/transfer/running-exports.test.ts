@@ -61,7 +61,7 @@ test('exports the rows of a table that a migration rewrites meanwhile', async ()
   await db.query('DROP TABLE rewritten');
 });
 
-test('deletes blobs after an export that was given up', async () => {
+test('deletes blobs after an export that was abandoned', async () => {
   await put('workspaces/2');
   const to = new PassThrough({ highWaterMark: 1 });
   const exported = exportDatabase({ db: database.db, blobs: ofFolder, to });
@@ -89,7 +89,7 @@ test('fails the export if its connection is lost while it writes blobs', async (
   await expect(exportDatabase({ db: database.db, blobs: lost, to })).rejects.toThrow('Export again');
 });
 
-test('keeps a blob, and does not fail, while the database cannot be asked', async () => {
+test('keeps a blob, and does not fail, while the database does not answer', async () => {
   await put('workspaces/4');
   const away = { query: () => Promise.reject(new StoreUnavailable('database', new Error('away'))) };
   await keptByExports(ofFolder, away).delete('workspaces/4');

@@ -28,7 +28,7 @@ async function hold(phases: readonly ('idle' | 'running')[]): Promise<{ connecti
   return { connection, executions };
 }
 
-test('evicts the sandboxes that have waited longest until no more than the limit are left', async () => {
+test('evicts the sandboxes that have waited longest until the limit is reached', async () => {
   const { connection, executions } = await hold(['idle', 'running', 'idle', 'idle', 'idle']);
   const [first, , third] = executions;
   expect((await evictIdle(t.deps, connection, 3)).sort()).toEqual([first, third].sort());
@@ -72,7 +72,7 @@ async function order(connection: string, executions: readonly string[]): Promise
   return left;
 }
 
-test('evicts first from the team with most sandboxes, even if those of another team have waited longer, until all teams are equal', async () => {
+test('evicts first from the team with most sandboxes, even if other sandboxes waited longer, until all teams are equal', async () => {
   const connection = await t.newConnection();
   const other = { teamId: await insertTeam(t.database) };
   const executions = [
@@ -98,7 +98,7 @@ test('counts the working sandboxes of a team too', async () => {
   expect(await evictIdle(t.deps, connection, 4)).toEqual([executions[2]]);
 });
 
-test('evicts within a team first ended turns, then questions; first runs of automations, then those of people; and the oldest first', async () => {
+test('evicts within a team ended turns before questions, then runs of automations before those of people, then the oldest', async () => {
   const connection = await t.newConnection();
   const service = { kind: 'service_account', uid: 'ci' } as const;
   const executions = [

@@ -33,7 +33,7 @@ const readRun = async () =>
     )
   )[0];
 
-test('claims an assignment once, and no process takes it back afterwards', async () => {
+test('claims an assignment once, and no process revokes it afterwards', async () => {
   await claimForAgent(t.deps, session);
   await claimForAgent(t.deps, session);
   expect(await readRun()).toEqual({ state: 'CLAIMED', phase: 'claimed', leases: true, claims: 1 });

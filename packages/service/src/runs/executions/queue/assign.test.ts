@@ -50,7 +50,7 @@ test('assigns the oldest run first, and runs below others before those above', a
   expect(await next()).toBe('nothing');
 });
 
-test('takes turns between teams with queued runs, and passes over a team at its limit', async () => {
+test('takes turns between teams with queued runs, and skips a team at its limit', async () => {
   const other = await insertTeam(fixture.database, 1);
   const ours = [await fixture.newRun(), await fixture.newRun(), await fixture.newRun()];
   const theirs = [await fixture.newRun({ teamId: other }), await fixture.newRun({ teamId: other })];
@@ -176,7 +176,7 @@ test('an interrupt ends the wait for other runs, which begins again only in the 
   expect([await marked(), await holds()]).toEqual([true, 0]);
 });
 
-test('passes over a run that another transaction has locked', async () => {
+test('skips a run that another transaction has locked', async () => {
   const [locked, free] = [await fixture.newRun(), await fixture.newRun()];
   await fixture.deps.db.transaction(async (tx) => {
     await tx.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [locked]);

@@ -96,7 +96,7 @@ describe('max_cost_usd', () => {
     expect(problem.errors?.[0]?.path).toBe('config.max_cost_usd');
   });
 
-  it('ignores the value that an earlier version stored in its place', async () => {
+  it('ignores the value that an earlier version stored at its place', async () => {
     const { runId, runToken } = await service.startExecution({ config: { model_id: opus } });
     const config = JSON.stringify({ max_cost_usd: 'ten', max_turns: {}, max_duration_minutes: 'x' });
     await db.query('UPDATE runs SET config = config || $2::jsonb WHERE id = $1', [runId, config]);
@@ -133,7 +133,7 @@ describe('max_cost_usd', () => {
 });
 
 describe('max_turns', () => {
-  it('ends the run when its model answers are used up, those of its children included', async () => {
+  it('ends the run when its model answers are used up, including those of its children', async () => {
     const parent = await orchestrator({ config: { model_id: opus, max_turns: 3 } });
     const child = await begin(await startChild(parent.runToken));
     expect((await ask(parent.runToken)).status).toBe(200);

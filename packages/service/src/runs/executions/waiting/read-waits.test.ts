@@ -40,7 +40,7 @@ test('names the image that no connected worker can run', async () => {
   expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');
 });
 
-test("distinguishes a full worker from the team's limit", async () => {
+test('distinguishes a full worker from a full team', async () => {
   const connection = await fixture.newConnection();
   await change('UPDATE worker_connections SET slots = 1');
   await fixture.newRun();
@@ -55,7 +55,7 @@ test("distinguishes a full worker from the team's limit", async () => {
   expect(await waitOf(last)).toBe("The run waits: the team's limit is reached (2 runs at once).");
 });
 
-test('names the bound of the sandboxes that wait for other runs, and what frees it', async () => {
+test('names the limit of the sandboxes that wait for other runs, and what frees a place', async () => {
   const connection = await fixture.newConnection();
   await change('UPDATE worker_connections SET slots = 1');
   const waiting = [await fixture.newRun(), await fixture.newRun()];
@@ -78,7 +78,7 @@ test('names the bound of the sandboxes that wait for other runs, and what frees 
   expect(await waitOf(last)).toBe('The run waits for a worker to take it.');
 });
 
-test('says how long a retry pauses, and that an older sandbox must end first', async () => {
+test('reports how long a retry pauses, and that an older sandbox must end first', async () => {
   await fixture.newConnection();
   const runId = await fixture.newRun();
   await change(`UPDATE executions SET available_at = now() + interval '4900 ms' WHERE run_id = $1`, runId);

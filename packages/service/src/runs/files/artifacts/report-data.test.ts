@@ -6,7 +6,7 @@ const dataOf = (data: Record<string, unknown>) => {
   return checked.ok ? checked.report.data : checked.faults;
 };
 
-test('names and titles of artifacts lose marks that turn the direction of text', () => {
+test('names and titles of artifacts lose characters that change the direction of text', () => {
   expect(
     dataOf({ filename: 'invoice\u202efdp.exe', filepath: 'out/\u2066x\u2069.exe', title: '\u200fa\u061c' }),
   ).toMatchObject({

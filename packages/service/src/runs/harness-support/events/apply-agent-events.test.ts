@@ -58,7 +58,7 @@ it('acknowledges and applies only the events before a gap', async () => {
   expect(await words()).toBe('a');
 });
 
-it('names backend and isolation in the timeline before agent_started, also if the worker reports the sandbox later', async () => {
+it('names backend and isolation in the timeline before agent_started, even if the worker reports the sandbox later', async () => {
   const { db } = t.deps;
   const missing = [{ feature: 'kernel', reason: 'sandboxes share the kernel' }];
   const level = { backend: 'kubernetes', features: ['images'], missing };
@@ -143,7 +143,7 @@ it.each(['+200000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z', '0000-01-01T00:00
 );
 
 it.each(['', 'no time', '2026-11-21', '2026-11-21T10:00:00+02:00', '2026-02-30T25:00:00Z'])(
-  'stores a time in UTC, as answers have it, for an event at %j',
+  'stores a time in UTC, in the format of answers, for an event at %j',
   async (occurred_at) => {
     await applyAgentEvents(t.deps, session, [{ ...text(1, 'a'), occurred_at }]);
     const [{ occurred_at: storedAt } = {}] = (await stored()) as { occurred_at?: string }[];

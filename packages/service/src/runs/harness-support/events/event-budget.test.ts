@@ -82,7 +82,7 @@ it('stores text and output up to the limit, counts the rest, and reports the lim
   expect(Number((await run()).dropped_events)).toBe(120 - (rows[0].kept - 3));
 });
 
-it('bounds many small events as well as a few large ones', async () => {
+it('limits many small events as well as a few large ones', async () => {
   await send(begin);
   await send(...Array.from({ length: 900 }, () => text('.')));
   const { rows } = await t.deps.db.pool.query('SELECT count(*)::int AS kept FROM conversation_events');

@@ -225,7 +225,7 @@ describe('the rows of a plan', () => {
     expect(bytes.reduce((sum, each) => sum + each, 0)).toBe(planned?.added.eventBytes);
   });
 
-  it('take the time of arrival if the event has no valid time', () => {
+  it('have the time of arrival if the event has no valid time', () => {
     const planned = plan([{ ...numbered([text('a')])[0], occurred_at: 'no time' } as AgentEvent]);
     const occurred_at = now.toISOString();
     expect(rowsOf(planned?.actions)).toMatchObject([{ occurred_at, event: { occurred_at } }]);

@@ -63,7 +63,7 @@ describe('the names of objects that runs leave on a worker', () => {
     ['has an empty repository', { answers: [{ ...readable, head: null }] }],
     ['has no environment', { row: { environment_uid: null, environment_config: null }, answers: [] }],
     ['has nothing to set up', { config: { github_repos: [], setup_commands: [] }, answers: [] }],
-  ])('have no prepared workspace for a run that %s', (_, change) => {
+  ])('include no prepared workspace for a run that %s', (_, change) => {
     expect(names(change).prepared).toBeUndefined();
   });
 });

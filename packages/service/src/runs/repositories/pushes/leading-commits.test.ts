@@ -53,7 +53,7 @@ describe('the commits of a pack', () => {
     expect(delta).toBeLessThan([...packOf('--window=0').subarray(12)].length);
   });
 
-  it('of a pack that is cut anywhere are some of those of the whole pack', () => {
+  it('from a pack that is cut anywhere are among those of the whole pack', () => {
     const pack = packOf('--delta-base-offset');
     const all = readLeadingCommits(pack, 40).commits;
     for (let end = 0; end < pack.length; end += 7)
@@ -62,7 +62,7 @@ describe('the commits of a pack', () => {
     expect(readLeadingCommits(pack.subarray(0, 200), 40).isCut).toBe(true);
   });
 
-  it('contain no commit that changed bytes invent', () => {
+  it('contain no commit that only the changed bytes contain', () => {
     const pack = packOf('--delta-base-offset');
     let seed = 7;
     const random = (below: number) => {
@@ -78,7 +78,7 @@ describe('the commits of a pack', () => {
     }
   });
 
-  it('stop at a delta of a hundred thousand instructions', () => {
+  it('are read until a delta of a hundred thousand instructions', () => {
     const headerOf = (type: number, size: number) =>
       Buffer.from([
         0x80 | (type << 4) | (size & 15),
@@ -102,7 +102,7 @@ describe('the commits of a pack', () => {
     expect(read(101_000).commits.size).toBe(1);
   });
 
-  it('stop at an object that grows beyond its size, and at all commits together', () => {
+  it('are read until an object grows beyond its size, and until the limit of all commits together', () => {
     const header = Buffer.from([0x50, 0x41, 0x43, 0x4b, 0, 0, 0, 2, 0, 0, 0x10, 0]);
     const bomb = deflateSync(Buffer.alloc(50_000_000));
     const small = Buffer.concat([header, Buffer.from([0x15]), bomb]);

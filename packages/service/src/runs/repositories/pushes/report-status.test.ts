@@ -11,7 +11,7 @@ describe('the report of a push', () => {
     ['a wide band', ['report-status', 'side-band-64k']],
     ['a narrow band', ['report-status-v2', 'side-band']],
     ['no band', ['report-status']],
-  ])('is read as it was written, with %s, in pieces of any size', (_name, capabilities) => {
+  ])('is read with %s as it was written, in pieces of any size', (_name, capabilities) => {
     const written = writeReport(capabilities, refused) ?? Buffer.alloc(0);
     for (const size of [1, 2, 3, 7, 1000]) {
       const watched = watchReport(capabilities);
@@ -27,7 +27,7 @@ describe('the report of a push', () => {
     expect(watched.result()).toEqual(new Map(many));
   });
 
-  it('is not written for a client that asked for none', () => {
+  it('is not written for a client that requested none', () => {
     expect(writeReport(['side-band-64k'], refused)).toBeUndefined();
   });
 
@@ -50,7 +50,7 @@ describe('the report of a push', () => {
     expect(watched.result()).toBeNull();
   });
 
-  it('holds only the first bytes of an answer that does not end', () => {
+  it('contains only the first bytes of an answer that does not end', () => {
     const watched = watchReport(['report-status']);
     for (let count = 0; count < 100; count += 1) watched.add(Buffer.alloc(1_000_000));
     expect(watched.result()).toBeNull();

@@ -53,7 +53,7 @@ test.each(rows)('decides $way when the run is $state and its execution $phase', 
 
 describe('for an answer', () => {
   test.each(rows)(
-    'takes only the id of the open question when the run is $state and its execution $phase',
+    'accepts only the id of the open question when the run is $state and its execution $phase',
     ({ state, phase, way }) => {
       const decide = (content: Partial<FollowupContent>) =>
         decideFollowup(situation(state, phase), { ...words, ...content });
@@ -80,21 +80,24 @@ describe('for an answer', () => {
   });
 });
 
-describe('for a follow-up that says nothing', () => {
-  test.each(rows)('takes it only to continue a conversation when the run is $state and its execution $phase', (row) => {
-    const { state, phase, way } = row;
-    const kind = way === 'continue' ? 'continue' : 'refuse_empty';
-    expect(decideFollowup(situation(state, phase), nothing).kind).toBe(kind);
-    expect(decideFollowup(situation(state, phase, { hasConversation: false }), nothing).kind).toBe('refuse_empty');
-  });
+describe('for an empty follow-up', () => {
+  test.each(rows)(
+    'accepts it only to continue a conversation when the run is $state and its execution $phase',
+    (row) => {
+      const { state, phase, way } = row;
+      const kind = way === 'continue' ? 'continue' : 'refuse_empty';
+      expect(decideFollowup(situation(state, phase), nothing).kind).toBe(kind);
+      expect(decideFollowup(situation(state, phase, { hasConversation: false }), nothing).kind).toBe('refuse_empty');
+    },
+  );
 
-  test('takes it when it brings files', () => {
+  test('accepts it if it contains files', () => {
     expect(decideFollowup(situation('INPROGRESS', 'running'), { ...nothing, hasFiles: true }).kind).toBe('join');
   });
 });
 
 test.each(rows)(
-  'lets only a new execution take it past a full queue when the run is $state and its execution $phase',
+  'accepts it beyond a full queue only for a new execution when the run is $state and its execution $phase',
   ({ state, phase, way }) => {
     const full = situation(state, phase, { waiting: maxWaitingFollowups });
     expect(decideFollowup(full, words).kind).toBe(way === 'continue' ? 'continue' : 'refuse_full');

@@ -99,7 +99,7 @@ async function perform(teamId: string, change: Change, known: readonly string[],
 const sortValue = (run: RunItem, sortBy: ListRunsQuery['sort_by']): string =>
   sortBy === 'agent' ? (run.agent_skill?.name ?? '') : run[sortBy];
 
-test('lists a run that does not change in exactly one page and in its place, while other runs change', async () => {
+test('lists a run that does not change on exactly one page and in its place, while other runs change', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(someRun, { minLength: 1, maxLength: 14 }),

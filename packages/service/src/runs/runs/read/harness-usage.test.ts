@@ -41,7 +41,7 @@ const read = async (runId: string) => {
   return HarnessUsage.parse(answer.body);
 };
 
-test('adds up the requests of a run of claude in the counters of Anthropic, also for each model', async () => {
+test('adds up the requests of a run of claude in the counters of Anthropic, and for each model', async () => {
   const run = await startWith('claude');
   expect(await read(run.runId)).toMatchObject({ available: false, run_id: run.runId });
   await spend(run, 'anthropic/b');

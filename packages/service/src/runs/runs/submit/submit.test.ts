@@ -64,7 +64,7 @@ describe("in the caller's transaction", () => {
     expect(await Promise.all(ids.map(countRows))).toEqual([whole, whole]);
   });
 
-  test('leaves nothing of a run when it rolls back', async () => {
+  test('leaves no rows of a run when it rolls back', async () => {
     let ids: readonly string[] = [];
     const rolledBack = db.transaction(async (tx) => {
       ids = await written(tx, withFile());

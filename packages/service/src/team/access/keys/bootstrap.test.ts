@@ -83,7 +83,7 @@ test("the operator's key is replaced without the old one, also after its row was
   expect([await count('teams'), await count('users'), await count('api_keys')]).toEqual([1, 1, 1]);
 });
 
-test('the data folder has the key that works after a kill in the middle of a replacement', async () => {
+test('the data folder contains the valid key after a kill in the middle of a replacement', async () => {
   await bootstrap(database.db, { dataDir, key: undefined });
   const { transaction } = database.db;
   const failing = {

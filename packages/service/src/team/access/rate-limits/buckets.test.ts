@@ -23,7 +23,7 @@ describe('a bucket', () => {
     expect(admitted).toBe(30);
   });
 
-  it('is of one caller only', () => {
+  it('belongs to one caller only', () => {
     const buckets = makeBuckets({ quota: 1, windowSeconds: 60 });
     buckets.take('a', 0);
     expect([buckets.read('a', 0).remaining, buckets.read('b', 0).remaining]).toEqual([0, 1]);

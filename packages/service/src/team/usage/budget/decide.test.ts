@@ -33,13 +33,13 @@ describe('the decision about a request to a model', () => {
     expect(decide([cost(9.99, 2)], alone).kind).toBe('admit');
   });
 
-  it('refuses where the budget is used up, and names it', () => {
+  it('refuses if the budget is used up, and names the budget', () => {
     expect(decide([turns(1), cost(10)], alone)).toEqual({ kind: 'over', budget: cost(10) });
     expect(decide([turns(3), cost(1)], alone)).toEqual({ kind: 'over', budget: turns(3) });
     expect(decide([cost(0, 0, 0)], alone).kind).toBe('over');
   });
 
-  it('never admits more turns than there are left', () => {
+  it('never admits more turns than are left', () => {
     expect(decide([turns(1, 1)], second).kind).toBe('admit');
     expect(decide([turns(1, 2)], second).kind).toBe('wait');
     expect(decide([turns(2, 1)], alone).kind).toBe('wait');

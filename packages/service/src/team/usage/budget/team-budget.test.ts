@@ -74,7 +74,7 @@ describe('the budget of a team', inNewMonth, () => {
     await acceptedCreate();
   });
 
-  it('uses up credits, and then gives insufficient_credits', async () => {
+  it('uses up credits, and then answers insufficient_credits', async () => {
     await setBudget({ credits: 0.1 });
     const { runId, runToken } = await service.startExecution({ config: { model_id: opus } });
     expect((await askModel(service.baseUrl, runToken)).status).toBe(200);

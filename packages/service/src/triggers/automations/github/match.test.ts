@@ -24,7 +24,7 @@ function example(name: string, action?: string): Record<string, unknown> {
   return found.payload;
 }
 
-test('every recorded payload of GitHub is read, and gives all facts that a filter of the event may ask for', () => {
+test('every recorded payload of GitHub is read, and gives all facts that a filter of the event may name', () => {
   const seen = new Set<string>();
   for (const { name, payload } of deliveries)
     for (const { event, facts } of readGithubDelivery(name, payload)) {
@@ -67,7 +67,7 @@ describe('a push', () => {
     expect(decide('push', payload, 'push', filter)).toBe(expected);
   });
 
-  test('of a tag matches no filter on branches, and one without it', () => {
+  test('of a tag matches no filter on branches, and a push of a branch matches no filter on tags', () => {
     const tag = { ...payload, ref: 'refs/tags/main' };
     for (const branches of [{ in: ['main'] }, { not_in: ['main'] }, { not_in: ['other'] }, { in: ['refs/tags/main'] }])
       expect(decide('push', tag, 'push', { branches })).toBe(false);
@@ -87,7 +87,7 @@ describe('a pull request', () => {
     pull_request: { ...(opened.pull_request as object), ...members },
   });
 
-  test('that is merged is not closed, and the other way round', () => {
+  test('that is merged is not closed, and one that is closed is not merged', () => {
     expect(readGithubDelivery('pull_request', change({ merged: true }, 'closed')).map(({ event }) => event)).toEqual([
       'pull_request_merged',
     ]);
@@ -96,7 +96,7 @@ describe('a pull request', () => {
     ]);
   });
 
-  test('matches labels and authors without case, and base branches', () => {
+  test('matches labels and authors in any case, and base branches', () => {
     const payload = change({ labels: [{ name: 'Ready' }], user: { login: 'Octo' }, base: { ref: 'main' }, number: 7 });
     const filter = {
       labels: { in: ['ready'], not_in: ['wip'] },
@@ -108,7 +108,7 @@ describe('a pull request', () => {
     expect(decide('pull_request', payload, 'pull_request_opened', { labels: { not_in: ['READY'] } })).toBe(false);
   });
 
-  test('never matches paths, with the reason that the payload does not have them', () => {
+  test('never matches paths, because the payload does not contain them', () => {
     for (const paths of [{ in: ['src/**'] }, { not_in: ['docs/**'] }])
       expect(
         matchGithubTrigger(readGithubDelivery('pull_request', opened), {
@@ -124,7 +124,7 @@ describe('a pull request', () => {
       });
   });
 
-  test('is a mention too when its text mentions somebody, unless a bot wrote it', () => {
+  test('also counts as a mention if its text mentions somebody, unless a bot wrote it', () => {
     const payload = change({ body: 'Please look, @Factory' });
     expect(decide('pull_request', payload, 'pull_request_mentioned', { mentioned: { in: ['@factory'] } })).toBe(true);
     expect(decide('pull_request', { ...payload, sender: { type: 'Bot' } }, 'pull_request_mentioned')).toBe(false);
@@ -159,7 +159,7 @@ describe('a delivery about one of several', () => {
     expect(matching).toEqual([{ login: 'bob' }]);
   });
 
-  test('other events of the thing still compare all of its labels', () => {
+  test('compares all labels of its thing for other events', () => {
     const payload = { action: 'opened', issue: thing, repository };
     expect(decide('issues', payload, 'issue_created', { labels: { in: ['docs'] } })).toBe(true);
   });
@@ -184,7 +184,7 @@ describe('a run of a workflow', () => {
     [{ full_name: 'mallory/billing', fork: true }, 'mallory/billing'],
     [null, 'does not name'],
     [undefined, 'does not name'],
-  ])('for a fork, which may name a branch main, never matches, and says why: %j', (head, reason) => {
+  ])('for a fork, which may name a branch main, never matches, and gives the reason: %j', (head, reason) => {
     const { would_trigger, checks } = match(runFor(head));
     expect([would_trigger, checks]).toEqual([
       false,
@@ -222,7 +222,7 @@ describe('a mention', () => {
     expect([matches(stranger), matches(member)]).toEqual([ofStranger, ofMember]);
   });
 
-  test('in a quote or in own words is none, so that an agent does not start itself', () => {
+  test("in a quote or in the agent's own words does not count, so that an agent does not start itself", () => {
     const matches = (payload: unknown) => decide('issue_comment', payload, 'issue_mentioned', { mentioned });
     expect(matches(comment('acme-agent', '> @acme-agent please fix the login\n\nDone, see #12.'))).toBe(false);
     expect(matches(comment('ann', '> @acme-agent please fix the login\n\nThanks!'))).toBe(false);
@@ -235,7 +235,7 @@ test.each([
   ['issues', { action: 'labeled', label: { name: 'a' }, discussion: {} }],
   ['pull_request', { action: 'opened', issue: {} }],
   ['check_suite', { action: 'completed', workflow_job: {} }],
-])('is no %s without its subject: the recorded payload of another event', (name, payload) => {
+])('does not count as %s without its subject: the recorded payload of another event', (name, payload) => {
   expect(readGithubDelivery(name, payload)).toEqual([]);
 });
 

@@ -131,7 +131,7 @@ describe('a hostile body', () => {
     expect(explained).toMatchObject({ would_trigger: false, checks: [{ check: 'body', passed: false }] });
   });
 
-  test('with the most elements that fit into a delivery is still compared', () => {
+  test('with the maximum number of elements in a delivery is still compared', () => {
     const items = Array.from({ length: 131_071 }, () => 0);
     expect(evaluate({ items: { in: [1, 2], not_in: [3] } }, { items })).toBe('no_match');
     expect(evaluate({ items: [7] }, { items: [...items, 7] })).toBe('match');

@@ -46,7 +46,7 @@ test('the explanation shows the element that matches', () => {
   expect(checks.map(({ path }) => path)).toEqual(['items', 'items[1].n']);
 });
 
-test('the explanation says that the filter is empty or that the body is no object', () => {
+test('the explanation says that the filter is empty or that the body is not an object', () => {
   expect(explain({}, 5)).toEqual({
     would_trigger: true,
     checks: [{ check: 'body', passed: true, reason: 'the filter is empty: it matches every body' }],

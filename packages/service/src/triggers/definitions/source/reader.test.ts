@@ -95,7 +95,7 @@ describe('a repository', () => {
     expect(readdirSync(parent)).toEqual([]);
   });
 
-  test('with more almost right names than the arguments of a program may have is refused', async () => {
+  test('with more misspelt names than the arguments of a program may have is refused', async () => {
     const folder = 'f'.repeat(200);
     const letters = Array.from({ length: 120 }, (_, n) => String.fromCodePoint(0x4e00 + n));
     await host.commitTree('acme', 'hostile', async (objects) => {
@@ -110,7 +110,7 @@ describe('a repository', () => {
     expect(readdirSync(parent)).toEqual([]);
   });
 
-  test('with files without effect that are no text is read without them', async () => {
+  test('with binary files that have no effect is read without them', async () => {
     const scorers = { 'scorers/a.bin': 'a\u0000b', 'scorers/b.md': 'text' };
     await host.replace('acme', 'hostile', { files: { ...files, ...scorers } });
     const outcome = await read();
@@ -131,7 +131,7 @@ describe('a repository', () => {
     expect(readdirSync(parent)).toEqual([]);
   });
 
-  test('is read from a branch whose name begins those of many others', async () => {
+  test('is read from a branch whose name is the beginning of many others', async () => {
     const commit = await host.replace('acme', 'many', { files });
     const letters = 'abcdefghijklmnopq';
     for (const a of letters)
@@ -150,7 +150,7 @@ describe('a repository', () => {
     expect(await read({ folder: 'factory.yaml' })).toMatchObject({ kind: 'faulty' });
   });
 
-  test('is read in a folder of it, with nothing from outside', async () => {
+  test('is read from one of its folders, and nothing outside that folder is read', async () => {
     const content = { ...filesOf(baseFiles, 'of/us/'), 'agents/foreman/agent.md': 'not ours' };
     await host.replace('acme', 'hostile', { files: content, links: { 'of/README': '/etc/passwd' } });
     const outcome = await read({ folder: 'of/us' });

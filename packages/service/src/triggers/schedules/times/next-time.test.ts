@@ -39,7 +39,7 @@ describe('an expression', () => {
     expect(upcoming('  0   0 * * 7 ', '2026-11-10T00:00Z', { count: 1 })).toEqual(['2026-11-15T00:00Z']);
   });
 
-  test('counts @every from its anchor, so that a late fire does not move the later ones', () => {
+  test('counts @every from its anchor, so that a late fire does not delay the later ones', () => {
     expect(upcoming('@every 1h30m', '2026-11-10T05:07Z', { anchor: '2026-11-10T00:00Z' })).toEqual([
       '2026-11-10T06:00Z',
       '2026-11-10T07:30Z',
@@ -104,7 +104,7 @@ describe('in a time zone', () => {
     ]);
   });
 
-  test('moves a skipped local time by the skipped time', () => {
+  test('delays a skipped local time by the skipped duration', () => {
     expect(upcoming('30 2 * * *', '2026-03-28T12:00Z', { timezone })).toEqual([
       '2026-03-29T01:30Z',
       '2026-03-30T00:30Z',
@@ -130,7 +130,7 @@ describe('in a time zone', () => {
     ]);
   });
 
-  test('fires the first time only at a local time that comes twice', () => {
+  test('fires only the first time at a local time that comes twice', () => {
     expect(upcoming('30 2 * * *', '2026-10-24T12:00Z', { timezone })).toEqual([
       '2026-10-25T00:30Z',
       '2026-10-26T01:30Z',

@@ -102,7 +102,7 @@ describe('deliveries at once', () => {
   });
 });
 
-test('an automation that is created later is reached at once, and a deleted one delays no delivery', async () => {
+test('an automation that is created later gets deliveries at once, and a deleted one delays no delivery', async () => {
   const webhook = await create();
   expect((await send(webhook, { body: '1' })).status).toBe(202);
   expect(batches).toEqual([]);
@@ -119,7 +119,7 @@ test('an automation that is created later is reached at once, and a deleted one 
   expect(await labels(webhook)).toEqual(['ACCEPTED', 'DUPLICATE', 'ACCEPTED', 'ACCEPTED']);
 });
 
-test('a webhook that is read again keeps its hint, and a changed one loses it', async () => {
+test('a webhook that is read again keeps its hint, and a changed webhook loses it', async () => {
   const { uid } = await create();
   let nowMs = 0;
   const directory = await openWebhookDirectory(db, service.deps.vault, () => nowMs);
@@ -133,7 +133,7 @@ test('a webhook that is read again keeps its hint, and a changed one loses it', 
   directory.close();
 });
 
-test('a gate runs the allowed number of calls, the others in their order, and refuses calls above the limit of waiting ones', async () => {
+test('a gate runs the allowed number of calls, then the others in their order, and refuses calls above the limit of waiting ones', async () => {
   const gate = makeGate({ concurrent: 2, waiting: 2 });
   const started: number[] = [];
   const ends: (() => void)[] = [];

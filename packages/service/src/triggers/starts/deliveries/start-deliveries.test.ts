@@ -84,7 +84,7 @@ describe('deliveries of one transaction', () => {
     expect((await log(webhook, '?limit=100')).flatMap(({ runs = [] }) => runs)).toHaveLength(started.length);
   });
 
-  test('leave the last run of a lane live where each cancels the one before', async () => {
+  test('leave the last run of a lane live if each cancels the one before', async () => {
     const { uid, write } = await deliver({ overlap: 'cancel_previous' }, same(3));
     await write();
     await cancelReplaced(deps);
@@ -92,7 +92,7 @@ describe('deliveries of one transaction', () => {
     expect(await outcomes(uid)).toEqual(['started', 'started', 'started']);
   });
 
-  test('start all that wait in their order when the policy becomes allow', async () => {
+  test('start all waiting runs in their order when the policy becomes allow', async () => {
     const { uid, write } = await deliver({ overlap: 'queue' }, same(4));
     await write();
     await db.query(`UPDATE automations SET overlap = 'allow' WHERE uid = $1`, [uid]);

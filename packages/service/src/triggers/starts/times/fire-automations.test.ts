@@ -75,7 +75,7 @@ describe('a time of an automation', () => {
     expect(await outcomes(uid)).toEqual(['started']);
   });
 
-  test('is none of the schedules of the team', async () => {
+  test('is not listed among the schedules of the team', async () => {
     const { schedules } = await create([at()]);
     const path = `/agent/schedules/${schedules?.[0]?.schedule_id}`;
     expect((await service.request<{ schedules: unknown[] }>('GET', '/agent/schedules')).body.schedules).toEqual([]);
@@ -86,7 +86,7 @@ describe('a time of an automation', () => {
 });
 
 describe('while a run of the automation is live', () => {
-  test('skip starts none, whether a delivery or a time started the live one', async () => {
+  test('skip starts no run, whether a delivery or a time started the live one', async () => {
     const webhook = await createWebhook();
     const { uid } = await create([on(webhook), at()], { overlap: 'skip' });
     await send(webhook, { body: '{"n": 1}' });
@@ -108,7 +108,7 @@ describe('while a run of the automation is live', () => {
     expect((await outcomes(uid)).toSorted()).toEqual(['skipped', 'started']);
   });
 
-  test('queue lets the time wait for its end', async () => {
+  test('queue makes the time wait for the end of the run', async () => {
     const { uid } = await create([at()], { overlap: 'queue' });
     await fireNow(uid);
     await fireNow(uid);
@@ -130,7 +130,7 @@ describe('while a run of the automation is live', () => {
     expect(await outcomes(uid)).toEqual(['skipped', 'started', 'started']);
   });
 
-  test('cancel_previous cancels it', async () => {
+  test('cancel_previous cancels the live run', async () => {
     const { uid } = await create([at()], { overlap: 'cancel_previous' });
     await fireNow(uid);
     await fireNow(uid);
@@ -140,8 +140,8 @@ describe('while a run of the automation is live', () => {
   });
 });
 
-describe('a change acts at once', () => {
-  test('disabled, it has no next time; enabled, its next one', async () => {
+describe('a change of an automation takes effect at once', () => {
+  test('a disabled schedule has no next time, and an enabled one has its next time', async () => {
     const made = await create([at()]);
     expect(nextRun(await change(made.uid, { enabled: false }))).toBeNull();
     await makeDue(made.uid);
@@ -173,7 +173,7 @@ describe('a change acts at once', () => {
     expect(await fires(uid)).toMatchObject([{ outcome: 'skipped', reason: '1 of 1 runs are live' }]);
   });
 
-  test('a deleted schedule takes its waiting fire along, and a deleted automation fires no more', async () => {
+  test('a deleted schedule deletes its waiting fire, and a deleted automation fires no more', async () => {
     const { uid } = await create([at()], { overlap: 'queue' });
     await fireNow(uid);
     await fireNow(uid);
@@ -185,7 +185,7 @@ describe('a change acts at once', () => {
   });
 });
 
-test('the history has pages, whose cursors are of this list only', async () => {
+test('the history has pages, whose cursors work for this list only', async () => {
   const { uid } = await create([at()]);
   for (let n = 0; n < 3; n += 1) await fireNow(uid);
   const page = (query: string) =>

@@ -125,7 +125,7 @@ describe('a run that cannot be created', () => {
     expect(await outcomes(good.id)).toEqual(['started']);
   });
 
-  test('pauses the schedule after the tenth failure in a row, and a success begins a new count', async () => {
+  test('pauses the schedule after the tenth failure in a row, and a success resets the count', async () => {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'comes and goes' } },
     });
@@ -258,7 +258,7 @@ describe('while a run of the schedule is live', () => {
     expect(await outcomes(good ?? '')).toEqual(['started', 'started']);
   });
 
-  test('cancel_previous cancels it, also one that is PENDING as soon as it can be', async () => {
+  test('cancel_previous cancels it, also a PENDING one as soon as it can be cancelled', async () => {
     const schedule = await create({ overlap: 'cancel_previous' });
     await fireNow(schedule.id);
     const [first] = await fires(schedule.id);

@@ -241,7 +241,7 @@ test('at most ten signatures are compared', () => {
   expect([check(9), check(10)]).toEqual([true, false]);
 });
 
-test('a time in the body is recent by its milliseconds', () => {
+test('a time in the body is compared in milliseconds', () => {
   const isRecent = (webhookTimestamp: unknown) => hasRecentMember(schemes.linear, { webhookTimestamp }, now * 1000);
   expect([-300_000, 0, 300_000].map((ms) => isRecent(now * 1000 + ms))).toEqual([true, true, true]);
   expect([now * 1000 - 300_001, now * 1000 + 300_001, now, `${now * 1000}`, undefined].map(isRecent)).not.toContain(
@@ -249,7 +249,7 @@ test('a time in the body is recent by its milliseconds', () => {
   );
 });
 
-describe('a signature that a person describes', () => {
+describe('a signature scheme that a person describes', () => {
   const body = '{"a":1}';
   const check = (signature: HmacSignature, headers: IncomingHttpHeaders, at = now) =>
     verifySignature(hmacScheme(signature), { headers, body: Buffer.from(body) }, ['secret'], at * 1000);
@@ -262,7 +262,7 @@ describe('a signature that a person describes', () => {
     expect(check({ header: 'X-Acme-Signature' }, { 'x-acme-signature': hmac('sha256', 'secret', body) })).toBe(true);
   });
 
-  test('covers a time and an id if its description has them', () => {
+  test('signs a time and an id if its description has them', () => {
     const signature = {
       header: 'X-Signature',
       signed: '{id}.{timestamp}.{body}',

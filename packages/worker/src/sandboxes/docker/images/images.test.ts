@@ -97,7 +97,7 @@ test('pulls an image once for several runs, and continues while one of them wait
   expect(record).toEqual([`use ${name}`, `use ${name}`, `begins ${name}`, `release ${name}`, `has ${name} sha256:1`]);
 });
 
-test('forgets a pull that has failed, and does not call an image its own that the engine had', async () => {
+test('forgets a pull that has failed, and does not count an image that the engine had as its own', async () => {
   const images = open();
   const failing = images.provide(name, watcher(), new AbortController().signal);
   await pullsSeen(1);
@@ -112,7 +112,7 @@ test('forgets a pull that has failed, and does not call an image its own that th
 });
 
 test.each(['/workspace', '/opt/runyard', '/run', '/run/runyard', '/etc'])(
-  'refuses an image where %s is a link',
+  'refuses an image in which %s is a link',
   async (name) => {
     hasImage = true;
     link = name;

@@ -93,7 +93,7 @@ test('stops the pull of an image that is too large, and of a run that has ended'
   await closed;
 });
 
-test('ignores the bytes that other programs write meanwhile, and stops when the disk gets full', async () => {
+test('ignores the bytes that other programs write during a pull, and stops when the disk gets full', async () => {
   const gigabyte = 2 ** 30;
   let free = 90 * gigabyte;
   let looks = 0;
@@ -125,7 +125,7 @@ test('sends credentials in their header, and removes them from messages of a reg
   expect(askedWith).toBe('SEALED');
 });
 
-test('reports an engine that goes away in the middle', async () => {
+test('reports an engine that stops in the middle of a pull', async () => {
   answer = (response) => {
     response.write(part('a', 1, 2));
     setImmediate(() => response.destroy());

@@ -83,7 +83,7 @@ test('removes no image that a run is about to use or that has a container, and r
   expect(left()).toEqual(['b']);
 });
 
-test('keeps its record for the next worker, which finds pulls that were not seen to end', async () => {
+test('stores its record for the next worker, which finds pulls whose end was not seen', async () => {
   const first = open(0);
   await pull(first, 'a', 80);
   await first.begins('killed');
