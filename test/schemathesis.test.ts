@@ -73,6 +73,7 @@ const refusals: Readonly<Record<string, readonly string[]>> = {
     'rerunRun',
     'createSchedule',
     'updateSchedule',
+    'previewSchedule',
     'createAgentIdentity',
     'updateAgentIdentity',
     'updateModelSettings',

@@ -94,6 +94,8 @@ export const maxEgressConnections = 64;
 export const maxEgressBytes = 20 * 1024 * 1024 * 1024;
 /** Denied connections of an execution that its timeline shows one by one. */
 export const maxDeniedShown = 20;
+/** Fires of each schedule in a list of schedules. */
+export const maxLastFires = 30;
 /** Schedules of a team. */
 export const maxSchedules = 500;
 /** Bytes of a request that creates or replaces a schedule. */

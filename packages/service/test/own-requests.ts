@@ -31,6 +31,7 @@ export const bodies: Readonly<Record<string, unknown>> = {
   updateEventSubscription: { name: 'S' },
   createSchedule: schedule,
   updateSchedule: schedule,
+  previewSchedule: { cron_schedule: '@yearly' },
   createFactory: { name: 'F' },
   dispatchFactory: { prompt: 'a' },
   updateFactoryTask: { stage: 'REVIEW' },

@@ -45,6 +45,7 @@ export const clientRoutes: ClientRoutes = {
   deleteEnvironment: { method: 'DELETE', path: '/agent/environments/{uid}', isJson: true, isOnce: false },
   listSchedules: { method: 'GET', path: '/agent/schedules', isJson: true, isOnce: false },
   createSchedule: { method: 'POST', path: '/agent/schedules', isJson: true, isOnce: true },
+  previewSchedule: { method: 'POST', path: '/agent/schedules/preview', isJson: true, isOnce: false },
   getSchedule: { method: 'GET', path: '/agent/schedules/{scheduleId}', isJson: true, isOnce: false },
   updateSchedule: { method: 'PUT', path: '/agent/schedules/{scheduleId}', isJson: true, isOnce: false },
   deleteSchedule: { method: 'DELETE', path: '/agent/schedules/{scheduleId}', isJson: true, isOnce: false },

@@ -31,12 +31,17 @@ const item = {
   created_by: exampleCreator,
   updated_by: exampleCreator,
 };
+const fire = { id: fireId, due_at: created, fired_at: started, outcome: 'started', run_id: runId };
 const whole = { ...item, upcoming_runs: [nextRun, '2026-10-27T08:00:00.000Z'] };
 const paused = { ...item, enabled: false, history: { last_ran: null, next_run: null }, upcoming_runs: [] };
 
 export const scheduleExamples = {
-  listSchedules: { answer: { schedules: [item] } },
+  listSchedules: { query: { include: ['fires'] }, answer: { schedules: [{ ...item, last_fires: [fire] }] } },
   createSchedule: { body: requested, answer: whole },
+  previewSchedule: {
+    body: { cron_schedule: '0 9 * * MON-FRI', timezone: 'Europe/Berlin' },
+    answer: { upcoming_runs: whole.upcoming_runs, timezone: 'Europe/Berlin' },
+  },
   getSchedule: { answer: whole },
   updateSchedule: { body: { ...requested, enabled: true, overlap: 'queue' }, answer: { ...whole, overlap: 'queue' } },
   deleteSchedule: { answer: { success: true } },
@@ -46,7 +51,7 @@ export const scheduleExamples = {
   listScheduleFires: {
     query: { limit: 10 },
     answer: {
-      fires: [{ id: fireId, due_at: created, fired_at: started, outcome: 'started', run_id: runId }],
+      fires: [fire],
       page_info: { has_next_page: false },
     },
   },

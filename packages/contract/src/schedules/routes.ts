@@ -9,6 +9,9 @@ import {
   ListScheduledAgentsResponse,
   ListScheduleFiresQuery,
   ListScheduleFiresResponse,
+  ListSchedulesQuery,
+  PreviewScheduleRequest,
+  PreviewScheduleResponse,
   ScheduledAgentItem,
   UpdateScheduledAgentRequest,
 } from './schedules.ts';
@@ -29,11 +32,13 @@ export const scheduleRoutes = {
     tag: 'schedules',
     summary: 'List schedules',
     allow: teamReads,
+    query: ListSchedulesQuery,
     answer: {
       status: 200,
       description: 'Those of the team and your own, by name; for administrators all in the team',
       schema: ListScheduledAgentsResponse,
     },
+    errors: { 400: 'An unknown value of include' },
   },
   createSchedule: {
     method: 'POST',
@@ -52,6 +57,21 @@ export const scheduleRoutes = {
       403: 'The environment, MCP server or identity does not exist or belongs to another team, an agent key asks for a personal schedule, or the content policy refuses the prompt',
       409: `The team has ${maxSchedules} schedules, or the Idempotency-Key was used with another body`,
       413: tooLarge,
+    },
+  },
+  previewSchedule: {
+    method: 'POST',
+    path: `${path}/preview`,
+    tag: 'schedules',
+    summary: 'Show when a schedule would fire',
+    description: 'Stores nothing.',
+    allow: teamReads,
+    body: PreviewScheduleRequest,
+    bodyLimitBytes: 4096,
+    answer: { status: 200, description: 'The next times', schema: PreviewScheduleResponse },
+    errors: {
+      400: 'An expression that is not valid or never fires, or an unknown time zone; `errors` names the member',
+      413: 'The body is larger than 4 KB',
     },
   },
   getSchedule: {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EnvironmentConfig } from '../environments/environments.ts';
-import { maxWaitingFires } from '../limits.ts';
+import { maxLastFires, maxWaitingFires } from '../limits.ts';
 import { AmbientAgentConfig, RequestedAgentConfig } from '../runs/config.ts';
 import { RunMetadata, RunMode } from '../runs/run-request.ts';
 import { overlapPolicies } from '../wire/choices.ts';
@@ -113,47 +113,6 @@ export const ScheduleHistory = z
   })
   .meta({ id: 'ScheduleHistory', description: 'The last and the next time of a schedule' });
 
-export const ScheduledAgentItem = z
-  .object({
-    id: Uuid.describe('Id of the schedule'),
-    name: z.string().describe('Name of the schedule'),
-    cron_schedule: z.string().describe('When it fires'),
-    enabled: z.boolean().describe('False: it is paused'),
-    prompt: z.string().describe('Prompt of each run; empty where agent_config names a skill'),
-    created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
-    updated_at: Timestamp.describe('When it was last changed, paused or resumed, RFC 3339 in UTC'),
-    agent_config: AmbientAgentConfig.optional(),
-    environment: EnvironmentConfig.optional().describe('Configuration of the environment that agent_config names'),
-    history: ScheduleHistory.optional(),
-    upcoming_runs: z
-      .array(Timestamp)
-      .optional()
-      .describe('The next five times, RFC 3339 in UTC; none while it is paused. Absent in lists'),
-    last_spawn_error: z
-      .string()
-      .nullable()
-      .optional()
-      .describe(
-        'Why the last fire could not create its run, null if it could. After 10 such failures in a row the schedule is paused, which this says too',
-      ),
-    ...optionalMembers,
-    scope: Scope.optional(),
-    created_by: UserProfile.optional(),
-    updated_by: UserProfile.optional().meta({
-      description: 'Person who created or last replaced it. Its runs act as this person',
-    }),
-  })
-  .meta({
-    id: 'ScheduledAgentItem',
-    description: 'A scheduled agent: a prompt that becomes a run at each of its times',
-  });
-export type ScheduledAgentItem = z.infer<typeof ScheduledAgentItem>;
-
-export const ListScheduledAgentsResponse = z
-  .object({ schedules: z.array(ScheduledAgentItem).describe('Schedules of the team, by name') })
-  .meta({ id: 'ListScheduledAgentsResponse', description: 'Schedules of the team' });
-export type ListScheduledAgentsResponse = z.infer<typeof ListScheduledAgentsResponse>;
-
 /** The outcome of a fire. */
 export const FireOutcome = z.enum(['started', 'skipped', 'waiting', 'failed']).meta({
   id: 'FireOutcome',
@@ -182,6 +141,62 @@ export const ScheduleFire = z
   });
 export type ScheduleFire = z.infer<typeof ScheduleFire>;
 
+export const ScheduledAgentItem = z
+  .object({
+    id: Uuid.describe('Id of the schedule'),
+    name: z.string().describe('Name of the schedule'),
+    cron_schedule: z.string().describe('When it fires'),
+    enabled: z.boolean().describe('False: it is paused'),
+    prompt: z.string().describe('Prompt of each run; empty where agent_config names a skill'),
+    created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
+    updated_at: Timestamp.describe('When it was last changed, paused or resumed, RFC 3339 in UTC'),
+    agent_config: AmbientAgentConfig.optional(),
+    environment: EnvironmentConfig.optional().describe('Configuration of the environment that agent_config names'),
+    history: ScheduleHistory.optional(),
+    upcoming_runs: z
+      .array(Timestamp)
+      .optional()
+      .describe('The next five times, RFC 3339 in UTC; none while it is paused. Absent in lists'),
+    last_fires: z
+      .array(ScheduleFire)
+      .optional()
+      .meta({
+        description: `The last ${maxLastFires} fires, newest first. Only in lists, where \`include\` asks for them`,
+      }),
+    last_spawn_error: z
+      .string()
+      .nullable()
+      .optional()
+      .describe(
+        'Why the last fire could not create its run, null if it could. After 10 such failures in a row the schedule is paused, which this says too',
+      ),
+    ...optionalMembers,
+    scope: Scope.optional(),
+    created_by: UserProfile.optional(),
+    updated_by: UserProfile.optional().meta({
+      description: 'Person who created or last replaced it. Its runs act as this person',
+    }),
+  })
+  .meta({
+    id: 'ScheduledAgentItem',
+    description: 'A scheduled agent: a prompt that becomes a run at each of its times',
+  });
+export type ScheduledAgentItem = z.infer<typeof ScheduledAgentItem>;
+
+export const ListSchedulesQuery = z.object({
+  include: z
+    .array(z.enum(['fires']))
+    .max(1)
+    .optional()
+    .meta({ description: `\`fires\`: each schedule has its last ${maxLastFires} fires in \`last_fires\`` }),
+});
+export type ListSchedulesQuery = z.infer<typeof ListSchedulesQuery>;
+
+export const ListScheduledAgentsResponse = z
+  .object({ schedules: z.array(ScheduledAgentItem).describe('Schedules of the team, by name') })
+  .meta({ id: 'ListScheduledAgentsResponse', description: 'Schedules of the team' });
+export type ListScheduledAgentsResponse = z.infer<typeof ListScheduledAgentsResponse>;
+
 export const ListScheduleFiresQuery = z.object({
   limit: z.int().min(1).max(100).default(20).describe('Fires of a page, 1 to 100'),
   cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
@@ -192,3 +207,17 @@ export const ListScheduleFiresResponse = z
   .object({ fires: z.array(ScheduleFire).describe('Fires, newest first'), page_info: PageInfo })
   .meta({ id: 'ListScheduleFiresResponse', description: 'A page of the fires of a schedule' });
 export type ListScheduleFiresResponse = z.infer<typeof ListScheduleFiresResponse>;
+
+/** `POST /agent/schedules/preview`. */
+export const PreviewScheduleRequest = z
+  .object({ cron_schedule: cronSchedule, timezone: timezone.optional() })
+  .meta({ id: 'PreviewScheduleRequest', description: 'When a schedule would fire' });
+
+export const PreviewScheduleResponse = z
+  .object({
+    upcoming_runs: z
+      .array(Timestamp)
+      .describe('The next five times of a schedule that is created now, RFC 3339 in UTC'),
+    timezone: z.string().describe('The time zone by its IANA name'),
+  })
+  .meta({ id: 'PreviewScheduleResponse', description: 'The next times of an expression' });

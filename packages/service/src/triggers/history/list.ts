@@ -1,4 +1,5 @@
 /** The history of schedules, as the API shows it. */
+import { maxLastFires } from '@runyard/contract/limits';
 import type {
   FireOutcome,
   ListScheduleFiresQuery,
@@ -45,7 +46,33 @@ const readPageOfAutomation = defineStatement({
   row: { ...row, trigger_name: text() },
 });
 
+/** The index `starts_log` gives each schedule its last starts, so the size of the table does not matter. */
+const readLast = defineStatement({
+  name: 'read_last_starts_of_schedules',
+  text: `
+    SELECT f.*, i.schedule_id FROM unnest($1::uuid[]) AS i (schedule_id) CROSS JOIN LATERAL (
+      SELECT ${columns} FROM starts WHERE schedule_id = i.schedule_id ORDER BY id DESC LIMIT $2
+    ) f ORDER BY f.id DESC`,
+  row: { ...row, schedule_id: uuid },
+});
+
 type FireRow = RowOf<typeof readPage> & { readonly trigger_name?: string };
+
+/** Returns the last fires of schedules of a team, newest first, by the id of the schedule: at most `maxLastFires` of each. */
+export async function readLastFires(
+  db: Queryable,
+  teamId: string,
+  scheduleIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly ScheduleFire[]>> {
+  const rows = await db.query(readLast, [scheduleIds, maxLastFires]);
+  const fires = await toFires(db, teamId, rows);
+  const found = new Map<string, ScheduleFire[]>(scheduleIds.map((id) => [id, []]));
+  rows.forEach(({ schedule_id: id }, index) => {
+    const fire = fires[index];
+    if (fire) found.get(id)?.push(fire);
+  });
+  return found;
+}
 
 const greatestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
@@ -89,14 +116,24 @@ async function listPage(
   if (read?.ok === false) return null;
   const rows = await readRows(read?.position.id ?? greatestId, limit + 1);
   const page = rows.slice(0, limit);
-  const starterOf = ({ starter_kind: kind, starter_uid: uid }: (typeof rows)[number]) =>
+  const last = page.at(-1);
+  const hasNext = rows.length > limit && last !== undefined;
+  return {
+    fires: await toFires(db, teamId, page),
+    page_info: {
+      has_next_page: hasNext,
+      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.id }) } : {}),
+    },
+  };
+}
+
+/** Returns fires as the API shows them, in their order. */
+async function toFires(db: Queryable, teamId: string, rows: readonly FireRow[]): Promise<ScheduleFire[]> {
+  const starterOf = ({ starter_kind: kind, starter_uid: uid }: FireRow) =>
     kind === null || uid === null ? null : { kind, uid };
-  const profileOf = await readProfiles(
-    db,
-    teamId,
-    page.map(starterOf).filter((starter) => starter !== null),
-  );
-  const fires = page.map((row): ScheduleFire => {
+  const starters = rows.map(starterOf).filter((starter) => starter !== null);
+  const profileOf = await readProfiles(db, teamId, starters);
+  return rows.map((row): ScheduleFire => {
     const starter = starterOf(row);
     return {
       id: row.id,
@@ -109,13 +146,4 @@ async function listPage(
       ...(row.trigger_name ? { schedule_name: row.trigger_name } : {}),
     };
   });
-  const last = page.at(-1);
-  const hasNext = rows.length > limit && last !== undefined;
-  return {
-    fires,
-    page_info: {
-      has_next_page: hasNext,
-      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.id }) } : {}),
-    },
-  };
 }

@@ -11,6 +11,7 @@ import { workerHostOf } from '../../runs/runs/submit/request-config.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import type { Models } from '../../team/models/models.ts';
 import { detailOf, faultOfSchedule, type RequestMembers, requestOf } from './run-of-schedule.ts';
+import type { Times } from './times/next-time.ts';
 
 /** A schedule as a request describes it, complete. */
 export interface WantedSchedule extends RequestMembers {
@@ -42,6 +43,26 @@ export function faultOfOverlap(overlap: OverlapPolicy, config: AmbientAgentConfi
   return { path: 'overlap', message };
 }
 
+/** Parses expression and time zone of a schedule, by default UTC. Intervals begin now. */
+export function checkTimes(
+  cronSchedule: string,
+  requestedZone = 'UTC',
+): { readonly kind: 'ok'; readonly times: Times } | { readonly kind: 'invalid'; readonly faults: readonly Fault[] } {
+  const parsed = parseExpression(cronSchedule);
+  const timezone = findTimeZone(requestedZone);
+  if (parsed.ok && timezone !== null)
+    return { kind: 'ok', times: { expression: parsed.expression, timezone, anchorMs: Date.now() } };
+  return {
+    kind: 'invalid',
+    faults: [
+      ...(parsed.ok ? [] : [{ path: 'cron_schedule', message: parsed.problem }]),
+      ...(timezone !== null
+        ? []
+        : [{ path: 'timezone', message: 'is not the name of an IANA time zone, such as Europe/Berlin or UTC' }]),
+    ],
+  };
+}
+
 /** Completes a request with the stored schedule or with defaults, and checks that a run of it could be created now. */
 export async function checkSchedule(
   deps: CheckDeps,
@@ -49,16 +70,12 @@ export async function checkSchedule(
   requested: Requested,
   stored?: WantedSchedule,
 ): Promise<CheckOutcome> {
-  const faults: Fault[] = [];
-  const parsed = parseExpression(requested.cron_schedule);
-  if (!parsed.ok) faults.push({ path: 'cron_schedule', message: parsed.problem });
-  const timezone = findTimeZone(requested.timezone ?? stored?.timezone ?? 'UTC');
-  if (timezone === null)
-    faults.push({ path: 'timezone', message: 'is not the name of an IANA time zone, such as Europe/Berlin or UTC' });
+  const checked = checkTimes(requested.cron_schedule, requested.timezone ?? stored?.timezone);
+  const faults: Fault[] = checked.kind === 'invalid' ? [...checked.faults] : [];
   const wanted: WantedSchedule = {
     name: requested.name,
     cron_schedule: requested.cron_schedule.trim(),
-    timezone: timezone ?? 'UTC',
+    timezone: checked.kind === 'ok' ? checked.times.timezone : 'UTC',
     prompt: requested.prompt ?? '',
     agent_config: requested.agent_config ?? stored?.agent_config ?? null,
     agent_uid: requested.agent_uid ?? stored?.agent_uid ?? null,

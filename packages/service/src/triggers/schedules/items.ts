@@ -4,7 +4,7 @@ import { scopeOf } from '../../team/access/ownership.ts';
 import { readProfiles } from '../../team/access/profiles.ts';
 import { readEnvironmentConfigs } from '../../team/environments/named.ts';
 import { ownerOfSchedule, type ScheduleRow, timesOf } from './schedule-row.ts';
-import { nextTimes } from './times/next-time.ts';
+import { nextTimes, type Times } from './times/next-time.ts';
 
 /** The team that owns the schedules. */
 export interface ScheduleContext {
@@ -58,9 +58,12 @@ export async function toItems(
   });
 }
 
-/** The stored time, which may be due already, and the times after it. */
+/** Returns the stored time, which may be due already, and the times after it. */
 function upcomingOf(row: ScheduleRow): string[] {
   if (row.next_run_at === null) return [];
-  const further = nextTimes(timesOf(row), Date.parse(row.next_run_at), upcomingCount - 1);
-  return [row.next_run_at, ...further.map((time) => new Date(time).toISOString())];
+  return [row.next_run_at, ...upcomingTimes(timesOf(row), Date.parse(row.next_run_at), upcomingCount - 1)];
 }
+
+/** Returns the next times after an instant, milliseconds since 1970. */
+export const upcomingTimes = (times: Times, afterMs: number, count = upcomingCount): string[] =>
+  nextTimes(times, afterMs, count).map((time) => new Date(time).toISOString());

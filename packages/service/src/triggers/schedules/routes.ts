@@ -2,7 +2,7 @@ import { maxSchedules } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import type { Signer } from '../../platform/secrets/signer.ts';
-import { notFound, refuse, wrongCursor } from '../../platform/serving/refusal.ts';
+import { invalid, notFound, refuse, wrongCursor } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import { refusedSubmission } from '../../runs/runs/submit/translate.ts';
@@ -10,8 +10,9 @@ import type { Principal } from '../../team/access/keys/principal.ts';
 import { ownerOf } from '../../team/access/ownership.ts';
 import { serve, serveOnce } from '../../team/access/serve.ts';
 import { refusedByPolicy } from '../../team/content-policy/content-policy.ts';
-import { listFires } from '../history/list.ts';
-import { toItems } from './items.ts';
+import { listFires, readLastFires } from '../history/list.ts';
+import { checkTimes } from './check.ts';
+import { toItems, upcomingTimes } from './items.ts';
 import { addSchedule, changeSchedule, checkPrompt, type ManageDeps, removeSchedule, switchSchedule } from './manage.ts';
 import type { ScheduleRow } from './schedule-row.ts';
 import { listSchedules, readSchedule } from './schedules.ts';
@@ -38,9 +39,23 @@ export function scheduleRoutes(deps: ScheduleRouteDeps): readonly ServedRoute[] 
   };
 
   return [
-    serve(routes.listSchedules, async ({ principal }) => ({
-      schedules: await toItems(db, principal, await listSchedules(db, principal)),
-    })),
+    serve(routes.listSchedules, async ({ principal, query }) => {
+      const rows = await listSchedules(db, principal);
+      const schedules = await toItems(db, principal, rows);
+      if (!query.include?.includes('fires')) return { schedules };
+      const fires = await readLastFires(
+        db,
+        principal.teamId,
+        rows.map(({ id }) => id),
+      );
+      return { schedules: schedules.map((item) => ({ ...item, last_fires: [...(fires.get(item.id) ?? [])] })) };
+    }),
+
+    serve(routes.previewSchedule, async ({ body }) => {
+      const checked = checkTimes(body.cron_schedule, body.timezone);
+      if (checked.kind === 'invalid') return invalid(checked.faults);
+      return { upcoming_runs: upcomingTimes(checked.times, Date.now()), timezone: checked.times.timezone };
+    }),
 
     serveOnce(routes.createSchedule, {
       check: async ({ principal, body }) => {

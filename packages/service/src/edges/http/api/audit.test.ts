@@ -44,6 +44,7 @@ const unrecorded: readonly RouteName[] = [
   'deleteSavedView',
   // Changes nothing.
   'validateFactoryFiles',
+  'previewSchedule',
   'testFilter',
   'dryRunAutomation',
   'simulateDelivery',

@@ -58,6 +58,7 @@ const creatingNothing = [
   'accept',
   'pauseSchedule',
   'resumeSchedule',
+  'previewSchedule',
   'testFilter',
   'dryRunAutomation',
   'simulateDelivery',

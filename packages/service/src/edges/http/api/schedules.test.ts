@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { maxScheduleBytes, maxSchedules } from '@runyard/contract/limits';
+import { maxLastFires, maxScheduleBytes, maxSchedules } from '@runyard/contract/limits';
 import { ListScheduledAgentsResponse, ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { aSchedule, scheduleBase as base, testSchedules } from '../../../../test/schedules.ts';
@@ -7,7 +7,7 @@ import { openTestService } from '../../../../test/service.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
-const { create, read, insert } = testSchedules(service);
+const { create, fires, read, insert } = testSchedules(service);
 beforeEach(() => db.query('DELETE FROM schedules'));
 
 const faultsOf = async (body: object, path = base, method = 'POST') => {
@@ -151,6 +151,90 @@ describe('reading', () => {
       for (const id of [randomUUIDv7(), 'x', theirs.id]) await service.problem(404, method, `${base}/${id}/${action}`);
     },
   );
+});
+
+describe('GET /agent/schedules?include=fires', () => {
+  const insertFires = (id: string, count: number) =>
+    db.query(
+      `INSERT INTO starts (schedule_id, due_at, outcome, reason)
+       SELECT $1, now() - n * interval '1 hour', 'skipped', 'n ' || n FROM generate_series($2::int, 1, -1) AS n ORDER BY n DESC`,
+      [id, count],
+    );
+  const list = async (query: string, key?: string) =>
+    ListScheduledAgentsResponse.parse(
+      (await service.request('GET', `${base}${query}`, key === undefined ? {} : { key })).body,
+    ).schedules;
+
+  test('gives each schedule its own last fires, as its history has them', async () => {
+    const [many, few, none] = [await create({ name: 'a' }), await create({ name: 'b' }), await create({ name: 'c' })];
+    await insertFires(many.id, maxLastFires + 5);
+    await insertFires(few.id, 2);
+    await service.request('POST', `${base}/${few.id}/run`);
+    const schedules = await list('?include=fires');
+    expect(schedules.map(({ id, last_fires }) => [id, last_fires?.length])).toEqual([
+      [many.id, maxLastFires],
+      [few.id, 3],
+      [none.id, 0],
+    ]);
+    for (const { id, last_fires } of schedules) expect(last_fires).toEqual((await fires(id)).slice(0, maxLastFires));
+    expect(schedules[0]?.last_fires?.[0]?.reason).toBe('n 1');
+    expect(schedules[1]?.last_fires?.[0]).toMatchObject({ started_by: { display_name: 'Administrator' } });
+  });
+
+  test('gives none without include, and none of schedules that the caller does not see', async () => {
+    await insertFires((await create()).id, 1);
+    await insertFires((await create({}, service.otherKey)).id, 3);
+    const personal = await create({ name: 'own', team: false });
+    await insertFires(personal.id, 2);
+    expect((await list(''))[0]).not.toHaveProperty('last_fires');
+    const viewer = await service.newKey({ role: 'viewer' });
+    expect((await list('?include=fires', viewer)).map(({ last_fires }) => last_fires?.length)).toEqual([1]);
+  });
+
+  test('refuses another value of include', async () => {
+    const { errors } = await service.problem(400, 'GET', `${base}?include=runs`);
+    expect(errors?.[0]?.path).toBe('include.0');
+  });
+});
+
+describe('POST /agent/schedules/preview', () => {
+  const preview = (body: object, key?: string) =>
+    service.request<{ upcoming_runs: string[] }>('POST', `${base}/preview`, {
+      body,
+      ...(key === undefined ? {} : { key }),
+    });
+
+  test('shows the times that a schedule created now would have, and stores nothing', async () => {
+    const times = { cron_schedule: ' 0 9 * * 1-5 ', timezone: 'europe/berlin' };
+    const answer = await preview(times, await service.newKey({ role: 'viewer' }));
+    expect([answer.status, answer.body]).toMatchObject([200, { timezone: 'Europe/Berlin' }]);
+    const created = (await create(times)).upcoming_runs ?? [];
+    expect(answer.body.upcoming_runs.map((time) => Date.parse(time))).toEqual(created.map((time) => Date.parse(time)));
+    expect((await service.request<{ schedules: [] }>('GET', base)).body.schedules).toHaveLength(1);
+  });
+
+  test('counts intervals from now', async () => {
+    const { upcoming_runs: times } = (await preview({ cron_schedule: '@every 90m' })).body;
+    expect(times).toHaveLength(5);
+    expect(Date.parse(times[0] ?? '') - Date.now()).toBeGreaterThan(89 * 60_000);
+    expect(Date.parse(times[4] ?? '') - Date.parse(times[3] ?? '')).toBe(90 * 60_000);
+  });
+
+  test.each([
+    [{ cron_schedule: '0 0 31 2 *' }, /^cron_schedule: never fires/],
+    [{ cron_schedule: '0 25 * * *' }, /^cron_schedule: is not a cron expression/],
+    [{ cron_schedule: '' }, /^cron_schedule: must not be empty/],
+    [
+      { cron_schedule: 'often', timezone: 'Mars/Olympus' },
+      /^cron_schedule: must have five fields.*; timezone: is not the name/,
+    ],
+  ])('answers 400 for %j and names the members', async (body, expected) => {
+    expect(await faultsOf(body, `${base}/preview`)).toMatch(expected);
+  });
+
+  test('answers 413 for a large body', async () => {
+    await service.problem(413, 'POST', `${base}/preview`, { body: { cron_schedule: ' '.repeat(5000) } });
+  });
 });
 
 describe('PUT /agent/schedules/{scheduleId}', () => {
