@@ -106,7 +106,7 @@ const refusals: Readonly<Record<string, readonly string[]>> = {
     'updateWebhook',
     'rotateWebhookSecret',
   ],
-  'a payload filter that is not valid': ['testFilter'],
+  'a payload filter that is not valid': ['testFilter', 'testFilterOnDeliveries'],
 };
 const refusedByContent = new Set(Object.values(refusals).flat());
 

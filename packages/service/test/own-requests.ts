@@ -131,6 +131,8 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
     if (name === 'accept')
       return { path, options: { body: { kind: 'environment', uid: own.environmentUid, revision: 1 } } };
     if (name === 'testFilter') return { path, options: { body: { filter: {}, payload: {} } } };
+    if (name === 'testFilterOnDeliveries')
+      return { path, options: { body: { filter: {}, webhook_uid: own.webhookUid } } };
     const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
     return { path, options: { body } };
   };

@@ -160,6 +160,7 @@ export const clientRoutes: ClientRoutes = {
   deleteAutomation: { method: 'DELETE', path: '/factory/{factoryUid}/automations/{automationUid}', isJson: true, isOnce: false },
   listAutomationFires: { method: 'GET', path: '/factory/{factoryUid}/automations/{automationUid}/history', isJson: true, isOnce: false },
   testFilter: { method: 'POST', path: '/factory/{factoryUid}/automations/test-filter', isJson: true, isOnce: false },
+  testFilterOnDeliveries: { method: 'POST', path: '/factory/{factoryUid}/automations/test-filter/deliveries', isJson: true, isOnce: false },
   dryRunAutomation: { method: 'POST', path: '/factory/{factoryUid}/automations/{automationUid}/dry-run', isJson: true, isOnce: false },
   simulateDelivery: { method: 'POST', path: '/factory/{factoryUid}/webhooks/{webhookUid}/simulate', isJson: true, isOnce: false },
   listModels: { method: 'GET', path: '/agent/models', isJson: true, isOnce: false },

@@ -6,6 +6,7 @@ import { eventsOfProvider, isAvailableProvider, Trigger } from '../factories/fil
 import { maxTriggers } from '../limits.ts';
 import { AmbientAgentConfig, RequestedAgentConfig } from '../runs/config.ts';
 import { OverlapPolicy } from '../schedules/schedules.ts';
+import { maxChecksOfOutcome, TestFilterCheck } from '../webhooks/checks.ts';
 import { plainMessage } from '../wire/plain-message.ts';
 import { NonBlank, Timestamp, Uuid } from '../wire/primitives.ts';
 import { PageInfo, UserProfile } from '../wire/profiles.ts';
@@ -224,21 +225,6 @@ export const TestFilterRequest = z
   });
 export type TestFilterRequest = z.infer<typeof TestFilterRequest>;
 
-const FilterCondition = z.enum(['in', 'not_in', 'exists', 'any_element', 'body']).meta({
-  id: 'FilterCondition',
-  description:
-    'Condition of a payload filter. any_element: an element of an array must match a nested pattern. body: the body as a whole',
-});
-
-const TestFilterCheck = z
-  .object({
-    check: FilterCondition,
-    path: z.string().optional().describe('Where in the body, such as data.items[2].state'),
-    passed: z.boolean().describe('True: the condition is met'),
-    reason: z.string().describe('The value that was found, and the allowed values'),
-  })
-  .meta({ id: 'TestFilterCheck', description: 'A condition of a payload filter, and how it came out' });
-
 export const TestFilterResponse = z
   .object({
     would_trigger: z.boolean().describe('True: a delivery with this body matches the filter'),
@@ -246,3 +232,38 @@ export const TestFilterResponse = z
   })
   .meta({ id: 'TestFilterResponse', description: 'Whether a body matches a payload filter, and why' });
 export type TestFilterResponse = z.infer<typeof TestFilterResponse>;
+
+/** `POST /factory/{factoryUid}/automations/test-filter/deliveries`. */
+export const TestFilterDeliveriesRequest = z
+  .object({
+    filter: z.unknown().describe('Payload filter, as in `triggers[].filter.payload`'),
+    webhook_uid: z.string().max(100).describe('Webhook of the factory whose stored deliveries are compared'),
+    limit: z.int().min(1).max(100).default(20).describe('Deliveries to compare, the newest first, 1 to 100'),
+  })
+  .meta({ id: 'TestFilterDeliveriesRequest', description: 'A payload filter, and the deliveries to compare it with' });
+export type TestFilterDeliveriesRequest = z.infer<typeof TestFilterDeliveriesRequest>;
+
+const TestedDelivery = z
+  .object({
+    delivery_id: Uuid.describe('Id of the delivery'),
+    received_at: Timestamp.describe('When it was received, RFC 3339 in UTC'),
+    event: z.string().optional().describe('Name of the event; absent: no header named it'),
+    would_trigger: z.boolean().describe('True: it matches the filter'),
+    checks: z
+      .array(TestFilterCheck)
+      .describe(`Conditions that it does not meet, the first ${maxChecksOfOutcome}; none: it matches`),
+  })
+  .meta({ id: 'TestedDelivery', description: 'A stored delivery, and why it does not match a payload filter' });
+
+export const TestFilterDeliveriesResponse = z
+  .object({
+    compared: z
+      .int()
+      .describe(
+        'Deliveries that were compared: fewer than limit if the log has no more payloads, or if they are large or the filter needs many comparisons',
+      ),
+    matched: z.int().describe('How many of them match'),
+    deliveries: z.array(TestedDelivery).describe('Those that were compared, newest first'),
+  })
+  .meta({ id: 'TestFilterDeliveriesResponse', description: 'How a payload filter decides about stored deliveries' });
+export type TestFilterDeliveriesResponse = z.infer<typeof TestFilterDeliveriesResponse>;

@@ -85,6 +85,27 @@ export const automationExamples = {
       checks: [{ check: 'in', path: 'status', passed: false, reason: 'found "resolved"; allowed: "firing"' }],
     },
   },
+  testFilterOnDeliveries: {
+    body: { filter: { status: ['firing'] }, webhook_uid: exampleIds.WEBHOOK_UID, limit: 50 },
+    answer: {
+      compared: 2,
+      matched: 1,
+      deliveries: [
+        {
+          delivery_id: exampleIds.WEBHOOK_DELIVERY_ID,
+          received_at: exampleTimes.ended,
+          would_trigger: false,
+          checks: [{ check: 'in', path: 'status', passed: false, reason: 'found "resolved"; allowed: "firing"' }],
+        },
+        {
+          delivery_id: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c95',
+          received_at: exampleTimes.created,
+          would_trigger: true,
+          checks: [],
+        },
+      ],
+    },
+  },
   dryRunAutomation: { body: { payload: { status: 'firing', alert: { id: 7 } } }, answer: simulated },
   simulateDelivery: {
     body: { payload: { status: 'firing', alert: { id: 7 } } },

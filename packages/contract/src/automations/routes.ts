@@ -14,6 +14,8 @@ import {
   Automation,
   CreateAutomationRequest,
   ListAutomationsResponse,
+  TestFilterDeliveriesRequest,
+  TestFilterDeliveriesResponse,
   TestFilterRequest,
   TestFilterResponse,
   UpdateAutomationRequest,
@@ -142,6 +144,24 @@ export const automationRoutes = {
       400: 'A filter that is not valid, or not exactly one of payload and delivery_id',
       404: 'No such factory; or no such delivery with a stored payload in it',
       413: `The body is larger than ${(maxAutomationBytes + maxWebhookBytes) / 1024} KB`,
+    },
+  },
+  testFilterOnDeliveries: {
+    method: 'POST',
+    path: `${path}/test-filter/deliveries`,
+    tag: 'automations',
+    summary: 'Compare a payload filter with the last deliveries of a webhook',
+    description:
+      'Says of each stored delivery whether it matches, and why not. Starts nothing. Callers need the role of a member: payloads may be confidential.',
+    allow: teamWrites,
+    params: factory,
+    body: TestFilterDeliveriesRequest,
+    bodyLimitBytes: maxAutomationBytes,
+    answer: { status: 200, description: 'How it decides about each delivery', schema: TestFilterDeliveriesResponse },
+    errors: {
+      400: 'A wrong value, or a filter that is not valid',
+      404: 'No such factory, or no such webhook in it',
+      413: tooLarge,
     },
   },
   dryRunAutomation: {

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AmbientAgentConfig } from '../runs/config.ts';
 import { Uuid } from '../wire/primitives.ts';
+import { failedChecks } from './checks.ts';
 
 const eventName = z
   .string()
@@ -120,6 +121,7 @@ export const SimulatedStart = z
     name: z.string().describe('Name of the automation'),
     matched: z.boolean().describe('True: one of its triggers matches, or the schedule trigger was named'),
     reason: z.string().optional().describe('Why no trigger matches'),
+    checks: failedChecks,
     would_start: z.boolean().describe('True: the event would start a run now'),
     refusals: z
       .array(z.string())

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { signatureSchemeNames, webhookAuthModes } from '../wire/choices.ts';
 import { NonBlank, Text, Timestamp, Uuid } from '../wire/primitives.ts';
 import { PageInfo } from '../wire/profiles.ts';
+import { failedChecks } from './checks.ts';
 import { HmacSignature, ruleMembers, shownHeader } from './webhook-rules.ts';
 
 export const WebhookAuthMode = z.enum(webhookAuthModes).meta({
@@ -164,6 +165,9 @@ export const AutomationOutcome = z
     automation_id: z.string().describe('Automation that selects the webhook'),
     matched: z.boolean().describe('True: one of its triggers matched'),
     reason: z.string().optional().describe('Why it started no run'),
+    checks: failedChecks.describe(
+      `${failedChecks.description}. Pages of deliveries leave it out; read the delivery to get it`,
+    ),
     run_id: z.string().optional().describe('Run that it started'),
   })
   .meta({ id: 'AutomationOutcome', description: 'What an automation made of a delivery' });

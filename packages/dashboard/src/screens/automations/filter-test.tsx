@@ -3,11 +3,16 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { useClient } from '../../api/session.ts';
+import { Checks } from '../../parts/checks.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { type FilterRow, filterOf } from './filter-rows.ts';
+import { LastDeliveries } from './last-deliveries.tsx';
 
-/** Compares the filter with a stored delivery or a pasted payload, while it is edited. */
+/** Counts of last deliveries that the filter can be compared with. */
+const counts = [20, 100] as const;
+
+/** Compares the filter with stored deliveries or a pasted payload, while it is edited. */
 export function FilterTest({
   factoryUid,
   webhookIds,
@@ -37,6 +42,7 @@ export function FilterTest({
     enabled: webhookUid !== undefined,
   });
   const filter = filterOf(rows);
+  const last = counts.find((count) => deliveryId === `last ${count}`);
   const payload = readJson(pasted);
   const test = useQuery({
     queryKey: ['test-filter', factoryUid, JSON.stringify(filter), deliveryId, pasted],
@@ -46,18 +52,25 @@ export function FilterTest({
         body: { filter, ...(deliveryId === '' ? { payload } : { delivery_id: deliveryId }) },
       });
     },
-    enabled: Object.keys(filter).length > 0 && (deliveryId !== '' || payload !== undefined),
+    enabled: last === undefined && Object.keys(filter).length > 0 && (deliveryId !== '' || payload !== undefined),
     retry: false,
     placeholderData: (before) => before,
   });
-  useEffect(() => setResult(test.data), [test.data, setResult]);
+  const tested = last === undefined ? test.data : undefined;
+  useEffect(() => setResult(tested), [tested, setResult]);
   return (
     <div className="form">
       <h2>Would it fire?</h2>
       <div className="field">
-        <label htmlFor="stored">A delivery that came</label>
+        <label htmlFor="stored">Deliveries that came</label>
         <select id="stored" className="in" value={deliveryId} onChange={({ target }) => setDeliveryId(target.value)}>
           <option value="">none: the payload below</option>
+          {webhookUid !== undefined &&
+            counts.map((count) => (
+              <option key={count} value={`last ${count}`}>
+                {`the last ${count}`}
+              </option>
+            ))}
           {(deliveries.data ?? []).map(({ delivery_id: id, event, received_at: at }) => (
             <option key={id} value={id}>
               {`${visibleText(event ?? 'event')}, ${new Date(at).toLocaleString()}`}
@@ -80,7 +93,10 @@ export function FilterTest({
           {pasted.trim() !== '' && payload === undefined && <span className="small badc">This is not JSON.</span>}
         </div>
       )}
-      <Problem error={test.error} />
+      <Problem error={last === undefined ? test.error : undefined} />
+      {last !== undefined && webhookUid !== undefined && (
+        <LastDeliveries params={{ factoryUid, webhookUid }} filter={filter} count={last} />
+      )}
       {result && (
         <div className="verdict" role="status">
           <div className="sum">
@@ -89,17 +105,7 @@ export function FilterTest({
               {result.would_trigger ? 'It matches and would start a run' : 'It does not match'}
             </span>
           </div>
-          <ul className="checks">
-            {result.checks.map((check, index) => (
-              <li key={index}>
-                <Icon name={check.passed ? 'check' : 'x'} small className={check.passed ? 'okc' : 'badc'} />
-                <span>
-                  <code>{visibleText(check.path ?? 'body')}</code>{' '}
-                  <span className="mut">{visibleText(check.reason)}</span>
-                </span>
-              </li>
-            ))}
-          </ul>
+          <Checks checks={result.checks} />
         </div>
       )}
       {Object.keys(filter).length === 0 && (

@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
+import { Checks } from '../../parts/checks.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -128,7 +129,7 @@ function Verdict({ outcome, name, factoryUid }: { outcome: AutomationOutcome; na
           >
             {visibleText(name)}
           </Link>{' '}
-          <span className="mut">{visibleText(outcome.reason ?? (started ? 'matched and started a run' : ''))}</span>
+          <span className="mut">{visibleText(textOf(outcome))}</span>
         </span>
         {outcome.run_id && (
           <Link className="btn sm" to="/runs/$runId" params={{ runId: outcome.run_id }}>
@@ -136,6 +137,14 @@ function Verdict({ outcome, name, factoryUid }: { outcome: AutomationOutcome; na
           </Link>
         )}
       </div>
+      {outcome.checks && <Checks checks={outcome.checks} />}
     </div>
   );
+}
+
+/** Returns what an automation made of a delivery. Conditions that were not met have a list of their own. */
+function textOf({ matched, reason, run_id: runId, checks }: AutomationOutcome): string {
+  if (checks !== undefined) return 'does not match';
+  if (reason !== undefined) return reason;
+  return runId !== undefined ? 'matched and started a run' : matched ? 'matched' : 'does not match';
 }

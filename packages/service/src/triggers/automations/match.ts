@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { parsePayloadFilter } from '@runyard/contract/automations/payload-filter/parse';
 import type { PayloadFilter } from '@runyard/contract/automations/payload-filter/plan';
 import { Trigger } from '@runyard/contract/factories/files/triggers';
+import { maxChecksOfOutcome, type TriggerCheck } from '@runyard/contract/webhooks/checks';
 import type { GithubEvent, GithubFilter, Matcher } from '@runyard/contract/webhooks/github-events';
 import type { SignatureSchemeName } from '@runyard/contract/webhooks/webhooks';
 import { shorten } from '@runyard/contract/wire/shorten';
@@ -70,6 +71,10 @@ const maxGithubSteps = 500_000;
 const maxReasonLength = 500;
 /** Conditions that a reason names. */
 const maxNamed = 3;
+/** Characters of the path and of the reason of a stored condition. */
+const maxCheckLength = 200;
+/** Conditions that are stored with one delivery, of all its automations. */
+const maxChecksOfDelivery = 100;
 
 /** A trigger that deliveries can match, in the form in which it is evaluated. */
 type Plan =
@@ -110,61 +115,89 @@ function plansOf({ uid, updated_at, triggers }: AutomationRow): readonly (Plan |
 /** The parts of a delivery that triggers compare. */
 export type MatchedDelivery = Pick<AcceptedDelivery, 'webhookUid' | 'scheme' | 'event' | 'payload'>;
 
-export type Match = { readonly matched: true } | { readonly matched: false; readonly reason: string };
+/** Why an automation does not match, as a text and as the conditions that are not met. */
+export interface Mismatch {
+  readonly reason: string;
+  readonly checks: readonly TriggerCheck[];
+}
 
-type Check = { readonly path?: string; readonly passed: boolean; readonly reason: string };
+export type Match = { readonly matched: true } | ({ readonly matched: false } & Mismatch);
+
+type Check = Omit<TriggerCheck, 'trigger'>;
 
 const describe = (checks: readonly Check[]): string =>
   checks
-    .filter(({ passed }) => !passed)
     .slice(0, maxNamed)
     .map(({ path, reason }) => (path === undefined ? reason : `${path}: ${reason}`))
     .join('; ');
 
-/** Returns why the name of the event does not match; null: it does. */
-function mismatchOfEvent({ in: wanted, not_in: excluded }: Matcher, event: string | null): string | null {
+/** Returns the first conditions that are not met, with short texts. */
+export const failedOf = <C extends Check>(checks: readonly C[]): C[] =>
+  checks
+    .filter(({ passed }) => !passed)
+    .slice(0, maxChecksOfOutcome)
+    .map((check) => ({
+      ...check,
+      ...(check.path === undefined ? {} : { path: shorten(check.path, maxCheckLength) }),
+      reason: shorten(check.reason, maxCheckLength),
+    }));
+
+/** Returns the condition on the name of the event that is not met; null: all are. */
+function mismatchOfEvent(matcher: Matcher, event: string | null): Check | null {
+  const reason = reasonOfEvent(matcher, event);
+  return reason === null ? null : { check: 'event', path: 'events', passed: false, reason };
+}
+
+function reasonOfEvent({ in: wanted, not_in: excluded }: Matcher, event: string | null): string | null {
   const found = event === null ? 'no header names the event' : `found ${JSON.stringify(event)}`;
   const list = (names: readonly unknown[]) =>
     names
       .slice(0, maxNamed)
       .map((name) => JSON.stringify(name))
       .join(', ');
-  if (wanted && (event === null || !wanted.includes(event))) return `events: ${found}; allowed: ${list(wanted)}`;
-  return event !== null && excluded?.includes(event) ? `events: ${found}; not allowed: ${list(excluded)}` : null;
+  if (wanted && (event === null || !wanted.includes(event))) return `${found}; allowed: ${list(wanted)}`;
+  return event !== null && excluded?.includes(event) ? `${found}; not allowed: ${list(excluded)}` : null;
 }
 
-/** Returns why a trigger does not match; null: it does; undefined: it does not select the webhook. */
-function mismatch(plan: Plan, delivery: MatchedDelivery, total: Budget): string | null | undefined {
+/** Returns the conditions that a trigger does not meet; null: it matches; undefined: it does not select the webhook. */
+function mismatch(plan: Plan, delivery: MatchedDelivery, total: Budget): readonly Check[] | null | undefined {
   if (plan.provider === 'webhook') {
     if (!plan.webhookUids.includes(delivery.webhookUid)) return undefined;
     const ofEvent = mismatchOfEvent(plan.events, delivery.event);
-    if (ofEvent !== null) return ofEvent;
+    if (ofEvent !== null) return [ofEvent];
     if (evaluatePayloadFilter(plan.payload, delivery.payload, total) === 'match') return null;
-    return describe(explainPayloadFilter(plan.payload, delivery.payload, total).checks);
+    return explainPayloadFilter(plan.payload, delivery.payload, total).checks;
   }
   if (delivery.scheme !== 'github') return undefined;
   const steps = takePart(total, maxGithubSteps);
   const events = readGithubDelivery(delivery.event ?? '', delivery.payload);
   const { would_trigger: matches, checks } = matchGithubTrigger(events, plan, steps);
   giveBack(total, steps);
-  return matches ? null : describe(checks);
+  return matches ? null : checks;
 }
 
 /** Returns the comparison of automations with one delivery. The work of all comparisons together is bounded. */
 export function matcherOf(delivery: MatchedDelivery): (automation: AutomationRow) => Match {
   const total: Budget = { left: maxComparisonsOfDelivery };
+  let room = maxChecksOfDelivery;
   return (automation) => {
     const reasons: string[] = [];
+    const checks: TriggerCheck[] = [];
     for (const [index, plan] of plansOf(automation).entries()) {
       if (total.left <= 0) {
         reasons.push(`the filters of all automations need more than ${maxComparisonsOfDelivery} comparisons`);
         break;
       }
-      const reason = plan === null ? undefined : mismatch(plan, delivery, total);
-      if (reason === null) return { matched: true };
-      if (reason !== undefined) reasons.push(`triggers[${index}]: ${reason}`);
+      const found = plan === null ? undefined : mismatch(plan, delivery, total);
+      if (found === null) return { matched: true };
+      if (found === undefined) continue;
+      const failed = found.filter(({ passed }) => !passed);
+      reasons.push(`triggers[${index}]: ${describe(failed)}`);
+      checks.push(...failedOf(failed).map((check) => ({ ...check, trigger: index })));
     }
-    return { matched: false, reason: shorten(reasons.join('. '), maxReasonLength) };
+    const kept = checks.slice(0, Math.min(maxChecksOfOutcome, room));
+    room -= kept.length;
+    return { matched: false, reason: shorten(reasons.join('. '), maxReasonLength), checks: kept };
   };
 }
 

@@ -20,7 +20,7 @@ import {
 } from './automations.ts';
 import type { CheckDeps } from './check.ts';
 import { toItems } from './items.ts';
-import { testFilter } from './test-filter.ts';
+import { testFilter, testFilterOnDeliveries } from './test-filter.ts';
 
 const noAutomation = () => notFound('automation');
 
@@ -99,6 +99,18 @@ export function automationRoutes(deps: AutomationRouteDeps): readonly ServedRout
           return notFound('factory');
         case 'no_payload':
           return notFound('delivery with a stored payload');
+      }
+    }),
+
+    serve(routes.testFilterOnDeliveries, async ({ principal: { teamId }, params: { factoryUid }, body }) => {
+      const outcome = await testFilterOnDeliveries(db, { teamId, factoryUid }, body);
+      switch (outcome.kind) {
+        case 'tested':
+          return outcome.response;
+        case 'invalid':
+          return invalid(outcome.faults);
+        case 'no_webhook':
+          return notFound('webhook');
       }
     }),
 

@@ -37,7 +37,13 @@ export async function simulateStarts(
     starts.push(
       matching.matched
         ? { ...named, matched: true, ...(await simulateStart(deps, row, { kind: 'delivery', delivery })) }
-        : { ...named, matched: false, would_start: false, reason: matching.reason || 'no trigger selects the webhook' },
+        : {
+            ...named,
+            matched: false,
+            would_start: false,
+            reason: matching.reason || 'no trigger selects the webhook',
+            ...(matching.checks.length > 0 ? { checks: [...matching.checks] } : {}),
+          },
     );
   }
   return starts;

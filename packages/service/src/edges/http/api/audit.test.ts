@@ -46,6 +46,7 @@ const unrecorded: readonly RouteName[] = [
   'validateFactoryFiles',
   'previewSchedule',
   'testFilter',
+  'testFilterOnDeliveries',
   'dryRunAutomation',
   'simulateDelivery',
 ];

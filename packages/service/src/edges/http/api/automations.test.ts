@@ -156,3 +156,53 @@ describe('POST …/test-filter', () => {
     await service.problem(400, 'POST', path, { body });
   });
 });
+
+describe('POST …/test-filter/deliveries', () => {
+  const path = `${base}/test-filter/deliveries`;
+  const filter = { status: ['firing'] };
+
+  test('says which of the last stored deliveries match, and why the others do not', async () => {
+    const own = await createWebhook();
+    const send_ = async (body: string) => (await send(own, { body })).body.delivery_id;
+    const ids = [await send_('{"status":"firing"}'), await send_('{"status":"resolved"}'), await send_('{"n":1}')];
+    await send(own, { body: '{' });
+    const last = async (limit: number) =>
+      (await service.request('POST', path, { body: { filter, webhook_uid: own.uid, limit } })).body;
+    const missed = (reason: string) => [{ check: 'in', path: 'status', passed: false, reason }];
+    const third = {
+      delivery_id: ids[2],
+      received_at: expect.any(String),
+      would_trigger: false,
+      checks: missed('the field is missing; allowed: "firing"'),
+    };
+    const second = { ...third, delivery_id: ids[1], checks: missed('found "resolved"; allowed: "firing"') };
+    const first = { ...third, delivery_id: ids[0], would_trigger: true, checks: [] };
+    expect(await last(100)).toEqual({ compared: 3, matched: 1, deliveries: [third, second, first] });
+    expect(await last(2)).toMatchObject({ compared: 2, matched: 0 });
+  });
+
+  test('compares no more than 8 MB of payloads', async () => {
+    const own = await createWebhook();
+    await db.query(
+      `INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity_hash, payload)
+       SELECT gen_random_uuid(), $1, 'ACCEPTED', 262144, sha256(n::text::bytea), convert_to('"' || repeat('a', 262142) || '"', 'UTF8')
+       FROM generate_series(1, 40) n`,
+      [own.uid],
+    );
+    const body = { filter, webhook_uid: own.uid, limit: 100 };
+    expect((await service.request('POST', path, { body })).body).toMatchObject({ compared: 32, matched: 0 });
+  });
+
+  test('finds no webhook of others, and refuses a filter that is not valid', async () => {
+    const other = await service.request<{ uid: string }>('POST', '/factory', { body: { name: 'Other' } });
+    const body = { filter, webhook_uid: webhook.uid };
+    await service.problem(404, 'POST', `/factory/${other.body.uid}/automations/test-filter/deliveries`, { body });
+    await service.problem(404, 'POST', path, { body: { ...body, webhook_uid: 'unknown' } });
+    const refused = await service.problem(400, 'POST', path, { body: { ...body, filter: { a: 1 } } });
+    expect(refused.errors?.[0]?.path).toMatch(/^filter/);
+    await service.problem(400, 'POST', path, { body: { ...body, limit: 101 } });
+    await service.problem(413, 'POST', path, { body: { ...body, filter: { a: ['a'.repeat(130 * 1024)] } } });
+    const viewer = await service.newKey({ role: 'viewer' });
+    await service.problem(403, 'POST', path, { body, key: viewer });
+  });
+});

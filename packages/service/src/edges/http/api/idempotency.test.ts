@@ -60,6 +60,7 @@ const creatingNothing = [
   'resumeSchedule',
   'previewSchedule',
   'testFilter',
+  'testFilterOnDeliveries',
   'dryRunAutomation',
   'simulateDelivery',
   'rotateWebhookSecret',

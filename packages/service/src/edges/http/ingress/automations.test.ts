@@ -2,7 +2,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Automation } from '@runyard/contract/automations/automations';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
+import type { WebhookDelivery, WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
@@ -91,7 +91,7 @@ describe('a delivery that matches', () => {
     const a = await automate([on(webhook, { status: ['firing'], labels: { env: { not_in: ['dev'] } } })]);
     const off = await automate([on(webhook)], { enabled: false });
     await automate([on(other)]);
-    const { runs, automations } = await deliver(webhook, { status: 'resolved', labels: { env: 'dev' } });
+    const { id, runs, automations } = await deliver(webhook, { status: 'resolved', labels: { env: 'dev' } });
     expect(runs).toEqual([]);
     expect(
       automations.toSorted((x, y) => Number(y.automation_id === a.uid) - Number(x.automation_id === a.uid)),
@@ -103,6 +103,23 @@ describe('a delivery that matches', () => {
       },
       { automation_id: off.uid, matched: false, reason: 'the automation is disabled' },
     ]);
+    const read = await service.request<WebhookDelivery>('GET', `${webhooks}/${webhook.uid}/deliveries/${id}`);
+    expect(read.body.automations?.find(({ automation_id: uid }) => uid === a.uid)?.checks).toEqual([
+      { check: 'not_in', path: 'labels.env', passed: false, reason: 'found "dev"; not allowed: "dev"', trigger: 0 },
+      { check: 'in', path: 'status', passed: false, reason: 'found "resolved"; allowed: "firing"', trigger: 0 },
+    ]);
+  });
+
+  test('keeps at most 5 conditions of an automation with short texts, and 100 of a delivery', async () => {
+    const webhook = await createWebhook();
+    const long = 'a'.repeat(90);
+    const payload = Object.fromEntries(Array.from({ length: 8 }, (_, n) => [`${n}`, [long, `${long}b`, `${long}c`]]));
+    for (let n = 0; n < 22; n += 1) await automate([on(webhook, payload)]);
+    const { id } = await deliver(webhook, { 0: 'no' });
+    const read = await service.request<WebhookDelivery>('GET', `${webhooks}/${webhook.uid}/deliveries/${id}`);
+    const checks = read.body.automations?.map((each) => each.checks ?? []) ?? [];
+    expect(checks.map(({ length }) => length)).toEqual([...Array(20).fill(5), 0, 0]);
+    expect(Math.max(...checks.flat().map(({ reason }) => reason.length))).toBeLessThanOrEqual(200);
   });
 
   test('is accepted although its run is refused, and has the reason', async () => {

@@ -5,7 +5,7 @@ import type { Transaction } from '../../../platform/store/database/transaction.t
 import type { SubmitDeps } from '../../../runs/runs/submit/prepare.ts';
 import { defineInsertRuns, parametersOfRuns } from '../../../runs/runs/submit/submit.ts';
 import { type CountedFailure, countAtCommit, disabledReason } from '../../automations/failures.ts';
-import { type FedAutomation, laneOf, matcherOf, readFedBy } from '../../automations/match.ts';
+import { type FedAutomation, laneOf, type Mismatch, matcherOf, readFedBy } from '../../automations/match.ts';
 import { noticePushes } from '../../definitions/source/pushes.ts';
 import { insertStarts, type NewStart, startsParameter } from '../../history/write.ts';
 import type { KnownWebhook } from '../../webhooks/ingest/directory.ts';
@@ -66,7 +66,7 @@ const insertRunsAndStarts = defineInsertRuns(
 interface Matched {
   readonly delivery: AcceptedDelivery;
   readonly row: FedAutomation;
-  readonly mismatch?: string;
+  readonly mismatch?: Mismatch;
 }
 
 function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Matched[] {
@@ -74,9 +74,9 @@ function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Ma
   return fed
     .filter((row) => row.webhook_uids.includes(delivery.webhookUid))
     .map((row) => {
-      if (!row.enabled) return { delivery, row, mismatch: disabledReason(row) };
+      if (!row.enabled) return { delivery, row, mismatch: { reason: disabledReason(row), checks: [] } };
       const matching = match(row);
-      return { delivery, row, ...(matching.matched ? {} : { mismatch: matching.reason }) };
+      return { delivery, row, ...(matching.matched ? {} : { mismatch: matching }) };
     });
 }
 
@@ -139,7 +139,12 @@ function outcomeInLog({ row, mismatch }: Matched, started: Started | undefined):
     case 'failed':
       return { automation_id, matched: true, reason: started.reason };
     case undefined:
-      return { automation_id, matched: false, ...(mismatch ? { reason: mismatch } : {}) };
+      return {
+        automation_id,
+        matched: false,
+        ...(mismatch?.reason ? { reason: mismatch.reason } : {}),
+        ...(mismatch && mismatch.checks.length > 0 ? { checks: [...mismatch.checks] } : {}),
+      };
   }
 }
 

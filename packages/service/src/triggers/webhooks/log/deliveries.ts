@@ -38,10 +38,19 @@ const row = {
 
 const columns = Object.keys(row).join(', ');
 
+/** SQL of the columns without the checks of the outcomes, which make pages large. */
+const columnsOfPage = Object.keys(row)
+  .map((name) =>
+    name === 'outcomes'
+      ? `(SELECT coalesce(jsonb_agg(o - 'checks'), '[]') FROM jsonb_array_elements(outcomes) o) AS outcomes`
+      : name,
+  )
+  .join(', ');
+
 const readPage = defineStatement({
   name: 'read_webhook_deliveries',
   text: `
-    SELECT ${columns} FROM webhook_deliveries
+    SELECT ${columnsOfPage} FROM webhook_deliveries
     WHERE webhook_uid = $1 AND id < $2 AND ($3::text IS NULL OR label = $3) ORDER BY id DESC LIMIT $4`,
   row,
 });
@@ -77,6 +86,9 @@ const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
   ...(found.runs.length === 0 ? {} : { runs: found.runs }),
   ...(found.outcomes.length === 0 ? {} : { automations: found.outcomes }),
 });
+
+/** Deliveries among which the last payloads are looked for. */
+const maxLookedAt = 5_000;
 
 const newest = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
@@ -148,6 +160,31 @@ export async function readPayloadOfDelivery(
   const { webhook_uid: webhookUid, signature_scheme: scheme, payload, provider_event: event } = found;
   return { webhookUid, scheme, bytes: payload, event };
 }
+
+/**
+ * $3: bytes of all payloads. Looks at the newest deliveries that can have a payload only: rejected ones could be between them in large
+ * numbers.
+ */
+const readLast = defineStatement({
+  name: 'read_last_payloads_of_webhook',
+  text: `
+    SELECT id, received_at, provider_event, payload FROM (
+      SELECT *, sum(octet_length(payload)) OVER (ORDER BY id DESC) AS up_to_here FROM (
+        SELECT id, received_at, provider_event, payload FROM (
+          SELECT * FROM webhook_deliveries WHERE webhook_uid = $1 ORDER BY id DESC LIMIT ${maxLookedAt}) newest
+        WHERE label = 'ACCEPTED' AND payload IS NOT NULL ORDER BY id DESC LIMIT $2) stored) summed
+    WHERE up_to_here <= $3 ORDER BY id DESC`,
+  row: { id: uuid, received_at: timestamp, provider_event: nullable(text()), payload: bytes },
+});
+
+export type PayloadInLog = RowOf<typeof readLast>;
+
+/** Returns the newest stored payloads of a webhook, newest first: at most `count`, and at most `maxBytes` of them. */
+export const readLastPayloads = (
+  db: Queryable,
+  webhookUid: string,
+  { count, maxBytes }: { readonly count: number; readonly maxBytes: number },
+): Promise<PayloadInLog[]> => db.query(readLast, [webhookUid, count, maxBytes]);
 
 /** Replaces the outcome of one automation, and adds its run. */
 const noteLater: Statement = {

@@ -1,0 +1,59 @@
+import { visibleText } from '@runyard/contract/wire/visible';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useClient } from '../../api/session.ts';
+import { Checks } from '../../parts/checks.tsx';
+import { countText } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+
+/** Compares the filter with the last stored deliveries of a webhook: how many match, which do not, and why. */
+export function LastDeliveries({
+  params,
+  filter,
+  count,
+}: {
+  params: { readonly factoryUid: string; readonly webhookUid: string };
+  filter: unknown;
+  count: number;
+}) {
+  const client = useClient();
+  const { factoryUid, webhookUid } = params;
+  const { data, error } = useQuery({
+    queryKey: ['test-filter', factoryUid, webhookUid, JSON.stringify(filter), count],
+    queryFn: async () =>
+      await client.testFilterOnDeliveries({
+        params: { factoryUid },
+        body: { filter, webhook_uid: webhookUid, limit: count },
+      }),
+    retry: false,
+    placeholderData: (before) => before,
+  });
+  if (error) return <Problem error={error} />;
+  if (data === undefined) return null;
+  if (data.compared === 0) return <p className="dim">The webhook has no stored payload yet.</p>;
+  return (
+    <div className="stack s2">
+      <p className="md" role="status">
+        {`${data.matched} of the last ${countText(data.compared, 'delivery', 'deliveries')} match`}
+      </p>
+      {data.deliveries.map(({ delivery_id: id, event, received_at: at, would_trigger: matches, checks }) => (
+        <div key={id} className="verdict">
+          <div className="sum">
+            <Icon name={matches ? 'check' : 'x'} small className={matches ? 'okc' : 'dim'} />
+            <Link
+              className="grow cut"
+              to="/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId"
+              params={{ ...params, deliveryId: id }}
+            >
+              {visibleText(event ?? id)}
+            </Link>
+            <Ago time={at} className="dim small" />
+          </div>
+          {checks.length > 0 && <Checks checks={checks} />}
+        </div>
+      ))}
+    </div>
+  );
+}
