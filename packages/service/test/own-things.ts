@@ -64,6 +64,7 @@ const namedInBody: Readonly<Record<string, keyof OwnThings>> = {
   '/team-invitations/join': 'invitationKey',
   '/harness-support/messages': 'childRunId',
   '/factory/{factoryUid}/automations': 'webhookUid',
+  '/factory/{factoryUid}/automations/test-filter/deliveries': 'webhookUid',
   '/factory/{factoryUid}/tasks': 'conversationId',
   '/factory/{factoryUid}/task-by-conversation': 'taskUid',
   '/factory/{factoryUid}/task-by-run': 'taskUid',
