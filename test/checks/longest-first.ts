@@ -12,6 +12,7 @@ const longest = [
   'test/schemathesis.test.ts',
   'test/interactive-runs.test.ts',
   'test/adoption.test.ts',
+  'test/killed-parents.test.ts',
   'test/command-line.test.ts',
   'test/up-and-down.test.ts',
   'test/crash-database.test.ts',

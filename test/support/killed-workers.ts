@@ -110,7 +110,12 @@ function argumentsOfProcesses(): { pid: number; args: string[] }[] {
   });
 }
 
-async function judge(system: System, ids: readonly string[], seenTwice: ReadonlySet<string>) {
+/** Looks at the runs that have ended: their states, and what was done twice or is missing. */
+export async function judge(
+  system: Pick<System, 'run' | 'call'>,
+  ids: readonly string[],
+  seenTwice: ReadonlySet<string>,
+) {
   const states: Record<string, number> = {};
   const failures: string[] = [];
   const twice = new Set(seenTwice);

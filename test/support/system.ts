@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { askToStop } from '@runyard/system/parent-input';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/stack.ts';
 import { endSandboxes } from '../../packages/worker/src/backends/end-sandboxes.ts';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
@@ -235,11 +236,11 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   return system;
 }
 
-/** Closes the input and sends SIGINT, and SIGKILL if that is not enough. A worker ends its sandboxes then. */
+/** Asks it to stop and sends SIGINT, and SIGKILL if that is not enough. A worker ends its sandboxes then. */
 async function stopProgram(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise<true>((resolve) => child.once('exit', () => resolve(true)));
-  child.stdin?.end();
+  askToStop(child.stdin);
   if (await Promise.race([gone, delay(500)])) return;
   child.kill('SIGINT');
   // The database has 20 s for its last checkpoint; a service that was killed would leave it at work in the folder that is removed next.

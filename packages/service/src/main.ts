@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
+import { onParentGone } from '@runyard/system/parent-input';
 import { type Logger, pino } from 'pino';
 import { StartProblem } from './edges/start/open-parts.ts';
 import { startService } from './service.ts';
@@ -22,10 +23,8 @@ const stop = (reason: string) => {
   stopping.abort();
 };
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
-if (process.argv.includes('--stop-with-parent')) {
-  process.stdin.on('error', () => stop('parent gone'));
-  process.stdin.once('end', () => stop('parent gone')).resume();
-}
+if (process.argv.includes('--stop-with-parent'))
+  onParentGone((how) => stop(how === 'asked' ? 'asked by its parent' : 'parent gone'));
 
 try {
   const service = await startService(parsed.settings, log, stopping.signal);

@@ -115,6 +115,9 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
     signal.throwIfAborted();
   };
   const undo = makeUndo(log);
+  // Removed last: the next service of the folder waits until this one has stopped completely.
+  const serviceFile = fileOfService(dataDir);
+  undo.add(serviceFile.remove);
   let baseUrl = settings.RUNYARD_BASE_URL ?? '';
   let webhookBaseUrl = settings.RUNYARD_WEBHOOK_BASE_URL ?? '';
   try {
@@ -147,7 +150,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
     const loops: Loop[] = [];
     for (const domain of domains) loops.push(...((await domain.loops?.()) ?? []));
     undo.add(startLoops(loops, { log, random: Math.random, makeFindDue: (due) => makeFindDue(deps.db, due) }));
-    undo.add(await writeServiceFile(dataDir, baseUrl));
+    await serviceFile.write(baseUrl);
     log.info({ base_url: baseUrl, started_in_ms: startedIn }, 'service ready');
     return { baseUrl, startedIn, stop: () => undo.run() };
   } catch (error) {
@@ -181,17 +184,17 @@ async function listen(app: FastifyInstance, { host, port, setting }: Place): Pro
   });
 }
 
-/** Writes `service.json`, which contains the address of the service. Returns the function that removes it. */
-async function writeServiceFile(dataDir: string, baseUrl: string): Promise<() => Promise<void>> {
+/** Returns the functions that write and remove `service.json`, which contains the address of the service. */
+function fileOfService(dataDir: string) {
   const file = path.join(dataDir, 'service.json');
-  await writeFile(
-    `${file}.${process.pid}`,
-    JSON.stringify({
-      ...thisProcess(),
-      base_url: baseUrl,
-      started_at: new Date().toISOString(),
-    }),
-  );
-  await rename(`${file}.${process.pid}`, file);
-  return () => rm(file, { force: true });
+  let isOurs = false;
+  return {
+    async write(baseUrl: string): Promise<void> {
+      const content = { ...thisProcess(), base_url: baseUrl, started_at: new Date().toISOString() };
+      await writeFile(`${file}.${process.pid}`, JSON.stringify(content));
+      await rename(`${file}.${process.pid}`, file);
+      isOurs = true;
+    },
+    remove: async (): Promise<void> => (isOurs ? await rm(file, { force: true }) : undefined),
+  };
 }

@@ -18,7 +18,7 @@ const log: Logger = pino(
 );
 
 try {
-  const starting = startWorker(parsed.settings, { log });
+  const starting = startWorker(parsed.settings, { log, lockPatienceMs: 15_000 });
   if (process.argv.includes('--stop-with-parent')) endWithParent(starting);
   const worker = await starting;
   endOnSignals(worker);

@@ -1,3 +1,4 @@
+import { onParentGone } from '@runyard/system/parent-input';
 import type { Worker } from './worker.ts';
 
 /**
@@ -18,13 +19,10 @@ export function endOnSignals(worker: Pick<Worker, 'terminate' | 'drain' | 'stop'
   on('SIGINT', () => void worker.stop());
 }
 
-/** Stops the worker when standard input closes: the parent process has ended or asks it to stop. */
-export function endWithParent(starting: Promise<Pick<Worker, 'stop'>>): void {
-  const end = (): void => {
+/** Stops the worker when its parent asks it to. When the parent crashed, leaves the sandboxes to the next worker. */
+export function endWithParent(starting: Promise<Pick<Worker, 'stop' | 'leave'>>): void {
+  onParentGone((how) => {
     // If the start fails, the process ends anyway.
-    starting.then((worker) => worker.stop()).catch(() => {});
-  };
-  process.stdin.on('error', end);
-  process.stdin.on('end', end);
-  process.stdin.resume();
+    starting.then((worker) => (how === 'asked' ? worker.stop() : worker.leave())).catch(() => {});
+  });
 }

@@ -33,6 +33,8 @@ export interface WorkerContext {
   readonly log: Logger;
   /** The agent's `main.ts`; absent: that of `packages/agent`. */
   readonly agentEntry?: string;
+  /** How long to wait for the data folder while another worker uses it: one whose parent crashed takes some seconds to leave. Default: 0. */
+  readonly lockPatienceMs?: number;
 }
 
 /** A worker that runs. */
@@ -41,6 +43,8 @@ export interface Worker {
   drain(): void;
   /** Leaves the sandboxes to the next worker of the data folder and ends; drains if sandboxes end with their worker. */
   terminate(): void;
+  /** Leaves the sandboxes to the next worker of the data folder and ends; ends them if they end with their worker. */
+  leave(): void;
   /** Ends all executions within about six seconds, or later if the kernel cannot end a process of a sandbox yet. */
   stop(): Promise<void>;
   /** Resolves when the worker has ended and released everything. Exit code 2: the service never accepted its key. */
@@ -66,6 +70,19 @@ const defaultAgentEntry = fileURLToPath(new URL('../../agent/src/main.ts', impor
 /** Returns whether the sandboxes of these settings continue when their worker ends. */
 const outlives = (settings: Settings): boolean => settings.RUNYARD_SANDBOX !== 'none';
 
+/** Takes the data folder, and waits for `lockPatienceMs` while another worker uses it. */
+async function waitForDataFolder(dataDir: string, { log, lockPatienceMs = 0 }: WorkerContext) {
+  const deadline = performance.now() + lockPatienceMs;
+  let lock = await lockDataFolder(dataDir);
+  if ('heldBy' in lock && lockPatienceMs > 0)
+    log.info({ holder: lock.heldBy }, 'another worker uses the data folder: waiting for its end');
+  while ('heldBy' in lock && performance.now() < deadline) {
+    await sleep(50);
+    lock = await lockDataFolder(dataDir);
+  }
+  return lock;
+}
+
 /** Starts a worker in this process, on the main thread. Rejects with `WorkerRefused` if it cannot run here. */
 export async function startWorker(settings: Settings, context: WorkerContext): Promise<Worker> {
   const { log } = context;
@@ -73,7 +90,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
   const workerName = settings.RUNYARD_WORKER_NAME ?? defaultWorkerName(os.hostname());
   const slots = settings.RUNYARD_WORKER_SLOTS ?? 2 * os.availableParallelism();
 
-  const lock = await lockDataFolder(path.resolve(settings.RUNYARD_DATA_DIR)).catch((error: Error) => {
+  const lock = await waitForDataFolder(path.resolve(settings.RUNYARD_DATA_DIR), context).catch((error: Error) => {
     throw new WorkerRefused(error.message, { cause: error });
   });
   if ('heldBy' in lock) {
@@ -247,16 +264,19 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       await end(0);
     };
 
+    const stop = async (): Promise<void> => {
+      stopping = true;
+      drain();
+      executions.stopAll();
+      endWhenIdle();
+      await drained;
+    };
+
     return {
       drain,
       terminate: () => (adoptSeconds > 0 ? void leave() : drain()),
-      async stop() {
-        stopping = true;
-        drain();
-        executions.stopAll();
-        endWhenIdle();
-        await drained;
-      },
+      leave: () => void (adoptSeconds > 0 ? leave() : stop()),
+      stop,
       drained,
       instanceId: lock.instanceId,
       stateRoot: state.folder,

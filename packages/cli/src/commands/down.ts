@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stateOf } from '@runyard/system/process-identity';
@@ -6,6 +8,7 @@ import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { type Claim, drainSignal, readClaim } from '../supervise/claim.ts';
+import { readServiceFile } from '../supervise/service-file.ts';
 import { type LiveRuns, readLiveRuns } from './live-runs.ts';
 
 /** Longest wait for programs that were asked to stop now. Worker and service together stop faster. */
@@ -31,7 +34,7 @@ export async function down(context: Context, options: DownOptions): Promise<void
   if (options.wait && options.force) throw new Failure('--wait and --force exclude each other', 2);
   const claim = readClaim(context.folder.supervisorFile);
   if (!claim) {
-    context.out(`nothing runs (data folder ${context.folder.path})\n`);
+    await endRemains(context);
     return;
   }
   if (stateOf(claim) === 'elsewhere')
@@ -52,6 +55,27 @@ export async function down(context: Context, options: DownOptions): Promise<void
     context.report(
       `${runs(live)} ended: ERROR, retryable. After the next start: bin/runyard rerun ${live.first[0]?.run_id ?? 'RUN'}`,
     );
+}
+
+/** Waits for programs whose supervisor was killed, and ends the sandboxes that wait for the next worker. */
+async function endRemains({ folder, out, report }: Context): Promise<void> {
+  const deadline = performance.now() + patienceMs;
+  const former = readServiceFile(folder.serviceFile);
+  if (former !== null) report(`the service of an earlier start (process ${former.pid}) still stops; waiting for it`);
+  while (readServiceFile(folder.serviceFile) !== null) {
+    if (performance.now() > deadline)
+      throw new Failure(`process ${former?.pid} did not stop in ${patienceMs / 1000} s; see ${folder.logs}`);
+    await sleep(25);
+  }
+  // Most data folders without programs never had a worker.
+  const hasWorked = existsSync(path.join(folder.path, 'worker', 'holder.json'));
+  const { endSandboxes } = hasWorked ? await import('@runyard/worker/end-sandboxes') : { endSandboxes: async () => 0 };
+  const ended = await endSandboxes(folder.path);
+  out(
+    ended === 0 || ended === undefined
+      ? `nothing runs (data folder ${folder.path})\n`
+      : `ended what an earlier worker left; nothing runs now (data folder ${folder.path})\n`,
+  );
 }
 
 const noRuns: LiveRuns = { count: 0, more: false, first: [] };

@@ -23,18 +23,21 @@ function program(source: string): () => ReturnType<typeof startProgram> {
   return () =>
     startProgram({ script, args: [], env: { PATH: process.env.PATH ?? '', GREETING: 'hi' }, cwd: folder, logFile });
 }
-const patient = `process.stdin.on('end', () => { console.log('bye'); process.exit(0); }).resume(); console.log('up');`;
+const patient = `
+  import { onParentGone } from ${JSON.stringify(import.meta.resolve('@runyard/system/parent-input'))};
+  onParentGone((how) => { console.log('bye, ' + how); process.exit(0); });
+  console.log('up');`;
 const logged = (text: string) =>
   vi.waitFor(() => expect(readFileSync(logFile, 'utf8')).toContain(text), { timeout: 30_000 });
 
-test('stops a program by closing its input, gives it only its environment, and lets it write its own log', async () => {
+test('asks a program to stop, gives it only its environment, and lets it write its own log', async () => {
   const running = await program(`console.log(JSON.stringify(process.env), process.argv.slice(2)); ${patient}`)();
   await logged('up');
   expect(await running.stop(60_000)).toEqual({ code: 0, signal: null });
   const log = readFileSync(logFile, 'utf8');
   expect(log).toContain('"GREETING":"hi"');
   expect(log).toContain('--stop-with-parent');
-  expect(log).toContain('bye');
+  expect(log).toContain('bye, asked');
   expect(log).not.toContain('VITEST');
 });
 
@@ -54,18 +57,18 @@ test('kills a program that does not stop in time', async () => {
   expect(await running.stop(100)).toEqual({ code: null, signal: 'SIGKILL' });
 });
 
-test('ends a program when its parent is killed with kill -9', async () => {
+test('ends a program when its parent is killed with kill -9, and shows it that it was not asked to stop', async () => {
   const script = path.join(folder, 'program.mjs');
-  writeFileSync(script, `console.log('pid ' + process.pid); ${patient}`);
+  writeFileSync(script, `${patient} console.log('pid ' + process.pid);`);
   const parent = `import { startProgram } from ${JSON.stringify(new URL('program.ts', import.meta.url).href)};
     await startProgram({ script: ${JSON.stringify(script)}, args: [], env: {}, cwd: '/', logFile: ${JSON.stringify(logFile)} });`;
   const starter = spawn(process.execPath, ['--input-type=module', '-e', parent]);
-  await logged('up');
+  await logged('pid ');
   const child = Number(/pid (\d+)/.exec(readFileSync(logFile, 'utf8'))?.[1]);
   expect(startTicks(child)).toBeDefined();
   starter.kill('SIGKILL');
   await vi.waitFor(() => expect(startTicks(child)).toBeUndefined(), { timeout: 30_000 });
-  expect(readFileSync(logFile, 'utf8')).toContain('bye');
+  expect(readFileSync(logFile, 'utf8')).toContain('bye, crashed');
 });
 
 test('restarts a program that dies, and reports it, until the program is stopped', async () => {

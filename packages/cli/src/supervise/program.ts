@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import { askToStop } from '@runyard/system/parent-input';
 
 export interface ProgramExit {
   readonly code: number | null;
@@ -12,7 +13,7 @@ export interface Program {
   readonly exited: Promise<ProgramExit>;
   hasExited(): boolean;
   signal(name: NodeJS.Signals): void;
-  /** Asks it to stop by closing its standard input; kills it after `graceMs`. Resolves when it is gone. */
+  /** Asks it to stop by a word on its standard input; kills it after `graceMs`. Resolves when it is gone. */
   stop(graceMs: number): Promise<ProgramExit>;
 }
 
@@ -29,8 +30,8 @@ export interface ProgramStart {
 
 /**
  * Starts a program with this Node. It has its own session, so that Ctrl-C in the terminal reaches only this process.
- * Its standard input is a pipe: when this process ends, even by kill -9, the pipe closes and the program stops
- * (`--stop-with-parent`).
+ * Its standard input is a pipe: when this process ends, even by kill -9, the pipe closes and the program ends
+ * (`--stop-with-parent`). It distinguishes a stop from a crash of this process by the word that `stop` writes.
  * @throws if the process cannot be started
  */
 export async function startProgram(start: ProgramStart): Promise<Program> {
@@ -65,7 +66,7 @@ export async function startProgram(start: ProgramStart): Promise<Program> {
     hasExited: () => hasEnded,
     signal: (name) => void child.kill(name),
     async stop(graceMs) {
-      child.stdin?.end();
+      askToStop(child.stdin);
       const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
       try {
         return await exited;

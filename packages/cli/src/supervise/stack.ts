@@ -67,6 +67,7 @@ export async function startStack(start: StackStart): Promise<Stack> {
 
   try {
     if (start.service) {
+      await formerServiceGone(start);
       const found = await checkPort(settings.RUNYARD_HOST, settings.RUNYARD_PORT);
       if (!found.ok) throw new Failure(portProblem(settings.RUNYARD_HOST, settings.RUNYARD_PORT, found.code));
       origin = reachableOrigin(settings.RUNYARD_HOST, found.port);
@@ -148,6 +149,20 @@ export async function startStack(start: StackStart): Promise<Stack> {
       await stop(start.worker ? [workerGraceMs, serviceGraceMs] : [serviceGraceMs]);
     },
   };
+}
+
+/**
+ * Waits for a service of this data folder whose supervisor was killed: it stops by itself, which takes as long as its database needs.
+ */
+async function formerServiceGone({ folder, report, signal }: StackStart): Promise<void> {
+  const deadline = performance.now() + serviceGraceMs;
+  const former = readServiceFile(folder.serviceFile);
+  if (former === null) return;
+  report(`the service of an earlier start (process ${former.pid}) still stops; waiting for it`);
+  while (readServiceFile(folder.serviceFile) !== null && performance.now() < deadline) {
+    if (signal.aborted) throw new Failure('stopped', 130);
+    await sleep(25);
+  }
 }
 
 /**

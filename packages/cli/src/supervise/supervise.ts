@@ -33,7 +33,7 @@ const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', drainSignal] as const;
 
 /**
  * Starts the programs and keeps them running until a signal arrives; resolves when all of them are gone. SIGUSR2 lets the
- * worker finish its runs first. SIGTERM to a worker that runs alone ends only the worker: the next one adopts its sandboxes. Another signal during that stops without waiting. A further signal ends this process at once; the programs then stop by themselves, because their input closes.
+ * worker finish its runs first. SIGTERM to a worker that runs alone ends only the worker: the next one adopts its sandboxes. Another signal during that stops without waiting. A further signal ends this process at once; the programs then stop by themselves: they have been asked to.
  * @throws AlreadyRunning if another process supervises this data folder; Failure if a program does not start
  */
 export async function supervise(supervision: Supervise): Promise<void> {

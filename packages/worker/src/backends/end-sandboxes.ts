@@ -5,24 +5,23 @@ import { lockDataFolder } from '../state/data-folder-lock.ts';
 import { chooseStateRoot } from '../state/state-root.ts';
 import { sweepLeftovers } from './sweep.ts';
 
-/** Time for a worker that is about to end to release the data folder. */
-const patienceMs = 3000;
+/** Time for a worker that is about to end, also one that leaves its sandboxes, to release the data folder. */
+const patienceMs = 10_000;
 
 /**
  * Ends the sandboxes that a dead worker of this data folder left. Otherwise they would run until they stop waiting for the next worker.
- * Returns false if a worker runs, because the sandboxes are its own.
+ * Returns how many remains it removed; undefined if a worker runs, because the sandboxes are its own.
  */
-export async function endSandboxes(dataDir: string): Promise<boolean> {
+export async function endSandboxes(dataDir: string): Promise<number | undefined> {
   const deadline = performance.now() + patienceMs;
   let lock = await lockDataFolder(path.resolve(dataDir));
   while ('heldBy' in lock) {
-    if (performance.now() > deadline) return false;
+    if (performance.now() > deadline) return undefined;
     await sleep(50);
     lock = await lockDataFolder(path.resolve(dataDir));
   }
   try {
-    await sweepLeftovers(await chooseStateRoot(lock.folder), new Set(), pino({ level: 'silent' }));
-    return true;
+    return await sweepLeftovers(await chooseStateRoot(lock.folder), new Set(), pino({ level: 'silent' }));
   } finally {
     await lock.release();
   }

@@ -13,13 +13,13 @@ import { backends } from './backends.ts';
  * objects that each backend sweeps. Leaves the sandboxes with the ids of `kept`, which the caller has adopted. The caller holds the
  * lock of the data folder, so all else is abandoned. Resolves only when every process is proved to be gone, so that the worker may say
  * so in its hello: no process has a mark of this folder, and the kernel removes a cgroup only when it is empty. Ends that are not
- * reported yet stay.
+ * reported yet stay. Returns how many workspaces and objects of backends were removed.
  */
 export async function sweepLeftovers(
   { folder, owner }: StateRoot,
   kept: ReadonlySet<string>,
   log: Logger,
-): Promise<void> {
+): Promise<number> {
   const onSlow = logSlow(log, { owner });
   const labels = [ownerLabel(owner), supervisorLabel(owner)];
   const sweepBackends = async (): Promise<number> => {
@@ -45,4 +45,5 @@ export async function sweepLeftovers(
   if (workspaces.length + sandboxes > 0) {
     log.info({ workspaces: workspaces.length, sandboxes }, 'removed the remains of an earlier worker');
   }
+  return workspaces.length + sandboxes;
 }

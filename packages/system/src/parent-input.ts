@@ -1,0 +1,26 @@
+/** The standard input of a program that another one keeps running: the parent says there that the program should stop. Loads no zod. */
+import type { Readable, Writable } from 'node:stream';
+
+/** A pipe that closes without this word was closed by the kernel, because the parent ended: by kill -9, or by a fault. */
+const stopWord = 'stop\n';
+
+/** Asks the program that reads this input to stop. */
+export function askToStop(input: Writable | null | undefined): void {
+  input?.end(stopWord);
+}
+
+/** Calls `end` once when the input closes. `asked`: the parent asked the program to stop; `crashed`: the parent is gone. */
+export function onParentGone(end: (how: 'asked' | 'crashed') => void, input: Readable = process.stdin): void {
+  let said = '';
+  let isOver = false;
+  const over = (): void => {
+    if (isOver) return;
+    isOver = true;
+    end(said === stopWord ? 'asked' : 'crashed');
+  };
+  input.on('data', (piece: Buffer) => {
+    if (said.length <= stopWord.length) said += piece.toString('latin1').slice(0, stopWord.length + 1);
+  });
+  input.on('error', over);
+  input.on('end', over);
+}
