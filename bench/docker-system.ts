@@ -16,7 +16,7 @@ export async function withDockerSystem<T>(
   const system = await startSystem({
     env: { RUNYARD_SANDBOX: 'docker', RUNYARD_DOCKER_HOST: engine.host, RUNYARD_DOCKER_IMAGE: image },
   });
-  // They work in a folder of their container, below that of the engine.
+  // The processes of the engine work in a folder of their container, which is below the folder of the engine.
   const folder = path.dirname(engine.host.slice('unix://'.length));
   try {
     return await work(system, () => processesBelow(folder, 'containerd-shim'));

@@ -67,7 +67,7 @@ const moreRows = (start: Start, more: number) => {
   return until('writing', () => start.rows() >= goal);
 };
 
-/** Its process and its state; less while the file is missing or incomplete. */
+/** Returns the process id and the state of the server; fewer values while the file is missing or incomplete. */
 function postmasterOf(folder: string): [pid?: number, state?: string] {
   try {
     const lines = readFileSync(path.join(folder, 'cluster/postmaster.pid'), 'utf8').split('\n');

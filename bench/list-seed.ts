@@ -24,7 +24,7 @@ export function randomNumbers(seed: number): () => number {
 const syllables =
   'ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo zu ster ing tion ness ment ly ed er con pre'.split(' ');
 
-/** Words that share beginnings and middles, as those of a language do. */
+/** Words with shared beginnings and middles, as in a natural language. */
 function makeVocabulary(random: () => number, size: number): string[] {
   const words = new Set<string>();
   while (words.size < size) {

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { memoryOf } from './report.ts';
 
-/** Returns the ids of those that work in a folder below `folder`, with `named` in their command line: PostgreSQL's, and its guard. */
+/** Returns the ids of the processes that work in a folder below `folder`, with `named` in their command line: PostgreSQL's, and its guard. */
 export function processesBelow(folder: string, named = ''): number[] {
   return readdirSync('/proc').flatMap((name) => {
     try {

@@ -10,7 +10,7 @@ export interface Program {
   readonly cwd?: string;
 }
 
-/** Runs it to its end and returns its output; rejects if it fails. */
+/** Runs a program to its end and returns its output; rejects if the program fails. */
 export function run({ command, args, env, cwd }: Program): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {

@@ -78,9 +78,9 @@ function timeOfMachine(): number {
 }
 
 /**
- * Returns the present processor times. Those of ended processes are counted with their parents, so none is counted twice.
- * `inContainers`: all processor time that the other programs did not use is counted for the sandboxes, because containers and the
- * programs that start them are not children of this system's processes.
+ * Returns the present processor times. The time of an ended process is counted with its parent, so each process is counted once. `inContainers`:
+ * count for the sandboxes all processor time that the other programs did not use, because containers and the programs that start them are not
+ * children of this system's processes.
  */
 function spent(system: System, inContainers: boolean) {
   const service = system.service().pid ?? 0;
@@ -98,8 +98,8 @@ function spent(system: System, inContainers: boolean) {
 }
 
 /**
- * Returns a function that returns the processor time that the supervisors of the system have taken. Call it often, because it cannot
- * read the time of those that have ended.
+ * Returns a function that returns the processor time that the supervisors of the system have taken. Call it often, because it cannot read the time of
+ * supervisors that have ended.
  */
 function watchSupervisors(system: System): () => number {
   const worker = system.worker().pid ?? 0;
@@ -194,7 +194,7 @@ export interface WaitingMemory {
 
 /**
  * Returns the proportional memory of a sandbox in which an agent waits: agent, its init, bwrap, and the supervisor divided by the sandboxes in
- * which agents wait. Nothing else may run, and `count` agents must wait.
+ * which agents wait. No other program may run, and `count` agents must wait.
  */
 export async function memoryOfWaiting(system: System, count: number): Promise<WaitingMemory> {
   const worker = system.worker().pid ?? 0;

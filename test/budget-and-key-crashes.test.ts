@@ -139,8 +139,7 @@ test('a team is charged exactly the cost of its answers while processes are kill
   let limit = 10_000;
   const setLimit = () => service.request('PATCH', '/budget', { body: { monthly_limit_usd: limit } });
   await setLimit();
-  // The worker of these runs exists only as a row. Without a living process behind it from the first moment, the runs would go to another
-  // worker.
+  // The worker of these runs exists only as a row. If this process did not count as alive from the first moment, the runs would go to another worker.
   await db.query(`
     CREATE FUNCTION keep_alive() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
@@ -163,7 +162,7 @@ test('a team is charged exactly the cost of its answers while processes are kill
         await delay(50);
       } else if (answer.status === 200 && answer.text.includes('message_stop')) whole += 1;
       else {
-        // The run of a lane that was refused has ended, so its other lane has no valid run token.
+        // A refused request ends the run of its lane, so the other lane has no valid run token.
         const most = limit;
         // The gateway counts an open request against the budget at once. The sum of the spend grows when the request ends.
         const isOver = await eventually('the spend', async () => (await spent()) >= most || null).catch(() => false);

@@ -40,7 +40,7 @@ interface AgentProcess {
   readonly namespace: string;
 }
 
-/** The agent with this pid, if it is one of these runs. */
+/** Returns the agent with this pid, if it belongs to one of these runs. */
 function agentProcess(pid: number, runIds: ReadonlySet<string>): AgentProcess | undefined {
   try {
     const namespace = readlinkSync(`/proc/${pid}/ns/pid`);
@@ -58,7 +58,7 @@ function agentProcesses(runIds: ReadonlySet<string>): AgentProcess[] {
   return pids.flatMap((name) => agentProcess(Number(name), runIds) ?? []);
 }
 
-/** Runs of which two sandboxes were alive at one time: the first of the two is still alive after the other was seen. */
+/** Runs with two sandboxes at one time: the first was still alive after the second was seen. */
 function doubleRuns(runIds: ReadonlySet<string>): string[] {
   const agents = agentProcesses(runIds);
   return agents.flatMap((first, index) => {
@@ -131,7 +131,7 @@ describeSystem(
           }
         }
 
-        // One after the other: all at once would ask the service hundreds of times each second.
+        // Wait for the runs one after the other: all waits together would send hundreds of requests each second.
         const ended: RunItem[] = [];
         for (const runId of acknowledged) ended.push(await system.untilEnded(runId, 120_000));
         watching = false;

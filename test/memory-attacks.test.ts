@@ -24,7 +24,7 @@ let database: TestDatabase;
 let models: FakeModels;
 let system: System;
 let worker: WebSocket;
-/** Of two runs: one sends halves, the other whole bodies. */
+/** Tokens of two runs: one sends half bodies, the other whole ones. */
 const tokens: string[] = [];
 let runId = '';
 

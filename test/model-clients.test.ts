@@ -29,7 +29,7 @@ async function installForSandboxes(): Promise<PythonPackages> {
   return packages;
 }
 
-/** Returns a folder with the same files that the user of a sandbox can reach, which the home of root is not. */
+/** Returns a folder with the same files at a path that the user of a sandbox can reach, because that user cannot reach the home of root. */
 async function linkForSandboxes(packages: string): Promise<string> {
   const made = await mkdtemp(path.join(tmpdir(), 'runyard-python-'));
   await chmod(made, 0o755);

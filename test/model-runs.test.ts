@@ -1,4 +1,4 @@
-/** Runs with language models, on one system: the suites of `model-runs/`, none of which changes things that another one checks. */
+/** Tests runs with language models, on one system: no suite of `model-runs/` changes data that another suite checks. */
 import { afterEach } from 'vitest';
 import { defaultScript } from './fakes/models/turns.ts';
 import { describeDebugWindow } from './model-runs/debug-window.ts';

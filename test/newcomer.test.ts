@@ -12,7 +12,7 @@ const repository = path.resolve(import.meta.dirname, '..');
 let folder: string;
 let clone: string;
 let port: number;
-/** The README says 4180, which another program may use here. Everything else is its own text. */
+/** The README says 4180, which another program may use here. All other text is its own. */
 let env: Record<string, string>;
 
 beforeAll(async () => {

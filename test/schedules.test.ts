@@ -1,4 +1,4 @@
-/** Service processes on one database fire schedules: kill -9 in between, and clocks that differ. */
+/** Tests service processes that fire schedules on one database: kill -9 in between, and clocks that differ. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newRawKey } from '../packages/service/src/team/access/keys/key.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';

@@ -1,6 +1,5 @@
 /**
- * Sandboxes in which an agent waits for its run: no data of one run reaches another, none is used twice, and none lives longer than its
- * worker.
+ * Tests sandboxes in which an agent waits for its run: no data of one run reaches another, none is used twice, and none lives longer than its worker.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * The end of a worker that was started alone: it finishes its runs or ends them, as it is asked to. The tests run at the same time, because
+ * Tests the end of a worker that was started alone: it finishes its runs or ends them, as requested. The tests run at the same time, because
  * one of them waits for a long run. Workers of other names do not take the runs of the first one.
  */
 import path from 'node:path';

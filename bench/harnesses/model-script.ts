@@ -28,7 +28,7 @@ function stepsOf(prompt: string): readonly Step[] {
 /** Names of shell tools, each with the arguments for a command. */
 const shells: Readonly<Record<string, (command: string) => Record<string, unknown>>> = {
   Bash: (command) => ({ command, description: 'Runs a command' }),
-  // Codex lets the model go on when a command takes longer than 10 s; 30 s is the most that can be asked for.
+  // Codex interrupts the wait for a command after 10 s and asks the model again; 30 s is the longest allowed wait.
   exec_command: (cmd) => ({ cmd, yield_time_ms: 30_000 }),
   shell_command: (command) => ({ command }),
   shell: (command) => ({ command: ['sh', '-c', command] }),

@@ -108,8 +108,8 @@ function entryFault({ from, to }: Import): string | undefined {
 }
 
 /**
- * The folder in which cycles are searched for. A file directly in `src` counts for itself, and so does a room of one file, and an entry
- * of a room: it is above the folders of the room.
+ * The folder in which cycles are searched for. A file directly in `src`, a room of one file, and an entry of a room each count as their own folder,
+ * because they are above the folders of the room.
  */
 function folderOf(file: string): string {
   const folder = path.dirname(file);

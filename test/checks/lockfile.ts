@@ -41,7 +41,7 @@ export function findMissing(lock: Lockfile): MissingPackage[] {
   );
 }
 
-/** Where Node looks for `name` from the package at `at`: beside it, and in each folder above. */
+/** Folders in which Node looks for `name` from the package at `at`: beside the package, and in each folder above. */
 function placesOf(at: string, name: string): string[] {
   const parts = at === '' ? [] : at.split(/\/?node_modules\//);
   const places: string[] = [`node_modules/${name}`];

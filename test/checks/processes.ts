@@ -39,7 +39,7 @@ export interface CommandOptions {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
   readonly limitMs: number;
-  /** Takes the output; absent: it goes to ours. */
+  /** File for the output; absent: the output of this process. */
   readonly outputFile?: string | undefined;
 }
 

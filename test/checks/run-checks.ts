@@ -61,7 +61,7 @@ function checkHere(name: string, findFaults: () => string[]): void {
   });
 }
 
-/** `bin/test-long` runs single files, of which each does far more. */
+/** `bin/test-long` runs single files, which do far more work. */
 const limitMinutes = filter === '' ? 25 : 60;
 
 interface VitestOptions {
@@ -162,7 +162,8 @@ const processors = Math.max(2, Math.min(4, availableParallelism()));
  */
 const together = 2 * processors;
 
-// Somebody who runs one file has not asked for a change of the machine: its tests skip themselves where a package is missing.
+// Install packages only for a full run: a person who runs one file did not ask for a change of the machine, and its tests skip themselves if a
+// package is missing.
 if (filter === '') installSystemPackages(say);
 const files = findTestFiles(root, filter);
 if (filter === '') {

@@ -1,4 +1,4 @@
-/** A run that continues in a new sandbox: it finds the files of the earlier sandbox, however that ended. */
+/** Tests a run that continues in a new sandbox: it finds the files of the earlier sandbox, in whatever way that ended. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';

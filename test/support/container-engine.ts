@@ -1,4 +1,4 @@
-/** A container engine of a test, with images that are made without a registry. Nothing of it remains. */
+/** A container engine of a test, with images that are made without a registry. No part of it remains. */
 import { execFileSync, spawn } from 'node:child_process';
 import { accessSync, constants, openSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { type FakeModels, startFakeModels } from '../fakes/models.ts';
 import { type System, type SystemOptions, sandboxProblem, startSystem } from './system.ts';
 
-/** Sandboxes end with their worker, as they do when its machine is lost. For tests of that loss by a kill. */
+/** End the sandboxes with their worker, as if its machine were lost. For tests of that loss by a kill. */
 export const endsWithWorker = { RUNYARD_ADOPT_SECONDS: '0' } as const;
 
 /** Settings that are known before anything is started. */

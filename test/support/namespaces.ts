@@ -1,4 +1,4 @@
-/** Processes that see as little of each other as those of two containers: each is process 1 of its own, with its own network. */
+/** Starts processes that see as little of each other as two containers: each is process 1 with its own network. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 

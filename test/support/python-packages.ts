@@ -36,7 +36,7 @@ const lastLine = (error: unknown): string =>
     .split('\n')
     .at(-1) ?? '';
 
-/** The command of a pip: Python's own, else that of a virtual environment, which Debian has in a package of its own. */
+/** The command of a pip: Uses Python's own pip, or else that of a virtual environment, for which Debian has a separate package. */
 async function findPip(target: string): Promise<readonly [string, ...string[]] | undefined> {
   const own = ['python3', '-m', 'pip'] as const;
   if (await succeeds(...own, '--version')) return own;

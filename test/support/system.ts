@@ -243,7 +243,7 @@ async function stopProgram(child: ChildProcess): Promise<void> {
   askToStop(child.stdin);
   if (await Promise.race([gone, delay(500)])) return;
   child.kill('SIGINT');
-  // The database has 20 s for its last checkpoint; a service that was killed would leave it at work in the folder that is removed next.
+  // The database has 20 s for its last checkpoint; after a kill of the service, the database would still write to the folder that is removed next.
   if (await Promise.race([gone, delay(30_000)])) return;
   await killHard(child);
 }

@@ -1,6 +1,6 @@
 /**
- * One folder for all temporary files of a test run, removed at its end. Test processes are killed when their files are done,
- * so what they remove at their own exit would stay. A run that is killed removes nothing: the next one removes its folder.
+ * One folder for all temporary files of a test run, removed at its end. Test processes are killed when their files are done, so a process cannot
+ * remove files at its exit. A run that is killed removes nothing: the next one removes its folder.
  */
 import { readFileSync, statfsSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';

@@ -12,7 +12,7 @@ export interface RunArguments {
 
 export type ParsedArguments = { ok: true; arguments: RunArguments } | { ok: false; message: string };
 
-/** Flags of the worker protocol with a value. They are ignored, because the task has the same values. */
+/** Flags of the worker protocol with a value. The agent ignores these flags, because the task has the same values. */
 const withValue = new Set(['--share', '--model', '--skill', '--mcp', '--harness', '--environment']);
 const withoutValue = new Set(['--sandboxed', '--computer-use', '--no-computer-use']);
 

@@ -34,9 +34,9 @@ const defaultTiming = {
    * machine.
    */
   harnessGraceMs: 3_000,
-  /** From the interrupt of a person: the time that the harness has to end its turn. */
+  /** Time after a person's interrupt in which the harness must end its turn. */
   interruptGraceMs: 10_000,
-  /** From a cancel: the time at which the agent exits, whatever is still open. */
+  /** Time after a cancel at which the agent exits in any case. */
   exitMs: 4_850,
   /** For each of `initialize`, `session/new` and `session/load`. */
   harnessStartMs: 60_000,

@@ -10,7 +10,7 @@ import { compiledCode } from '../../../test/support/compiled-code.ts';
 export interface TestAgent {
   child: ChildProcess;
   workspace: string;
-  /** Exit code, 128 + signal number left out: null where a signal ended it. */
+  /** Exit code, or 128 + signal number; null if a signal ended the process. */
   exited: Promise<number | null>;
   stderr: () => string;
   startedAt: number;
@@ -69,7 +69,7 @@ export function startTestAgent(
   return { child, workspace, exited, stderr: () => stderr, startedAt: performance.now() };
 }
 
-/** A folder of a test; it goes with the other temporary files of the test run. */
+/** Creates a folder for a test; it is removed with the other temporary files of the test run. */
 export function testFolder(): string {
   return mkdtempSync(join(tmpdir(), 'runyard-agent-test-'));
 }
@@ -78,7 +78,7 @@ export function testFolder(): string {
 function testBin(workspace: string): string {
   const bin = join(workspace, '.bin');
   mkdirSync(bin, { recursive: true });
-  // The agent takes the variable away from what it starts; here each command would compile all of its modules.
+  // The agent removes the variable from the environment of its commands; here, each command would compile all of its modules.
   const cache = Object.entries(compiledCode())
     .map(([name, folder]) => `export ${name}='${folder}'\n`)
     .join('');

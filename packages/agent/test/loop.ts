@@ -24,12 +24,12 @@ function agentModel(protocol: AgentModel['protocol'], provider_model: string, ga
   return { id: `test/${provider_model}`, protocol, provider_model, gateway_path, vision_supported: false };
 }
 
-/** A loop and what it told while it played. */
+/** A loop with its recorded events. */
 export type TestLoop = ReturnType<typeof engine>;
 
 export interface TestLoops {
   readonly models: FakeModels;
-  /** Of the test that runs now; fresh for each. */
+  /** Workspace of the current test; each test has a new one. */
   workspace(): string;
   /** The engine against the fake provider itself: its key takes the place of the run token that the gateway would exchange. */
   engine(provider?: string, options?: Partial<LoopOptions>, policy?: ApprovalPolicy): TestLoop;
@@ -106,7 +106,7 @@ function engine(
     while (!condition()) await new Promise<void>((resolve) => waiters.push(resolve));
   };
   let stop = new AbortController();
-  /** `answer`: words about what was decided in an earlier sandbox, which go before the prompt. */
+  /** `answer`: text about the decision in an earlier sandbox, which comes before the prompt. */
   const turn = (prompt: string, images: TurnImage[] = [], files: string[] = [], answer = '') => {
     stop = new AbortController();
     return play({ prompt, promptWithAnswer: answer + prompt, files, images, voice, signal: stop.signal });

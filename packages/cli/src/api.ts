@@ -7,8 +7,8 @@ import { requireSameSettings } from './same-settings.ts';
 import { addressSettings } from './supervise/running-settings.ts';
 
 /**
- * Creates a client of the service that RUNYARD_BASE_URL names, else of the one that runs on the data folder.
- * @throws Failure if there is none, if it is not where RUNYARD_HOST and RUNYARD_PORT say, or if there is no key for it
+ * Creates a client of the service that RUNYARD_BASE_URL names, or else of the service that runs on the data folder. @throws Failure if there is no
+ * service, if its address differs from RUNYARD_HOST and RUNYARD_PORT, or if there is no key for it
  */
 export function connect(context: Context, send?: typeof fetch): Client {
   requireSameSettings(context, addressSettings);

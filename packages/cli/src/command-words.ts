@@ -1,4 +1,4 @@
-/** Says in terms of commands what the service says in terms of its API. */
+/** Replaces API advice in service errors with the matching commands. */
 
 /** Requests that the service recommends, and the commands that do the same. */
 const commands: readonly (readonly [request: RegExp, command: string])[] = [
@@ -17,7 +17,7 @@ const commands: readonly (readonly [request: RegExp, command: string])[] = [
   [/GET \/teams\b/g, 'bin/runyard teams'],
 ];
 
-/** Commands that list the things of which the service says that there is no such one. */
+/** Commands that list the kinds of things that an error calls missing. */
 const lists: Readonly<Record<string, string>> = {
   run: 'runs',
   environment: 'environments',

@@ -50,7 +50,7 @@ export function originOfFolder(folder: DataFolder): string | null {
   return readClaim(folder.supervisorFile)?.origin ?? readServiceFile(folder.serviceFile)?.base_url ?? null;
 }
 
-/** Returns the API key for the service that commands talk to; `null` if there is none yet. */
+/** Returns the API key for the service that the commands call; `null` if there is none yet. */
 export function apiKey(context: Context): string | null {
   const given = context.settings.RUNYARD_API_KEY ?? context.settings.RUNYARD_BOOTSTRAP_KEY;
   if (given) return given;

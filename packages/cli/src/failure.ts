@@ -1,4 +1,4 @@
-/** A failure whose message is shown to the user, without a stack: what went wrong and what to do next. */
+/** A failure whose message is shown to the user without a stack: the problem and the next step. */
 export class Failure extends Error {
   readonly exitCode: number;
 

@@ -1,4 +1,4 @@
-/** Loading modules is most of the time of a command. So a command loads only its own, and no schemas where it checks nothing. */
+/** Loading modules is most of the time of a command. So each command loads only its own modules, and no schemas if it checks no data. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-/** Finds things by what a person types: an id, or a name that only one of them has. */
+/** Finds things by the text that a person types: an id, or a unique name. */
 import type { Client } from '@runyard/client';
 import type { Automation } from '@runyard/contract/automations/automations';
 import type { Factory } from '@runyard/contract/factories/factories';

@@ -48,7 +48,7 @@ export async function resolveRunId(client: Listing, name: string): Promise<strin
 /** Characters of an id that encode the millisecond of its creation. Few runs share them. */
 const shortLength = 13;
 
-/** Returns the shortest beginning of each id that no other id shares, as commands accept it. */
+/** Returns the shortest unique beginning of each id, which commands accept. */
 export function shortIds(ids: readonly string[]): Map<string, string> {
   const isClear = (length: number) => new Set(ids.map((id) => id.slice(0, length))).size === new Set(ids).size;
   let length = shortLength;

@@ -8,8 +8,8 @@ import { type Difference, differencesTo, readEnvironmentOf } from './supervise/r
 import { readServiceFile } from './supervise/service-file.ts';
 
 /**
- * Returns the settings of this command that differ from those of the programs that run on its data folder. Empty if none run
- * there; `undefined` if this user cannot see their settings, as when they run in another container.
+ * Returns the settings of this command that differ from those of the programs that run on its data folder. Empty if no programs run there;
+ * `undefined` if this user cannot see their settings, for example because they run in another container.
  */
 export function settingDifferences(context: Context, names?: readonly SettingName[]): Difference[] | undefined {
   const claim = readClaim(context.folder.supervisorFile);

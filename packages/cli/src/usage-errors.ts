@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 const fullName = (command: Command): string =>
   command.parent === null ? 'bin/runyard' : `${fullName(command.parent)} ${command.name()}`;
 
-/** Returns the group whose subcommand a surplus word was probably meant to be; null: the command belongs to none. */
+/** Returns the group whose subcommand the user probably meant with a surplus word; null: the command belongs to no group. */
 function groupOf(command: Command): Command | null {
   if (command.registeredArguments.length > 0) return null;
   if (command.commands.length > 0) return command;
@@ -28,7 +28,7 @@ export function explainUsageErrors(command: Command): void {
   for (const subcommand of command.commands) explainUsageErrors(subcommand);
 }
 
-/** Prints the help of the command that the names lead to, such as `runs get`. A name that leads nowhere is wrong usage. */
+/** Prints the help of the named command, such as `runs get`. A name that leads nowhere is wrong usage. */
 export function showHelpOf(program: Command, names: readonly string[]): void {
   let command = program;
   for (const name of names) {

@@ -48,7 +48,7 @@ export function unknownId(parameter: string, value: string): ApiError {
 export interface ErrorAnswer {
   readonly status: number;
   readonly url: string;
-  /** Its body; empty if it could not be read. */
+  /** Body of the answer; empty if it could not be read. */
   readonly text: string;
 }
 

@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser';
 
 /** One part of a server-sent event stream (HTML standard, section 9.2). */
 export type StreamPart =
-  /** The stream can be continued after this id. It comes before the event of the same block; a block may contain only an id. */
+  /** The stream can be continued after this id. The id comes before the event of the same block; a block may contain only an id. */
   | { readonly type: 'id'; readonly id: string }
   | { readonly type: 'event'; readonly data: string }
   /** Time to wait before connecting again. */

@@ -38,7 +38,7 @@ export type Open = (headers: Record<string, string>, signal: AbortSignal) => Pro
 
 /** The functions by which the caller of `follow` reads events. */
 export interface Reading<E> {
-  /** Returns the event; undefined: the stream continues without it, because this client does not know its type. */
+  /** Returns the event; undefined: the client does not know its type and skips it. */
   readonly parse: (data: unknown) => E | undefined;
   /** Returns whether the stream ends with this event; undefined: it may or may not. */
   readonly endsWith: (event: E) => boolean | undefined;

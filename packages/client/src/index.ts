@@ -82,7 +82,7 @@ interface AnyInput extends CallOptions {
 /** Loads node:http on the first request. A caller that gives its own fetch, such as a browser, never loads it. */
 const loadPlain = () => import('./send-plain.ts');
 
-/** Loads the streams on their first use: they check events with the schemas of the contract, which take long to load. */
+/** Loads the module of streams on their first use, because its schemas take long to load. */
 const loadEvents = () => import('./events.ts');
 
 /** Returns the path of a request. Throws ApiError for an empty id, `.` and `..`, which would name another path (WHATWG URL, 4.4). */
@@ -161,7 +161,7 @@ export function createClient(options: ClientOptions): Client {
     ...(options.userAgent === undefined ? {} : { 'user-agent': options.userAgent }),
     ...(options.strict ? { prefer: 'handling=strict' } : {}),
     ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
-    // Each repetition sends the same key, so that a create whose answer was lost does not happen twice.
+    // Each repetition sends the same key, so that a repeated create whose answer was lost has no second effect.
     ...(route.isOnce ? { 'idempotency-key': randomKey() } : {}),
     ...input.headers,
   });

@@ -53,7 +53,7 @@ export const maxArtifactBytes = 100 * 1024 * 1024;
 export const maxArtifactsPerRun = 100;
 /** Characters of a locator, as requested and in its canonical form. */
 export const maxLocatorLength = 2048;
-/** Bytes of a preview: of a text, of which a page shows the beginning, of an image, and of HTML or SVG in a frame. */
+/** Bytes of a preview: of a text (a page shows only its beginning), of an image, and of HTML or SVG in a frame. */
 export const maxTextPreviewBytes = 1024 * 1024;
 export const maxImagePreviewBytes = 25 * 1024 * 1024;
 export const maxFramePreviewBytes = 5 * 1024 * 1024;
@@ -114,7 +114,7 @@ export const maxCodeHostCredentials = 50;
 export const maxProtectedBranches = 50;
 /** Branches that one push may update. */
 export const maxBranchesOfPush = 20;
-/** Branches that the pushes of a run may update, each counted as often as it was pushed; refused ones count too. */
+/** Branches that the pushes of a run may update; each push of a branch counts, refused ones too. */
 export const maxPushedBranches = 500;
 /** Refused pushes of a run that its timeline shows. */
 export const maxRefusedPushesShown = 20;

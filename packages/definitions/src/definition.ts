@@ -1,6 +1,4 @@
-/**
- * A factory as its files define it. It has the names of the files; defaults are filled in, and members that only inherit are left out.
- */
+/** A factory as its files define it. It has the names of the files, with defaults filled in and without members that only inherit. */
 
 import type { AgentFile } from '@runyard/contract/factories/files/agent-file';
 import type { AutomationFile } from '@runyard/contract/factories/files/automation-file';

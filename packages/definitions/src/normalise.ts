@@ -9,7 +9,7 @@ import type { WebhookFile } from '@runyard/contract/factories/files/webhook-file
 import type { z } from 'zod';
 import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner, DefinedWebhook } from './definition.ts';
 
-/** Keys for which null clears the inherited value. For others, null is the same as leaving them out. */
+/** Keys for which null clears the inherited value. For other keys, null means the same as an absent key. */
 const clearing = new Set(['workerHost', 'reasoningLevel', 'auth']);
 
 /**

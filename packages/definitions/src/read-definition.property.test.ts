@@ -89,7 +89,7 @@ const values = fc.array(
   ),
   { minLength: 1, maxLength: 3 },
 );
-/** No request and no file can have the other name, which fast-check likes. */
+/** No request and no file can contain the excluded name, which fast-check tries often. */
 const memberName = text.filter((each) => each !== '__proto__');
 const payload = fc.dictionary(
   memberName.filter((key) => key !== 'in'),

@@ -13,7 +13,7 @@ export const nesting = { child_runs: { enabled: true, overrides: ['child_runs'] 
 export interface TestChildRuns {
   /** Starts the agent of an assignment. */
   started(assignment: Assignment): Promise<Assignment>;
-  /** Creates a run in progress, in the mode that lets it start others. */
+  /** Creates a run in progress in the mode that allows it to start others. */
   orchestrator(body?: Record<string, unknown>): Promise<Assignment>;
   /** Ends the turn of the agent with this token successfully. */
   finish(token: string, summary?: string): Promise<TestAnswer>;

@@ -71,7 +71,7 @@ export async function checkInvariants(
         UNION ALL SELECT seq FROM conversation_events WHERE run_id = r.id) s) AS numbers
     FROM runs r JOIN executions e ON e.id = r.current_execution_id`);
   const { rows: taken } = await pool.query(
-    // An agent that waited, for a follow-up or for other runs, continues above the limit; new executions do not.
+    // An agent that waited for a follow-up or for other runs continues above the limit; new executions do not.
     "SELECT count(*) AS n FROM executions WHERE phase IN ('assigned', 'claimed', 'running') AND idle_seconds = 0 AND awaiting_until IS NULL GROUP BY team_id",
   );
   for (const row of taken) expect(Number(row.n)).toBeLessThanOrEqual(limit);

@@ -183,7 +183,7 @@ export async function perform(test: TestExecutions, world: World, op: Operation)
       return;
     }
     case 'ask_in_failed_setup':
-      // In this order, because random operations would hardly ever produce it.
+      // Perform these operations in this order, because random operations would rarely produce it.
       await perform(test, world, { do: 'fail', pick: op.pick, code: 'environment_setup_failed' });
       if (target) await sendFollowup(test, world, target.runId);
       await perform(test, world, { do: 'block', pick: op.pick });

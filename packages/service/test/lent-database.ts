@@ -7,8 +7,8 @@ import type { Database, Statement } from '../src/platform/store/database/databas
 import type { Listener } from '../src/platform/store/database/listener.ts';
 
 /**
- * Returns `kept` for one test. `close` waits for its work and refuses later work, but keeps the connections. It closes `listener`, which must
- * be new: the channels of a connection that another test used would bring notices from before the test listens.
+ * Returns `kept` for one test. `close` waits for its work and refuses later work, but keeps the connections. It closes `listener`, which must be new:
+ * the channels of a connection from another test would bring notices from before the test listens.
  */
 export function lend(kept: Database, listener: Listener): Database {
   let isClosed = false;

@@ -56,7 +56,7 @@ export async function startTestProcess(shared: ServiceDeps, checkKeysEveryMs?: n
 export interface RawWorker {
   /** The messages that the service sent, in order. */
   readonly received: ServiceMessage[];
-  /** Time of its end as `performance.now()`; null: it is open. */
+  /** Time of the end as `performance.now()`; null while the stream is open. */
   closedAt(): number | null;
   say(message: object): void;
   /** Waits until the service has handled all messages. */

@@ -17,7 +17,7 @@ export interface TestServers {
   readonly children: ChildProcess[];
   /** Starts a server in this process, in the test's folder by default; stopped after the test. */
   start(dataDir?: string): Promise<EmbeddedPostgres>;
-  /** A process of its own that starts the server and stays; its first lines of output. */
+  /** Starts a separate process that starts the server and stays; returns its first lines of output. */
   runStart(dataDir: string, account?: { uid?: number; gid?: number }): Promise<{ child: ChildProcess; output: string }>;
 }
 

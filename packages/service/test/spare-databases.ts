@@ -33,7 +33,7 @@ const spares: SpareDatabase[] = [];
 
 let pristine: Promise<Pristine> | undefined;
 
-/** Returns an emptied database, or undefined if there is none. */
+/** Returns an emptied database; undefined if there is none. */
 export const takeSpare = (): SpareDatabase | undefined => spares.pop();
 
 /** Records the state of a database that was just created from the template. The state of the first one is used for all. */
@@ -124,7 +124,7 @@ async function readPristine(pool: pg.Pool): Promise<Pristine> {
   );
   const reset = [
     'BEGIN',
-    // Without triggers and foreign keys, so in any order.
+    // Delete without triggers and foreign keys, so in any order.
     'SET LOCAL session_replication_role = replica',
     ...tables.map(({ name }) => `DELETE FROM ${name}`),
     ...filled,

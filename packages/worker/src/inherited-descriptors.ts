@@ -15,7 +15,7 @@ export function closeInheritedDescriptors(kept: readonly number[] = []): void {
       const flags = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, 'utf8'))?.[1];
       if (flags !== undefined && (Number.parseInt(flags, 8) & closeOnExec) === 0) closeSync(descriptor);
     } catch {
-      // The descriptor of /proc/self/fd itself, which is closed by now.
+      // The descriptor of /proc/self/fd itself is already closed.
     }
   }
 }

@@ -109,7 +109,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
       await expect.poll(isCounting).toBe(true);
       tell(true, true);
       await expect.poll(isCounting).toBe(false);
-      // It waits for a follow-up: its commands may go on.
+      // It waits for a follow-up, so its commands may continue.
       tell(true, false);
       await expect.poll(isCounting).toBe(true);
       tell(true, true);

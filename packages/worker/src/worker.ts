@@ -26,7 +26,7 @@ import { keepWaitingFile } from './waiting-file.ts';
 /** Longest wait for the service to confirm the last messages before the worker ends. */
 const lastWordsMs = 5000;
 const lastWordsStoppingMs = 1500;
-/** Longest wait of a worker that leaves its sandboxes for the start of those that are being made. */
+/** Maximum time that a stopping worker waits for the start of sandboxes that are being made. */
 const settleMs = 5000;
 
 export interface WorkerContext {
@@ -207,10 +207,10 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       log,
     });
 
-    // Before the first hello, which lists them.
+    // Adopt before the first hello, which lists the adopted executions.
     executions.adopt([...opened.left, ...left]);
 
-    /** Executions whose end the service has not confirmed: it still counts them as ours. */
+    /** Executions whose end the service has not confirmed: the service still counts them for this worker. */
     const unconfirmedEnds = (): { task_id: string; execution_id: string }[] =>
       outbox
         .kept()
@@ -258,7 +258,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       executions.drain();
       backend.drain?.();
       log.info({ executions: executions.list().length }, 'leaving: the next worker adopts the sandboxes');
-      // An assignment that was claimed gets its sandbox, so that the next worker finds it.
+      // A claimed assignment still gets its sandbox, so that the next worker finds it.
       await Promise.race([executions.settled(), sleep(settleMs)]);
       await Promise.race([outbox.drained(), sleep(lastWordsStoppingMs)]);
       await end(0);

@@ -38,7 +38,7 @@ export interface TestProxy extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Starts a proxy whose connections all lead to `server`. */
+/** Starts a proxy that connects every request to `server`. */
 export async function startTestProxy(server: Server, options: TestProxyOptions): Promise<TestProxy> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-proxy-'));
   const socketPath = path.join(folder, 'egress.sock');

@@ -1,4 +1,4 @@
-/** Reads JSON of unknown shape, for fakes that must not trust their input. */
+/** JSON of unknown shape, for fakes that must check their input. */
 export type Json = Readonly<Record<string, unknown>>;
 
 export function objectOf(value: unknown): Json {

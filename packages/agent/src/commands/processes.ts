@@ -20,8 +20,8 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Lists every process whose environment has `marker` (`NAME=value`), except this one. A process that left its group as a daemon still
- * has the environment with which it was started.
+ * Lists every process whose environment has `marker` (`NAME=value`), except this one. A daemon that left its group still has the environment with
+ * which it was started.
  */
 export function listMarked(marker: string): number[] {
   return listProc().flatMap((name) => {

@@ -29,7 +29,7 @@ export const baseRef = 'refs/runyard/base';
 const objectId = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /**
- * Returns the commit at which a repository was cloned; undefined if it was made here. It is read from files, because git would read the
+ * Returns the commit at which a repository was cloned; undefined if it was made here. The commit is read from files, because git would read the
  * configuration of the repository, which may name programs to run.
  */
 export async function clonedAt(repository: string): Promise<string | undefined> {

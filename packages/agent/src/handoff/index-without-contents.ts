@@ -16,9 +16,8 @@ export interface IndexOptions {
 }
 
 /**
- * Changes the index so that a diff of its tree with the working folder shows every change, without storing the contents of any file, as
- * `git add` would. Rejects with `OutputTooLarge` if a changed file is larger than the whole patch may be, because git reads a file that
- * it compares into memory.
+ * Changes the index so that a diff with the working folder shows every change, without storing the contents of files as `git add` does. Rejects with
+ * `OutputTooLarge` if a changed file is larger than the whole patch may be, because git reads a file that it compares into memory.
  */
 export async function indexWithoutContents(repository: string, options: IndexOptions): Promise<void> {
   const { git, base, maxBytes } = options;

@@ -21,7 +21,7 @@ const identity = ['-c', 'user.name=T', '-c', 'user.email=t@example.com', '-c', '
 const git = (cwd: string, ...args: string[]) =>
   execFileSync('git', [...identity, ...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** A repository, and a clone of it in a workspace, as the agent makes it. */
+/** Makes a repository, and a clone of it in a workspace, like the agent. */
 function cloned() {
   const top = testFolder();
   const origin = join(top, 'origin');

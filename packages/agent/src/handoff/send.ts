@@ -19,14 +19,14 @@ export interface SnapshotOptions {
   /** Absolute paths of the files that the agent hands off. */
   handedOff: readonly string[];
   turn: number;
-  /** True: also send a snapshot without files, so that it replaces an older one. */
+  /** True: also send a snapshot without files, to replace an older one. */
   evenEmpty: boolean;
   signal: AbortSignal;
   /** Called when a part is missing in the snapshot. */
   onLeftOut: (name: string, reason: string) => void;
 }
 
-/** Bytes of all patches of a snapshot together: they are on the sandbox's disk until they are sent. */
+/** Bytes of all patches of a snapshot together: the patches are on the sandbox's disk until the agent has sent them. */
 export const maxPatchesBytes = 4 * maxSnapshotFileBytes;
 
 /** Time for one patch. A patch of a large repository that takes longer is left out. */

@@ -188,9 +188,9 @@ export function driveHarness(options: DriverOptions): Driver {
 }
 
 /**
- * Returns the prompt in a form that a program does not read as one of its own commands. Programs look for a slash at the start of the prompt, Gemini CLI
- * also for a dollar sign. They answer such a command themselves and end the turn as if it had succeeded, so "/status gives 500, mend it"
- * would not reach the model.
+ * Returns the prompt in a form that a program does not read as one of its own commands. Programs look for a slash at the start of the prompt, Gemini
+ * CLI also for a dollar sign. Such programs answer these commands themselves and end the turn as a success, so "/status gives 500, fix it" would not
+ * reach the model.
  */
 export function plainPrompt(blocks: readonly ContentBlock[]): ContentBlock[] {
   const at = blocks.findIndex(({ type }) => type === 'text');

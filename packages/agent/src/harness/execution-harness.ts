@@ -58,7 +58,7 @@ interface StartedHarness {
   };
 }
 
-/** The harness of an execution. It starts when a turn first needs it, lives through all turns, and starts again if it exits. */
+/** The harness of an execution. The harness starts when a turn first needs it, lives through all turns, and starts again if it exits. */
 export interface ExecutionHarness {
   /** Undefined before the first start. */
   readonly driver: Driver | undefined;
@@ -114,10 +114,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
     (memory) => notice('memory_limit_reached', memory),
   );
 
-  /**
-   * Saves the memory of the harness. If that fails, a later execution still has the conversation, but not the harness's own view
-   * of it.
-   */
+  /** Saves the memory of the harness. If the upload fails, a later execution still has the conversation, but not the harness's own memory of it. */
   async function remember(memory: string, requestId?: string): Promise<void> {
     const bytes = Buffer.from(options.secrets.redact(memory));
     const ofRequest = requestId === undefined ? '' : `&request_id=${encodeURIComponent(requestId)}`;

@@ -91,8 +91,8 @@ const clientVariables: Readonly<Record<AgentModel['protocol'], ClientVariables>>
 };
 
 /**
- * Variables by which any other program can find the run's model. If `own` has an address or a key for the clients of the protocol, they
- * keep it: it leads to another account.
+ * Variables by which any other program can find the run's model. If `own` contains an address or a key for the clients of the protocol, these clients
+ * keep it, because it belongs to another account.
  */
 function modelVariables(
   forwarder: Forwarder,

@@ -27,7 +27,7 @@ export interface HarnessCapabilities {
   readonly loadsSessions: boolean;
   /** The harness accepts links to files and lets its model read them. */
   readonly takesFileLinks: boolean;
-  /** The harness takes a prompt that begins with a slash or a dollar sign for a command of its own, which no model sees. */
+  /** The harness treats a prompt that begins with a slash or a dollar sign as its own command, which no model sees. */
   readonly hasCommands: boolean;
   /** The harness may say in its answer to a prompt that the turn failed (`BuiltinVerdict`). */
   readonly trustedVerdict: boolean;

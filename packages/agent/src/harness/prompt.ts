@@ -86,7 +86,7 @@ export function promptContent(
     const parts = [...before, promptText(task, firstMessage(task), task.mode)];
     return [{ type: 'text', text: parts.join('\n\n') }, ...links];
   }
-  // A block of its own. The harness skips it if it continues the action for which it had asked.
+  // A block of its own. The harness skips this block if it continues the action that it asked about.
   const decision = decisionText(task.decision.request, task.decision);
   const answer = task.prompt === '' ? promptText(task, decision, task.mode) : decision;
   const prompt = task.prompt === '' ? [] : [promptText(task, task.prompt, task.mode)];

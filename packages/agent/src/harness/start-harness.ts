@@ -153,7 +153,7 @@ async function programOf(options: HarnessOptions): Promise<HarnessProgram> {
 async function childStarter(options: HarnessOptions): Promise<HarnessStarter> {
   const { task, folder, marker } = options;
   const program = await programOf(options);
-  // Only the worker of this repository starts agents with a relay, always in a sandbox with its own processes.
+  // Only Runyard's own worker starts agents with a relay, and always in a sandbox with its own processes.
   const hasOwnProcesses = options.connection.relaySocket !== undefined;
   const { startChildLink } = await import('./child-link.ts');
   return (events) => {

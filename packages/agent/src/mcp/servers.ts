@@ -20,7 +20,7 @@ export interface RunMcpOptions {
   readonly startTimeoutMs: number;
 }
 
-/** A server in the form in which a harness in a process of its own starts it or connects to it. */
+/** A server in the form for a harness that starts it or connects to it. */
 export type HarnessMcpServer =
   | {
       readonly name: string;

@@ -8,7 +8,7 @@ export interface StdioServerOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd: string;
-  /** It has the marker of the run, so the server and its processes end with the execution. */
+  /** The variables contain the marker of the run, so the server and its processes end with the execution. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly limits?: Partial<StdioLimits>;
 }
@@ -97,7 +97,7 @@ export function stdioServer(options: StdioServerOptions): StdioServer {
           reject(new Error(ended));
         });
       });
-      // `close` comes after the last output; a process that it started may keep the pipes open.
+      // `close` comes only after the last output, and a process that the server started may keep the pipes open.
       started.once('exit', (code, signal) => {
         const reason = signal === null ? `it exited with code ${code}` : `it was ended by ${signal}`;
         const timer = setTimeout(() => end(reason), 200);

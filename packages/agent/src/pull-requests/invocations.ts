@@ -20,7 +20,7 @@ const prefixes: ReadonlySet<string> = new Set([
 ]);
 const maxDepth = 3;
 
-/** Returns the programs that a shell script calls, as far as its text tells: quotes are understood, variables are not. */
+/** Returns the programs that a shell script calls, if the text shows them: quotes are parsed, variables are not. */
 export function invocationsOf(script: string, depth = 0): Invocation[] {
   return splitScript(script).flatMap((words) => unwrap(words, depth));
 }

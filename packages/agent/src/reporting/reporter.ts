@@ -19,7 +19,7 @@ export interface ReporterOptions {
   redact?: <T>(value: T) => T;
   flushDelayMs?: number;
   batchBytes?: number;
-  /** Above this many waiting bytes producers must pause until half of them is sent. */
+  /** Producers pause above this number of waiting bytes until half of them is sent. */
   highWaterBytes?: number;
   clock?: () => Date;
 }

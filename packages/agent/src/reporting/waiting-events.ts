@@ -1,6 +1,6 @@
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 
-/** An event that was not sent yet. It has a date but no number, so more text can join it. */
+/** An event that was not sent yet. The event has a date but no number yet, so more text can join it. */
 export interface WaitingEvent {
   body: AgentEventBody;
   occurredAt: string;

@@ -22,8 +22,8 @@ const longestWaitSeconds = 7 * 24 * 3600;
 const pauseMs = 2_000;
 
 /**
- * Waits for runs on behalf of a command. The worker freezes commands while a request for it is open, and a frozen command does not end on a
- * signal: so the request ends before each signal of the agent, and begins again after a pause if the command still waits.
+ * Waits for runs on behalf of a command. The worker freezes commands while they wait for a request, and a frozen command ignores signals: so the
+ * request ends before each signal of the agent, and begins again after a pause if the command still waits.
  */
 async function waitForRuns(tree: RunTree, { timeoutMs, ...wait }: RunWait, signal: AbortSignal) {
   const deadline = monotonicMs() + timeoutMs;

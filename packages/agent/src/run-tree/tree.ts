@@ -16,7 +16,7 @@ export interface RunWait {
 
 /** The runs around this one. A call rejects with a `ServiceRefusal` if the service refuses it, and when `signal` aborts. */
 export interface RunTree {
-  /** Runs below this one that may be live at the same time; undefined: this run may start none. */
+  /** Maximum number of live runs below this one; undefined: this run may start none. */
   readonly maxLive: number | undefined;
   /** The run that started this one. */
   readonly parent: { readonly run_id: string; readonly title: string } | undefined;
@@ -32,7 +32,7 @@ export interface RunTree {
 /** Longest wait in one request, so that proxies do not close the connection. */
 const longestCallMs = 25_000;
 
-/** The runs around this one, as the turns of the run use them. */
+/** Functions and facts about related runs for the turns of the run. */
 export interface OrchestratingRunTree extends RunTree {
   /** Called with the mode of each turn. The mode `orchestrate` lets the run start others, unless its configuration forbids it. */
   orchestrate(mode: RunMode | undefined): void;

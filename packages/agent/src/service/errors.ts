@@ -2,7 +2,7 @@
 import { firstPart } from '@runyard/contract/wire/shorten';
 import { parseProblem } from './problem.ts';
 
-/** The execution of the run token has ended or was superseded (401). Nothing more may be reported. */
+/** The execution of the run token has ended or was superseded (401). The agent may send no further report. */
 export class Superseded extends Error {
   override name = 'Superseded';
 }

@@ -58,7 +58,7 @@ export async function runFirstTurn(
     for (const { name } of servers) runner.addOpeningNotice('mcp_server_skipped', { name, reason });
   } else await mcp.start(servers, { use: capabilities.mcpServers, step, signal: stop.signal });
   for (const server of mcp.leftOut) runner.addOpeningNotice('mcp_tools_left_out', server);
-  // An archive of before has no files that came since: they would be gone in the next execution.
+  // An earlier archive lacks the attachments that arrived since: they would be missing in the next execution.
   const isOwn = task.workspace?.kind !== 'archive' || task.workspace.run_id === undefined;
   await saver.begin(task, { restored, isSaved: restored && isOwn && attachments.length === 0 });
   await options.beginCheckpoints(task);

@@ -16,7 +16,7 @@ import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
 export interface TurnPosition {
   /** Number of the turn in this execution, from 1. */
   turn: number;
-  /** Step of the last turn that began; empty: none did. */
+  /** Step of the last turn that began; empty if no turn began. */
   stepId: string;
 }
 
@@ -30,7 +30,7 @@ export interface TurnsOptions {
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly network: NetworkAccess;
-  /** Variables of `env` that name the proxy to the allowed hosts; empty: there is none. */
+  /** Variables of `env` that name the proxy for the allowed hosts; empty: there is no proxy. */
   readonly proxyVariables: Readonly<Record<string, string>>;
   /** Adds variables to `env`, for everything that starts later. */
   readonly addToEnv: (variables: Readonly<Record<string, string>>) => void;

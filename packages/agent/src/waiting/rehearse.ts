@@ -17,7 +17,7 @@ type Answer = AgentTask | z.infer<typeof AgentEventAck> | AgentInbox | FinishTas
 
 /**
  * A task whose command cannot be started, because it contains a NUL: a process for it would take more processor time than the run
- * saves. Its workspace may be kept, like that of most runs.
+ * saves. Its workspace may be saved, like that of most runs.
  */
 const task: AgentTask = { ...rehearsalTask, prompt: '```sh\n\0\n```\n', max_workspace_bytes: 1 };
 

@@ -8,7 +8,7 @@ import { rehearse } from './rehearse.ts';
 export interface GivenRun {
   /** Arguments of the agent program. */
   readonly args: readonly string[];
-  /** Variables that the agent of this run has besides those that it was started with. */
+  /** Variables of this run, in addition to those that the agent was started with. */
   readonly env: Readonly<Record<string, string>>;
   readonly runToken: string;
 }

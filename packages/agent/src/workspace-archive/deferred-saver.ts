@@ -11,8 +11,8 @@ export interface DeferredSaverOptions extends Omit<SaverOptions, 'folders' | 'ma
 /** Saves the workspace after turns. Its code is loaded at the end of the first turn, so that it does not slow the start. */
 export interface DeferredSaver {
   /**
-   * The workspace is prepared, and can be saved from now on. `restored`: it is that of an earlier execution. `isSaved`: the archive of that
-   * execution has all of its files.
+   * The workspace is prepared, and can be saved from now on. `restored`: the workspace comes from an earlier execution. `isSaved`: the archive of
+   * that execution has all of its files.
    */
   begin(
     task: Pick<AgentTask, 'max_workspace_bytes'>,

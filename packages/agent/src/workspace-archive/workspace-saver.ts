@@ -11,7 +11,7 @@ export interface SaverOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Limit of the archive; 0: there is no archive. */
   readonly maxBytes: number;
-  /** The workspace is that of an earlier execution, which may have left a snapshot. */
+  /** True: the workspace comes from an earlier execution, which may have left a snapshot. */
   readonly restored: boolean;
   /** Returns the files that the agent hands off. */
   readonly handedOff: () => readonly string[];
@@ -76,7 +76,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   }
 
   async function takeCheckpoint(turn: number, marks: CheckpointMarks, signal: AbortSignal): Promise<void> {
-    // Before the files are read: they have the effects of all events up to here.
+    // Begin before the files are read, because the files contain the effects of all events so far.
     const checkpoint = await marks.begin();
     const state = await stateOfFolders(signal);
     if (state === undefined || state !== archivedState) return await send({ turn, checkpoint }, state, signal);

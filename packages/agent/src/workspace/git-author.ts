@@ -13,8 +13,8 @@ const quoted = (value: string): string =>
     .replaceAll(/["\\]/g, '\\$&')}"`;
 
 /**
- * Makes the author known to git with a file beside the agent's socket, which is not kept with the workspace. Returns the variable that
- * names the file: it is git's system file, so the settings of a repository and of the home win.
+ * Makes the author known to git with a file beside the agent's socket, which is not kept with the workspace. Returns the variable that names the
+ * file: git reads it as its system file, so the settings of a repository and of the home have priority.
  */
 export function nameGitAuthor({ name, email }: TaskAuthor, socketPath: string): Record<string, string> {
   const file = join(dirname(socketPath), 'gitconfig');

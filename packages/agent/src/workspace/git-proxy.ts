@@ -22,10 +22,9 @@ const postHeaders = [...getHeaders, 'content-type', 'content-encoding', 'content
 const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'cache-control'];
 
 /**
- * Starts a proxy on loopback through which git in the sandbox reaches the repositories of the run, and nothing else. It adds the run
- * token, so that no program of the sandbox needs it, and the gateway adds the credential of the code host. Returns the variables that
- * make git use it: public URLs stay in `.git/config`. Its path contains a secret that only these variables have, which keeps other
- * users of the machine out.
+ * Starts a proxy on loopback through which git in the sandbox reaches the repositories of the run, and nothing else. The proxy adds the run token, so
+ * that no program of the sandbox needs it, and the gateway adds the credential of the code host. Returns the variables that make git use it: public
+ * URLs stay in `.git/config`. Its path contains a secret that only these variables have, which keeps other users of the machine out.
  */
 export async function startGitProxy(options: GitProxyOptions): Promise<Record<string, string>> {
   const { connection, repositories, signal } = options;

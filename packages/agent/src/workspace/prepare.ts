@@ -33,7 +33,7 @@ export interface Prepared {
 }
 
 /**
- * Restores the workspace of an earlier execution. If there is none or that fails, clones the repositories and runs the setup
+ * Restores the workspace of an earlier execution. If there is no such workspace or the restore fails, clones the repositories and runs the setup
  * commands. Throws a `SetupFailure` that says which step failed and why.
  */
 export async function prepareWorkspace(options: PrepareOptions): Promise<Prepared> {
@@ -41,7 +41,7 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Prepare
   const restored = options.task.workspace !== undefined && notRestored === undefined;
   const attachments = await attach(options, restored);
   if (!restored) await setUp(options);
-  // After the setup, whose result is kept for runs with other skills.
+  // Write the skills after the setup, because the result of the setup is also kept for runs with other skills.
   await laySkills(options);
   await checkWorkingFolder(options.workspace, options.task);
   return { attachments, restored, ...(notRestored === undefined ? {} : { notRestored }) };

@@ -11,7 +11,9 @@ export interface KeptObject {
   readonly content: IncomingMessage;
 }
 
-/** Objects that runs leave to later runs on the same worker. Nothing depends on them: after a failure the agent does the work itself. */
+/**
+ * Objects that runs leave to later runs on the same worker. No result depends on them: after a failure of the cache the agent does the work itself.
+ */
 export interface WorkerCache {
   /** Undefined: the worker does not have it. Rejects if the worker cannot be asked. */
   get(name: string, signal: AbortSignal): Promise<KeptObject | undefined>;

@@ -1,4 +1,4 @@
-/** Acceptance of what others wrote and the own runs execute. */
+/** Commands to accept contents that other people wrote and that the caller's runs execute. */
 import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
 import { Argument, type Command } from 'commander';
 import { connect } from '../api.ts';

@@ -11,7 +11,7 @@ import { answerOf, promptOf } from '../live/question.ts';
 
 /** Shows the requests of a run to the person at this terminal, and sends the answers. */
 export interface Asker {
-  /** Looks again at what the run asks, if the event says that it may have changed: opens, keeps or withdraws the prompt. */
+  /** Reads the open question of the run again if the event may have changed it: opens, keeps or withdraws the prompt. */
   update(event: LiveEvent): Promise<void>;
   isAsking(): boolean;
   /** Writes something without mixing it with a prompt and the text that the person has typed. */

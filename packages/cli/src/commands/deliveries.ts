@@ -83,7 +83,7 @@ export async function listDeliveries(
   printList(context, { columns, rows: found.deliveries, json: found, none }, options);
 }
 
-/** Shows one delivery: what each automation made of it, and its payload. */
+/** Shows one delivery: the outcome of each automation, and its payload. */
 export async function showDelivery(
   context: Context,
   uid: string,

@@ -25,10 +25,9 @@ interface DownOptions {
 type Choice = 'wait' | 'force';
 
 /**
- * Stops the programs that `run` or `up` started for this data folder, and returns when they are gone. While runs are
- * live, asks in a terminal whether to wait for them or to end them. A worker that was started alone finishes its runs
- * first, however long that takes, unless `force` is set.
- * @throws Failure if runs are live and neither an option nor a person says whether to wait for them
+ * Stops the programs that `run` or `up` started for this data folder, and returns when they are gone. While runs are live, asks in a terminal whether
+ * to wait for them or to end them. A worker that was started alone finishes its runs first, however long that takes, unless `force` is set. @throws
+ * Failure if runs are live and neither an option nor a person decides whether to wait for them
  */
 export async function down(context: Context, options: DownOptions): Promise<void> {
   if (options.wait && options.force) throw new Failure('--wait and --force exclude each other', 2);

@@ -61,7 +61,7 @@ export async function updateEnvironment(context: Context, uid: string, file: str
   context.out(`${uid} is changed\n`);
 }
 
-/** Deletes an environment; runs that use it keep what they have. */
+/** Deletes an environment; runs that use it keep their configuration. */
 export async function deleteEnvironment(context: Context, uid: string): Promise<void> {
   await connect(context).deleteEnvironment({ params: { uid } });
   context.out(`${uid} is deleted\n`);

@@ -24,8 +24,8 @@ export interface ApplyOptions {
 }
 
 /**
- * Shows what the files of a folder would change, asks, and applies them. The files are read once, the plan is made again after the
- * answer, and its version goes with them, so that what is applied is what was shown. `confirm` asks.
+ * Shows what the files of a folder would change, asks, and applies them. The files are read once, the plan is made again after the answer, and the
+ * apply names its version, so that exactly the shown changes are applied. `confirm` asks.
  * @throws Failure with exit code 1 if there are faults, 2 if there is no terminal to ask at or a dry run would change something, 3 if the command is
  * strict and an automation does not fire
  */

@@ -22,8 +22,8 @@ interface SetOptions extends Json {
 }
 
 /**
- * Shows what the repository would change in a factory, asks, and sets it as the source.
- * @throws Failure with exit code 1 if it cannot be read or has faults, 2 if there is no terminal to ask at
+ * Shows the changes that the repository would make in a factory, asks, and sets it as the source. @throws Failure with exit code 1 if it cannot be
+ * read or has faults, 2 if there is no terminal to ask at
  */
 export async function setFactorySource(
   context: Context,
@@ -64,10 +64,7 @@ export async function showFactorySource(context: Context, factoryUid: string, { 
   for (const line of sourceLines(source)) context.out(`${line}\n`);
 }
 
-/**
- * Syncs a factory with its repository now; with `dryRun`, only shows what that would change.
- * @throws Failure if nothing could be applied
- */
+/** Syncs a factory with its repository now; with `dryRun`, only shows the changes. @throws Failure if nothing could be applied */
 export async function syncFactorySource(
   context: Context,
   factoryUid: string,

@@ -105,10 +105,7 @@ async function watchOwn(
   return exitCodeOf(item.state);
 }
 
-/**
- * Starts service, database and worker in the background, unless a service runs here or the settings name another one.
- * @returns true if it started them
- */
+/** Starts service, database and worker in the background, unless a service already runs here or the settings name a remote one. */
 async function ensureStarted(context: Context, interrupted: AbortSignal): Promise<boolean> {
   requireSameSettings(context);
   if (serviceOrigin(context) !== null) return false;

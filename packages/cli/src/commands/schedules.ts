@@ -100,7 +100,7 @@ async function withEnvironment(client: Client, options: ScheduleOptions): Promis
   return { ...options, environment: await idOf.environment(client, options.environment) };
 }
 
-/** Returns the configuration that the options describe; undefined if no option is about it. */
+/** Returns the configuration that the options describe; undefined if no option describes one. */
 function configOf(
   { environment, model }: ScheduleOptions,
   before?: ScheduledAgentItem['agent_config'],

@@ -51,7 +51,7 @@ export async function simulateDelivery(context: Context, uid: string, options: S
 
 interface DryRunOptions extends SimulationOptions {
   readonly webhook?: string;
-  /** Name of a schedule trigger; true: the one without a name. */
+  /** Name of a schedule trigger; true: the trigger without a name. */
   readonly schedule?: string | true;
 }
 

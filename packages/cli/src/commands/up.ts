@@ -49,7 +49,7 @@ function welcome(
 ): string {
   const { bold, dim, cyan } = context.colours;
   const key = requireApiKey(context);
-  // Screens are shared and logs are kept, so the key itself stays in its file, or in the variable that it came from.
+  // Screens are shared and logs are stored, so print the name of the file or variable with the key, and not the key itself.
   const { RUNYARD_API_KEY: ofCaller, RUNYARD_BOOTSTRAP_KEY: ofService } = context.settings;
   const variable = ofCaller ? 'RUNYARD_API_KEY' : ofService ? 'RUNYARD_BOOTSTRAP_KEY' : undefined;
   const file = context.folder.bootstrapKeyFile;

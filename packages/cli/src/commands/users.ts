@@ -74,8 +74,8 @@ async function setUserRole(context: Context, userUid: string, role: Role): Promi
 }
 
 /**
- * Removes a person from the team; the person's keys of the team stop working at once. Asks what becomes of the agent keys and pools of
- * workers that the person made; without a terminal, shows them and the commands that delete them.
+ * Removes a person from the team; the person's keys of the team stop working at once. Asks whether to delete the agent keys and worker pools that the
+ * person made; without a terminal, shows them and the commands that delete them.
  */
 async function removeUser(
   context: Context,

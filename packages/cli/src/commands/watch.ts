@@ -23,7 +23,7 @@ interface Shown {
 interface WatchOptions {
   readonly json: boolean;
   readonly signal: AbortSignal;
-  /** Asks the person at this terminal what the run asks; absent: the watching ends when the run is BLOCKED. */
+  /** Asks the person at this terminal the question of the run; absent: the command stops watching when the run is BLOCKED. */
   readonly asker?: Asker | undefined;
   /** Milliseconds during which the command does not print what the run waits for. */
   readonly quietMs?: number;
@@ -40,7 +40,7 @@ const textOf = (view: LiveView, event: LiveEvent, json: boolean): string =>
   json ? `${harmlessJson(event)}\n` : view.render(event);
 
 /**
- * Shows the events that exist now; with `tail`, only so many of their last lines. With `follow`, the stream must end by itself, and `tail`
+ * Shows the events that exist now; with `tail`, only this number of their last lines. With `follow`, the stream must end by itself, and `tail`
  * counts from its end.
  */
 export async function showPast(
@@ -67,8 +67,8 @@ export async function showPast(
 }
 
 /**
- * Shows a run's further events as they come, then a summary, until the run has ended, or is BLOCKED and no asker answers for it.
- * @returns the run at the end, or `null` if `signal` ended the watching earlier
+ * Shows a run's further events as they come, then a summary, until the run has ended, or until it is BLOCKED without an asker. @returns the run at
+ * the end, or `null` if `signal` stopped the command earlier
  */
 export async function watch(
   context: Context,

@@ -187,7 +187,7 @@ describe('a delivery', () => {
         await send(other, { body: '"other"' });
         const { delivery_id: first } = (await send(webhook, { body: '"first"' })).body;
         await expect.poll(() => got.length, { timeout: 30_000 }).toBe(1);
-        // Its id is older than that of the first, as if its transaction had taken longer.
+        // Give it an older id than the first, as if its transaction had taken longer.
         const late = `${first.slice(0, -12)}000000000000`;
         await service.deps.db.query(
           `INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, payload) VALUES ('${late}', $1, 'ACCEPTED', 6, '"late"')`,

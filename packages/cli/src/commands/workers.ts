@@ -45,7 +45,7 @@ async function denyWorkers(context: Context, poolName: string, principalUid: str
   context.out(`workers of ${principalUid} do not connect as ${poolName} any more\n`);
 }
 
-/** Deletes a pool; the next connection under its name makes it anew. */
+/** Deletes a pool; the next connection under its name creates it again. */
 async function deleteWorkerPool(context: Context, poolName: string): Promise<void> {
   await connect(context).deleteWorkerPool({ params: { poolName } });
   context.out(`${poolName} is deleted\n`);

@@ -32,7 +32,7 @@ const isConfigured = ({ models }: ListModelsResponse, { prefix }: Provider): boo
   models.some(({ id, disable_reason }) => id.startsWith(prefix) && disable_reason !== 'ADMIN_DISABLED');
 
 /**
- * Reports the models of the running service, and how those of this environment differ, which a restart would use. Returns `null` if no
+ * Reports the models of the running service, and how they would change after a restart with this environment. Returns `null` if no
  * service is known, or there is no key for it. Values of keys are not compared.
  */
 export async function checkServiceModels(context: Context): Promise<Finding[] | null> {

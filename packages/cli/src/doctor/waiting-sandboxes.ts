@@ -3,7 +3,10 @@ import type { Context } from '../context.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import type { Finding } from './finding.ts';
 
-/** Reports the sandboxes in which agents of the worker of this data folder wait for runs. Nothing if none runs, or its sandboxes cannot wait. */
+/**
+ * Reports the sandboxes in which agents of the worker of this data folder wait for runs. Reports nothing if no worker runs, or if its sandboxes
+ * cannot wait.
+ */
 export function checkWaitingSandboxes({ folder }: Pick<Context, 'folder'>): Finding[] {
   const state = readWaitingFile(folder.path);
   if (state === undefined) return [];

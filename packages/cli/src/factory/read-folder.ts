@@ -10,9 +10,8 @@ import { Failure } from '../failure.ts';
 const maxDepth = 12;
 
 /**
- * Returns the files beside `factory.yaml` that a definition may have; files of other programs are not read. Of a file
- * that is too large, reads only enough to show that it is.
- * @throws Failure if the folder cannot be read, or holds a symbolic link
+ * Returns the files beside `factory.yaml` that a definition may have; files of other programs are not read. Reads a too large file only until the
+ * excess is certain.
  */
 export function readDefinitionFolder(folder: string): DefinitionFile[] {
   const files: DefinitionFile[] = [];

@@ -15,7 +15,7 @@ export interface Column<T> {
   readonly header: string;
   /** Text of a cell, for a person. */
   readonly text: (row: T) => string;
-  /** Text of a cell for a program; the same when absent. */
+  /** Text of a cell for a program; absent: the same as `text`. */
   readonly raw?: (row: T) => string;
   readonly paint?: (row: T, colours: Colours) => (text: string) => string;
   /** `right`: numbers. */
@@ -40,8 +40,8 @@ const totalOf = (widths: readonly number[]): number =>
   widths.reduce((sum, each) => sum + each, gap.length * (widths.length - 1));
 
 /**
- * Returns a header and one line per row, at most `width` columns wide. Flexible columns give way first. Columns for which there is no room
- * at all are below the line of their row, each value after the name of its column; empty values are left out there.
+ * Returns a header and one line per row, at most `width` columns wide. Flexible columns give way first. Columns without room are shown below the line
+ * of their row, each value after the name of its column, except empty values.
  */
 export function table<T>(columns: readonly Column<T>[], rows: readonly T[], width: number, colours: Colours): string {
   const natural = new Map(

@@ -1,7 +1,6 @@
 /**
- * Makes text from a sandbox harmless for a terminal. An agent can print escape sequences, which recolour the text, move the cursor over
- * existing text, set the window title, write the clipboard (OSC 52) or make the terminal answer on our input. All of them are
- * removed. ECMA-48 defines their forms.
+ * Makes text from a sandbox harmless for a terminal. An agent can print escape sequences, which recolour the text, move the cursor over existing
+ * text, set the window title, write the clipboard (OSC 52) or make the terminal type an answer. All of them are removed. ECMA-48 defines their forms.
  */
 
 import { shorten } from '@runyard/contract/wire/shorten';
@@ -15,8 +14,8 @@ export interface Cleaner {
 }
 
 /**
- * Characters that reorder the text around them on the screen (CVE-2021-42574) or that draw nothing, and separators at which some terminals
- * break lines. Joiners and variation selectors stay, because scripts and emoji need them.
+ * Characters that reorder the text around them on the screen (CVE-2021-42574) or that are invisible, and separators at which some terminals break
+ * lines. Joiners and variation selectors stay, because scripts and emoji need them.
  */
 const deceptive = /(?![\u200c\u200d]|\p{Variation_Selector})\p{Default_Ignorable_Code_Point}|[\p{Zl}\p{Zp}]/u;
 const escapedInJson = new RegExp(`[\u007f-\u009f]|${deceptive.source}`, 'gu');
@@ -26,7 +25,7 @@ const escapeOf = (char: string): string =>
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .join('');
 
-/** Longest string command (OSC, DCS, APC, PM, SOS). Of a longer one, the rest is shown as text. */
+/** Longest string command (OSC, DCS, APC, PM, SOS). The rest of a longer string is shown as text. */
 const longestString = 4096;
 
 export function createCleaner(): Cleaner {

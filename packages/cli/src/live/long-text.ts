@@ -1,7 +1,7 @@
-/** Long texts on a terminal: the first and the last lines, and between them how much is left out. */
+/** Shortens long texts for a terminal: the first lines, the size of the cut part, and the last lines. */
 import { leftOutMark } from '@runyard/contract/wire/left-out';
 
-/** Returns the lines of a text, of which at most `max` are the text's own; two thirds of these are from its beginning. */
+/** Returns the lines of a text, at most `max` of them plus a mark; two thirds are from the beginning. */
 export function linesAround(text: string, max: number): string[] {
   const lines = text.trimEnd().split('\n');
   if (lines.length <= max) return lines;

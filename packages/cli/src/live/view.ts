@@ -25,7 +25,7 @@ interface Action {
   readonly isShownWhole: boolean;
   readonly cleaner: Cleaner;
   readonly key: string;
-  /** The output that was shown, as it came. */
+  /** The output that was shown, unchanged. */
   shown: string;
 }
 
@@ -270,7 +270,7 @@ export function createLiveView(colours: Colours): LiveView {
   };
 }
 
-/** Returns the part of a whole output that was not shown. An output that does not begin with what was shown replaces it. */
+/** Returns the part of a whole output that was not shown. If the output does not begin with the shown text, the whole output is returned. */
 function restOf(output: string, shown: string): string {
   if (output.startsWith(shown)) return output.slice(shown.length);
   return shown.startsWith(output.trimEnd()) ? '' : output;

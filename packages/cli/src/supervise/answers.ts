@@ -17,7 +17,7 @@ export async function answers(url: string, timeoutMs: number): Promise<boolean> 
 export interface Readiness {
   readonly answered: boolean;
   readonly ready: boolean;
-  /** Why it is not ready, or which part does not work although it is ready; null: no problem. */
+  /** Why the service is not ready, or which part does not work although it is ready; null: no problem. */
   readonly problem: string | null;
 }
 

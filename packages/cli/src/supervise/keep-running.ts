@@ -5,9 +5,7 @@ import { describeExit, type Program } from './program.ts';
 export interface RestartedProgram {
   /** Returns the running program; `undefined` while its next start is awaited. */
   current(): Program | undefined;
-  /**
-   * Stops the restarts, sends the signal, which asks the program to end when it has finished, and waits for its end.
-   */
+  /** Stops the restarts, sends the signal, which asks the program to finish its work and end, and waits for the end. */
   endBy(signal: NodeJS.Signals): Promise<void>;
   /** Stops the restarts and the program. */
   stop(graceMs: number): Promise<void>;

@@ -8,7 +8,7 @@ export function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Copies a full log to `{file}.1` and empties it. The writers append, so they continue at its start. */
+/** Copies a full log to `{file}.1` and empties it. The writers append, so they continue at the start of the emptied file. */
 export function rotateFullLog(file: string): void {
   if (sizeOf(file) < largestLogBytes) return;
   copyFileSync(file, `${file}.1`);

@@ -70,7 +70,7 @@ export async function startInBackground(
   }
 }
 
-/** Returns the variables that the two programs need, and no others of the user's shell. */
+/** Returns the variables that the two programs need, without other variables of the user's shell. */
 function supervisorEnvironment(
   folder: DataFolder,
   env: Readonly<Record<string, string | undefined>>,

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** A host in the one spelling in which hosts are compared. */
+/** A host in the normal spelling in which hosts are compared. */
 export interface Host {
   readonly kind: 'name' | 'address';
   /** Lower case, without a trailing dot or brackets. IPv6 in the form of RFC 5952. */

@@ -3,7 +3,7 @@ import { readAuthority, readHost } from './host-name.ts';
 
 /** Hosts and ports that a sandbox may connect to. */
 export interface HostRule {
-  /** In the form of `readHost`; of a wildcard, the part after `*.`. */
+  /** Host in the form of `readHost`; for a wildcard, the part after `*.`. */
   readonly host: string;
   /** True: all names below `host`, and not `host` itself. */
   readonly isWildcard: boolean;
@@ -46,7 +46,7 @@ const isBelow = (name: string, domain: string): boolean => name.endsWith(`.${dom
 export const covers = (rule: HostRule, host: string, port: number): boolean =>
   rule.ports.includes(port) && (rule.isWildcard ? isBelow(host, rule.host) : host === rule.host);
 
-/** Returns the rule for the hosts and ports that both rules cover; undefined: there are none. */
+/** Returns the rule for the hosts and ports that both rules cover; undefined if there are none. */
 export function intersectRules(one: HostRule, other: HostRule): HostRule | undefined {
   const ports = one.ports.filter((port) => other.ports.includes(port));
   if (ports.length === 0) return undefined;

@@ -25,7 +25,7 @@ function accessProblems(allow: Allow): Record<number, string> {
   };
 }
 
-/** Returns the problems that a route may answer: those of its callers, of its input, and its own. */
+/** Returns the problems that a route may answer: those of its callers, of its input, and of the route itself. */
 export function problems(route: Route): Record<number, string> {
   const takesInput = Boolean(route.body ?? route.query ?? route.once);
   const unknownNames = 'With `Prefer: handling=strict`: a query parameter that is not known';
@@ -44,7 +44,7 @@ export function problems(route: Route): Record<number, string> {
         }
       : {}),
     ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
-    // Without parameters, a body and callers to look up, the answer comes from memory; so do the schemas of definition files.
+    // A route without parameters, body and checked callers answers from memory, and so do the schemas of definition files.
     ...(isOpen(route.allow) && !route.body && (!route.params || route.path.startsWith('/factory-files/schemas/'))
       ? {}
       : {

@@ -44,7 +44,7 @@ const operations = [...Object.values(document.paths), ...Object.values(document.
 const called = Object.values(document.paths).flatMap((methods) => Object.values(methods));
 
 const nameOf = (schema: Schema): string => schema.$ref?.split('/').at(-1) ?? '';
-/** A reference without a description of its own has that of the schema that it names. */
+/** A reference without its own description has the description of the referenced schema. */
 const isDescribed = (schema: Schema): boolean => Boolean(schema.description ?? schemas[nameOf(schema)]?.description);
 
 const bodiesOf = (operation: Operation) => [

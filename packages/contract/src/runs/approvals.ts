@@ -24,7 +24,7 @@ export const Decision = z
   .meta({ id: 'Decision', description: "A person's answer to a permission request" });
 export type Decision = z.infer<typeof Decision>;
 
-/** `permission`: the agent asks whether it may do something. `question`: it asks what to do. */
+/** `permission`: the agent asks whether it may do something. `question`: the agent asks for instructions. */
 export const RequestKind = z.enum(['permission', 'question']).meta({
   id: 'RequestKind',
   description: '`permission`: the agent asks whether it may do something. `question`: it asks what to do',
@@ -50,7 +50,7 @@ const action = {
   input: z.unknown().describe('Arguments of the tool call; all of them, because a person decides about them'),
 };
 
-/** An action that waits for an answer, as the agent reports it. */
+/** An action that waits for an answer, in the form that the agent reports. */
 const AskedAction = z
   .object({
     ...action,
@@ -69,10 +69,10 @@ const AskedAction = z
   })
   .meta({ id: 'AskedAction', description: 'An action that waits for an answer, as the agent reports it' });
 
-/** An action that waits for an answer, as a person sees it. */
+/** An action that waits for an answer, in the form that a person sees. */
 const BlockedAction = z.object(action).meta({ id: 'BlockedAction', description: 'An action that waits for an answer' });
 
-/** A request of an agent, as it reports it to the service. */
+/** A request of an agent, in the form that it reports to the service. */
 export const AgentRequest = z
   .object({
     ...asked,

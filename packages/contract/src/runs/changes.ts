@@ -1,4 +1,4 @@
-/** Changed files: what a run changed in the git repositories of its workspace. */
+/** Changed files of a run in the git repositories of its workspace. */
 import { z } from 'zod';
 import { maxChangedFiles, maxChangedRepositories, maxFilePatchBytes } from '../limits.ts';
 import { Timestamp } from '../wire/primitives.ts';

@@ -96,7 +96,7 @@ export const Message = z
   .meta({ id: 'Message', description: 'A message of a conversation' });
 export type Message = z.infer<typeof Message>;
 
-/** One user prompt and what the agent did on it; delegated work nests. */
+/** One user prompt and the agent's work on it; delegated work is nested. */
 export const Step = z
   .object({
     id: z.string().describe('Id of the step'),

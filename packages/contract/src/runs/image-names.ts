@@ -39,7 +39,7 @@ export function readImageName(given: string): ReadImageName {
   if (tag !== undefined && !tagName.test(tag)) return problem('its tag is wrong');
   if (!path.split('/').every((each) => part.test(each)))
     return problem('its parts between `/` must be lower-case letters, digits and single `.`, `_`, `-` between them');
-  // The engine would take such a name for the id of any image.
+  // The engine would read such a name as the id of any image.
   if (!hasRegistry && tag === undefined && digest === undefined && /^[a-f0-9]{64}$/.test(path))
     return problem('it is an id');
   const whole = !hasRegistry && !path.includes('/') ? `library/${path}` : path;

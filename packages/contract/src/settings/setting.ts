@@ -10,7 +10,7 @@ export type ReadText<T> = (text: string) => Reading<T>;
 
 export interface Setting<T> {
   readonly read: ReadText<T>;
-  /** The default in the form in which a user would write it; absent: no default. */
+  /** The default as a user would write it; absent: no default. */
   readonly default?: string;
   readonly description: string;
   readonly usedBy: readonly ('service' | 'worker' | 'cli')[];

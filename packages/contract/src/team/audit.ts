@@ -15,7 +15,7 @@ export const AuditSubject = z
   })
   .meta({ id: 'AuditSubject', description: 'The thing that a change was about' });
 
-/** Where a change came from. */
+/** Origin of a change. */
 export const AuditOrigin = z
   .object({
     address: z.string().optional().describe('IP address of the client, as the service saw it'),

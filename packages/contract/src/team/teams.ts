@@ -14,7 +14,7 @@ export const TeamRole = z.enum(roles).meta({
 
 const TeamName = NonBlank.max(200).describe('Name of the team, at most 200 characters');
 
-/** A team, as one of its members sees it. */
+/** A team from the view of one of its members. */
 export const Team = z
   .object({
     uid: z.string().describe('UID of the team, 22 characters of [A-Za-z0-9]; the header X-Team-Uid takes it'),

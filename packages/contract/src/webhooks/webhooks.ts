@@ -39,7 +39,7 @@ const secretName = z
 const deliveryIdHeader = shownHeader.describe("Header with the sender's own id of a delivery");
 const { deliveryIdPath, eventHeader, duplicateWindowSeconds } = ruleMembers;
 
-/** Members by which deliveries are read, as a request may have them. */
+/** Members of a request that define how deliveries are read. */
 const requestedRules = {
   delivery_id_path: deliveryIdPath.optional(),
   event_header: eventHeader.optional(),

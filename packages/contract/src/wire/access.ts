@@ -22,8 +22,8 @@ export interface AllowKeys {
   /** True: only the key of the operator of the service is accepted. */
   readonly operator?: true;
   /**
-   * True: agent keys are accepted too, with the role of a member. `made_by_agents`: only for things that no person made, because what is in
-   * them is executed as other people.
+   * True: agent keys are accepted too, with the role of a member. `made_by_agents`: only for things that no person made, because they are executed
+   * with the rights of that person.
    */
   readonly agent?: true | 'made_by_agents';
   /**

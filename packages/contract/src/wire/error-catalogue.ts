@@ -15,7 +15,7 @@ export interface ErrorKind {
   readonly runState: ErrorRunState;
   /** Members that this code adds to the problem document. */
   readonly extraFields: readonly string[];
-  /** Its meaning and the next step, for the page behind `type`. */
+  /** Meaning of the error and the next step, for the page behind `type`. */
   readonly explanation: string;
 }
 

@@ -8,13 +8,13 @@ export interface Example {
   readonly body?: unknown;
   /** Bytes of the request, where its body is not JSON. */
   readonly bytes?: string;
-  /** True: only pages of the service may send the request, so it has their `Origin`. */
+  /** True: only pages of the service may send the request, so the example has their `Origin`. */
   readonly fromPage?: true;
   /** Body of the answer: JSON, or the text of a stream. */
   readonly answer?: unknown;
 }
 
-/** Ids of the things that examples are about, by the name of the shell variable that stands for each in a request. */
+/** Ids in examples, by the name of the shell variable that replaces each id in a request. */
 export const exampleIds = {
   RUN_ID: '019a1c52-7d1e-7c3a-9b60-4f1f0e6d2a10',
   CHILD_RUN_ID: '019a1c53-02aa-7f41-8d27-93c5a1e40b77',

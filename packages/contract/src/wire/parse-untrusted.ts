@@ -3,8 +3,8 @@ import { z } from 'zod';
 const message = 'has a member length that cannot be compared with a number, which is not accepted';
 
 /**
- * Checks an untrusted value, as `schema.safeParse` does, and never throws. zod compares the member `length` of a value of any type with
- * the limits of a text or a list, and throws where it is an object whose `toString` is no function, or a list of endless lists.
+ * Checks an untrusted value, as `schema.safeParse` does, and never throws. zod compares the member `length` of a value of any type with the limits of
+ * a text or a list, and throws if `length` is an object whose `toString` is not a function, or a list of endless lists.
  */
 export function parseUntrusted<T>(
   schema: z.ZodType<T>,

@@ -6,7 +6,7 @@ const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p
 /** Largest number of letters in which a misspelling differs from the name. */
 const maxDistance = 2;
 
-/** Returns how many letters may differ: at most a third of the name, so that two different short names do not count as the same. */
+/** Returns how many letters may differ: at most a third of the name, so that two different short names are not treated as the same. */
 const allowance = (name: string): number => Math.min(maxDistance, Math.floor(name.length / 3));
 
 /** The known names at one place. */

@@ -92,7 +92,7 @@ export type TaskIdle = z.infer<typeof TaskIdle>;
 export const WorkerWelcome = z.object({
   type: z.literal('worker_welcome'),
   data: z.object({
-    /** Secret. In later hellos it proves that they come from the same process, or from one that replaces it. */
+    /** Secret. In later hellos it proves that the hello comes from the same process, or from its successor. */
     token: z.string(),
   }),
 });
@@ -146,7 +146,7 @@ export const WorkerHello = z.object({
       z.object({
         task_id: z.string(),
         execution_id: z.string(),
-        /** `idle` of the last `task_idle`; absent: none came. */
+        /** `idle` of the last `task_idle`; absent: no `task_idle` came. */
         idle: z.boolean().optional(),
       }),
     ),

@@ -14,7 +14,7 @@ export interface Failure {
   /** Page that explains the error. */
   readonly helpPath?: string;
   readonly traceId?: string;
-  /** Where to give access or to set something up. */
+  /** Page at which to give access or to set something up. */
   readonly actionUrl?: string;
 }
 

@@ -69,7 +69,7 @@ const refusedMs = 30_000;
 
 /** The team's events in one tab. */
 export interface TeamStream {
-  /** Calls `onEvent` for each event, and `onGone` when events were missed, so that the caller reads its data again. */
+  /** Calls `onEvent` for each event, and `onGone` if events were missed, so that the caller reads its data again. */
   listen(onEvent: (event: TeamLiveEvent) => void, onGone: () => void): () => void;
   readonly subscribeStatus: (listener: () => void) => () => void;
   readonly status: () => StreamStatus;
@@ -153,7 +153,7 @@ export function openTeamStream(session: Pick<Session, 'team'>): TeamStream {
       })
       .catch(() => {
         if (signal.aborted) return;
-        // A refusal, such as that of too many streams. If the session has ended, the next request of the page leads to the sign-in.
+        // A refusal, such as that of too many streams. If the session has ended, the next request of the page redirects to the sign-in.
         tell({ kind: 'status', status: { kind: 'waiting', until: Date.now() + refusedMs, since: Date.now() } });
         retry = setTimeout(follows, refusedMs);
       });

@@ -16,7 +16,7 @@ import { oneOf, parseSearch, type Search, writeSearch } from '../frame/search.ts
 import { Problem } from '../parts/problem.tsx';
 import { SignedIn, sessionQuery } from './signed-in.tsx';
 
-/** Leaves the members of the query as they are: each screen reads those that it knows. */
+/** Does not change the members of the query: each screen reads those that it knows. */
 const anySearch = (search: Search): Search => search;
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({

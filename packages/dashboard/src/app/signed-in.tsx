@@ -16,7 +16,7 @@ export const sessionQuery = (team: string | undefined) =>
     staleTime: 60_000,
   });
 
-/** Shows the screens to a person who is signed in. The route has read the session before, and leads everybody else to the sign-in. */
+/** Shows the screens to a person who is signed in. The route has read the session before, and redirects everybody else to the sign-in. */
 export function SignedIn() {
   const team = oneOf(useSearch({ strict: false, select: (search) => search[teamParameter] }));
   const { data } = useQuery(sessionQuery(team));
@@ -45,7 +45,7 @@ function WithSession({ answer }: { answer: SessionAnswer }) {
   }, [answer]);
   useEffect(() => () => session?.events.close(), [session]);
   useEffect(() => {
-    // A request that finds the session ended leads to the sign-in.
+    // A request that gets 401 because the session has ended leads to the sign-in.
     return queries.getQueryCache().subscribe(({ type, query }) => {
       if (type !== 'updated' || !isSignedOut(query.state.error)) return;
       queries.removeQueries({ queryKey: ['session'] });

@@ -13,7 +13,7 @@ export interface DiffLine {
 /** Lines that are shown before the rest is folded. */
 const firstLines = 400;
 
-/** Reads the hunks of one file of a patch (git-diff, "Generating patch text with -p"). What stands before the first hunk is left out. */
+/** Reads the hunks of one file of a patch (git-diff, "Generating patch text with -p"). Text before the first hunk is skipped. */
 export function readPatch(patch: string): DiffLine[] {
   const lines: DiffLine[] = [];
   let before = 0;
@@ -36,7 +36,7 @@ export function readPatch(patch: string): DiffLine[] {
   return lines;
 }
 
-/** Returns the change from one text to another: what they share at their beginning and end stays out, but for two lines. */
+/** Returns the change from one text to another: of the common beginning and end, only two lines are shown. */
 export function compareTexts(before: string, after: string): DiffLine[] {
   const old = before === '' ? [] : before.split('\n');
   const fresh = after === '' ? [] : after.split('\n');

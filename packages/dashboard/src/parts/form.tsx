@@ -1,4 +1,4 @@
-/** Forms. The service checks the values; a fault that it finds is shown at its field, with its suggestion as a button. */
+/** Forms. The service checks the values; a fault is shown at its field, with its suggestion as a button. */
 
 import {
   type ComponentProps,
@@ -71,7 +71,7 @@ export function Form({
     }),
     [error],
   );
-  // A reader of the screen hears the first fault, because its field gets the focus.
+  // A screen reader reads the first fault, because its field gets the focus.
   useEffect(() => {
     if (error !== undefined) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [error]);
@@ -152,8 +152,8 @@ const covers = (claimed: string, path: string): boolean =>
   claimed.endsWith('.*') ? path === claimed.slice(0, -2) || path.startsWith(claimed.slice(0, -1)) : claimed === path;
 
 /**
- * Returns the fault of a path of the request, and keeps the form from showing it below the fields. A path that ends with `.*` stands
- * for itself and all paths below it.
+ * Returns the fault of a path of the request, and keeps the form from showing it below the fields. A path that ends with `.*` means itself and all
+ * paths below it.
  */
 export function useFault(path: string): Fault | undefined {
   const { faults, claim } = use(FormContext);
@@ -177,7 +177,7 @@ export function FaultText({ id, fault, control }: { id: string; fault: Fault; co
   );
 }
 
-/** Sets the value of an input as if a person had typed it, so that React sees it too. */
+/** Sets the value of an input like a person who types, so that React notices the change. */
 function fill(id: string, value: string): void {
   const input = document.getElementById(id);
   if (input === null) return;

@@ -11,7 +11,7 @@ interface Options {
   readonly onSelect?: (path: string, value: unknown) => void;
 }
 
-/** Shows JSON. What is deeper than two levels is folded. */
+/** Shows JSON. Levels below the second are folded. */
 export function JsonView({ value, ...options }: { value: unknown } & Options) {
   return (
     <div className="code">

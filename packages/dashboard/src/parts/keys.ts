@@ -59,7 +59,7 @@ function onKey(event: KeyboardEvent): void {
   const isSingle = !name.startsWith('mod+');
   if (isSingle && name !== 'Escape' && ((isField(event.target) && !isCheckBox(event.target)) || !areSingleKeysOn()))
     return;
-  // An open dialog has the keys for itself.
+  // While a dialog is open, only the dialog handles keys.
   if (document.querySelector('[role="dialog"], [role="alertdialog"], [role="menu"], [role="listbox"]')) return;
   const commands = keyCommands();
   const pair = firstOfTwo && Date.now() - firstOfTwo.at < 1500 ? `${firstOfTwo.key} ${name}` : undefined;

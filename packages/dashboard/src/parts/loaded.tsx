@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { SkeletonRows } from './empty.tsx';
 import { Problem } from './problem.tsx';
 
-/** Shows what a query has read: the place of its rows while it loads, and why it failed. */
+/** Shows the result of a query: a placeholder while it loads, and the error if it failed. */
 export function Loaded<T>({
   query,
   rows = 4,

@@ -21,7 +21,7 @@ export interface MenuProps {
 
 const OpenMenu = lazy(async () => ({ default: (await import('./open-menu.tsx')).OpenMenu }));
 
-/** Shows a button that opens a menu. What a menu needs is loaded with the first that opens. */
+/** Shows a button that opens a menu. The code of menus is loaded when the first menu opens. */
 export function Menu({ className = 'btn ghost sm icon', ...menu }: MenuProps) {
   const [isUsed, setUsed] = useState(false);
   const button = (

@@ -31,8 +31,8 @@ export interface Loop {
   /** Time between two rounds, milliseconds. With `due`: the shortest time, half a second more or less. */
   readonly everyMs: number;
   /**
-   * Statements without parameters. At least one of them must return a row whenever a round has work, because there is no round while
-   * none does. All loops that have such statements are asked together, once a second. Absent: a round each `everyMs`.
+   * Statements without parameters. At least one of them must return a row whenever a round has work, because a round starts only then. All loops that
+   * have such statements are asked together, once a second. Absent: a round each `everyMs`.
    */
   readonly due?: readonly Statement[];
   /** One round. `signal` aborts when the service stops. */

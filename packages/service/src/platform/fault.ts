@@ -16,7 +16,10 @@ export interface NotUsable {
   readonly fault: Fault;
 }
 
-/** Returns the refusal of a request whose member `path` names a thing that the caller may not use. The two cases are not told apart. */
+/**
+ * Returns the refusal of a request whose member `path` names a thing that the caller may not use. The answer does not reveal whether the thing
+ * exists.
+ */
 export function notUsable(path: string, thing: string, list: string): NotUsable {
   const message = `there is no such ${thing}, or it belongs to another team. List yours with ${list}`;
   return { kind: 'forbidden', detail: `${path}: ${message}.`, fault: { path, message } };

@@ -5,7 +5,7 @@ import type { Database } from './store/database/database.ts';
 /** What is searched for, and who asks. */
 export interface SearchRequest {
   readonly teamId: string;
-  /** UID of the person who asks; null: an agent. */
+  /** UID of the searching person; null: an agent searches. */
   readonly personUid: string | null;
   /** The person administers the team. */
   readonly isAdministrator: boolean;
@@ -16,7 +16,7 @@ export interface SearchRequest {
   readonly limit: number;
 }
 
-/** A thing that was found, with its kind left out. */
+/** A found thing without its kind. */
 export type FoundThing = Omit<SearchResult, 'kind'>;
 
 /** Finds things of one kind, at most `limit` besides those whose ids were given, the best first. */
@@ -38,7 +38,7 @@ interface Searched {
 
 /**
  * Returns SQL that searches things by name: `$1` is the text, `$2` the ids as text[], `$3` the limit. Names that are or begin with the
- * text come first. It reads all names, so it is for things of which a team has a limited number.
+ * text come first. The SQL reads all names, so use it only for things whose number in a team is limited.
  */
 export const searchByName = ({ from, uid, name, changedAt, more }: Searched): string => `
   SELECT * FROM (

@@ -106,8 +106,8 @@ export function shellSpellings(text: string): string[] {
 const maxCuts = 32;
 
 /**
- * Returns the text as it arrives if each of two pieces of its bytes was decoded for itself: the character at the cut is two to four
- * U+FFFD (Unicode, "U+FFFD Substitution of Maximal Subparts").
+ * Returns the text that results if a character is cut and each piece of its bytes is decoded separately: two to four U+FFFD (Unicode, "U+FFFD
+ * Substitution of Maximal Subparts").
  */
 export function cutSpellings(text: string): string[] {
   const found = [...text.matchAll(/\P{ASCII}/gu)].slice(0, maxCuts);

@@ -11,7 +11,7 @@ const ownCredentials = /ry[rk]_[A-Za-z0-9_-]{43}/g;
 export interface RedactedPiece {
   /** Safe to store. */
   readonly text: string;
-  /** The end of the piece, which may be the beginning of a secret. It must be put before the next piece of the same stream. */
+  /** The end of the piece, which may be the beginning of a secret. The caller must put this text before the next piece of the same stream. */
   readonly held: string;
 }
 
@@ -88,7 +88,7 @@ export function redactForms(forms: readonly string[], replace: Replace): TextRed
   const longestEnding = (text: string): number =>
     forms.reduce((longest, form) => Math.max(longest, endingLength(text, form)), 0);
 
-  /** Returns the position of the ending that may be the beginning of a secret; the length of the text if there is none. */
+  /** Returns the position at which the text may begin a secret; the length of the text if there is none. */
   const heldFrom = (text: string): number => {
     const asItIs = text.length - longestEnding(text);
     const joined = withoutLineBreaks(text);

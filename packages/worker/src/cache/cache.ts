@@ -13,7 +13,7 @@ export interface CachedObject {
   close(): Promise<void>;
 }
 
-/** `kept`: stored completely and durably. `too_large`: over the limit of one object, or no object is left to remove for it. */
+/** `kept`: stored completely and durably. `too_large`: the object exceeds the limit of one object, or no other object can be removed for it. */
 export type WriteOutcome = 'kept' | 'too_large';
 
 /** Objects that agents keep on this machine for later runs. The worker never looks into them. */
@@ -34,7 +34,7 @@ export interface CacheOptions {
 
 /** SHA-256 of the content, in front of it. */
 const headerBytes = 32;
-/** One object may have this part of the room, so that it cannot drive all others out. */
+/** One object may use at most this part of the room, so that it cannot replace all others. */
 const largestPart = 4;
 const longestMs = 7 * 24 * 60 * 60_000;
 const temporaryPrefix = 'new-';

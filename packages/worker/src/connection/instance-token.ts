@@ -8,7 +8,7 @@ import type { Logger } from 'pino';
 export interface InstanceToken {
   /** Returns the token for a hello. An earlier process of the folder may have got it. */
   proof(): Pick<WorkerHello['data'], 'token'>;
-  /** Stores an issued token, for this process and the next one of the folder. */
+  /** Stores an issued token for this process and for the next one of the folder. */
   keep(token: string): void;
 }
 
@@ -23,7 +23,7 @@ export function openInstanceToken(folder: string, log: Logger): InstanceToken {
     proof: () => (own === undefined ? {} : { token: own }),
     keep(token) {
       own = token;
-      // Written before any execution is claimed, so that after a crash the next process can prove that it continues this one.
+      // Write the token before any execution is claimed, so that after a crash the next process can prove that it continues this one.
       try {
         writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600, flush: true });
         renameSync(`${file}.new`, file);

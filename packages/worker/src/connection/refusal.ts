@@ -8,7 +8,7 @@ const detailMs = 2_000;
 const longestDetail = 2_000;
 const Problem = z.object({ detail: z.string() });
 
-/** Returns the sentence for the console. `detail`: what the service says. */
+/** Returns the sentence for the console. `detail`: the text of the service. */
 export function refusal(status: number, keySource: string, workerName: string, detail: string): string {
   return status === 401
     ? `the service does not know the key (401): ${keySource} is wrong, expired or revoked; give the worker a valid key in RUNYARD_API_KEY`

@@ -27,7 +27,7 @@ const malformed = { kind: 'malformed' } as const;
 export function readClientHello(bytes: Buffer): HelloReading {
   const parts: Buffer[] = [];
   let length = 0;
-  /** Length of the whole message; at first, of the part that tells its length. */
+  /** Length of the whole message; at first, the length of the header that contains it. */
   let total = 4;
   let isTotalKnown = false;
   let at = 0;

@@ -4,7 +4,7 @@ import { type Host, readAuthority } from '@runyard/contract/egress/host-name';
 import { http } from '@runyard/system/node-http';
 import { bodyFraming, forwardedHeaders, forwardedStatus, hasBody } from '../relay/forwarding.ts';
 
-/** Host and port that a request is for, as the client wrote them and as they are compared. */
+/** Host and port of a request, as the client wrote them and in the compared form. */
 export interface PlainTarget {
   readonly written: string;
   readonly target: (Host & { readonly port: number }) | undefined;

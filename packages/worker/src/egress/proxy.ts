@@ -49,7 +49,7 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   const tunnels = new WeakMap<Socket, Target>();
   const inUse = new WeakSet<Socket>();
 
-  /** Connects to the target if the rules allow it; records why if they do not. */
+  /** Connects to the target if the rules allow it; records the reason if they do not. */
   async function reach(target: Target | undefined, written: string, gone: AbortSignal): Promise<DialOutcome> {
     const reason = target === undefined ? 'invalid_host' : policy.refusal(target, target.port);
     if (target === undefined || reason !== undefined) return deny(target, written, reason ?? 'invalid_host');
@@ -58,7 +58,7 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   }
 
   function deny(target: Target | undefined, written: string, reason: DeniedReason): DialOutcome {
-    // The host as it was written, so that the service finds secrets in it.
+    // Record the host as the client wrote it, so that the service finds secrets in it.
     denied.add(target === undefined ? written : written.replace(/:\d+$/, ''), target?.port ?? 0, reason);
     return { kind: 'denied', reason };
   }

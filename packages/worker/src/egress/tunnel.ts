@@ -16,8 +16,8 @@ export interface TunnelOptions {
 }
 
 /**
- * Connects both sides. Nothing of the client is sent to the server before its ClientHello is whole and names the host of the tunnel.
- * `head`: what the client has sent already.
+ * Connects both sides. No byte of the client is sent to the server before the ClientHello is complete and names the host of the tunnel.
+ * `head`: the bytes that the client has already sent.
  */
 export function openTunnel(client: Socket, server: Socket, head: Buffer, options: TunnelOptions): void {
   const { target, needsTls, helloMs, onDenied } = options;

@@ -44,7 +44,7 @@ async function versionOf(file: string, packageName: string): Promise<string | un
   return undefined;
 }
 
-/** Returns true if a version is older than another. Both have the form 1.2.3, with or without a label behind it. */
+/** Returns true if a version is older than another. Both have the form 1.2.3, with or without a label after it. */
 export function isOlder(version: string, least: string): boolean {
   const numbers = (text: string) => text.split(/[.+-]/, 3).map((part) => Number.parseInt(part, 10) || 0);
   const [ours, theirs] = [numbers(version), numbers(least)];

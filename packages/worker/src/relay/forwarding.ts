@@ -37,8 +37,8 @@ export function forwardedHeaders(message: IncomingMessage): Record<string, strin
 }
 
 /**
- * Returns the status to forward. Servers can send three digits that are no status of a final answer (RFC 9110, 15); Node throws on some of
- * them, which would end this process and with it all sandboxes that it holds.
+ * Returns the status to forward. Servers can send three digits that are not a final status (RFC 9110, 15); Node throws on some of them, which would
+ * end this process and all sandboxes that it supervises.
  */
 export function forwardedStatus({ statusCode = 0 }: IncomingMessage): number {
   return statusCode >= 200 && statusCode <= 999 ? statusCode : 502;

@@ -246,7 +246,7 @@ test('accepts 64 connections of a sandbox at once, and closes further ones witho
   expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
   expect(held.filter((socket) => socket.closed)).toEqual([]);
   second?.destroy();
-  // The relay hears of the end a moment later.
+  // The relay notices the end a moment later.
   const again = async (): Promise<number | undefined> =>
     answerOf(ask({ path: '/api/v1/gateway/x' })).then(
       ({ status }) => status,

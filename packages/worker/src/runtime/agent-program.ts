@@ -2,15 +2,15 @@ import path from 'node:path';
 import { startFile } from './bundle.ts';
 
 /**
- * Flag of Node: OpenSSL reads no configuration. It could load libraries, and in a container its file is one of the image; Node also
- * takes this flag before the variable OPENSSL_CONF.
+ * Flag of Node: OpenSSL reads no configuration. A configuration could load libraries, and in a container the image provides the file; Node reads this
+ * flag before the variable OPENSSL_CONF.
  */
 export const withoutOpensslFile = '--openssl-config=/dev/null';
 
 /**
- * Flags of the agent's Node. The first one keeps SIGUSR1 from opening Node's inspector, which evaluates whatever a client sends. A short
- * run has little work for V8's helper threads: with one instead of four, an agent that waited took 5 % less processor time. That is a flag of
- * Node's own: with another set of V8's flags, V8 would reject the compiled code.
+ * Flags of the agent's Node. The first flag keeps SIGUSR1 from opening Node's inspector, which evaluates code of every client. A short run has little
+ * work for V8's helper threads: with one instead of four, an agent that waited took 5 % less processor time. `--v8-pool-size` is a flag of Node, not
+ * of V8: with another set of V8 flags, V8 would reject the compiled code.
  */
 const flags = ['--disable-sigusr1', withoutOpensslFile, '--v8-pool-size=1'];
 

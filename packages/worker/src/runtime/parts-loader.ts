@@ -1,4 +1,4 @@
-/** The beginning of each bundled program. It runs before everything else, so it uses only modules that Node has loaded by then. */
+/** The beginning of each bundled program. It runs first, so it uses only modules that Node has already loaded. */
 import type { Script } from 'node:vm';
 
 const fs = process.getBuiltinModule('node:fs');
@@ -16,9 +16,9 @@ export interface Parts {
 }
 
 /**
- * Opens the parts of a program in `folder`: their sources are in `parts/`, their compiled code is in `cache/`. V8 compiles a function on
- * its first call, and the code that is kept here was taken after such calls. Node's own compile cache takes it before them, so each start
- * would compile most functions again (`docs/decisions/agent-bundle.md` has the times). V8 ignores the code of another version of itself.
+ * Opens the parts of a program in `folder`: their sources are in `parts/`, their compiled code is in `cache/`. V8 compiles a function on its first
+ * call, and the code that is kept here was taken after such calls. Node's own compile cache stores code before the first calls, so each start would
+ * compile most functions again (`docs/decisions/agent-bundle.md` has the times). V8 ignores the code of another version of itself.
  */
 export function openParts(folder: string): Parts {
   const loaded = new Map<string, { exports: object }>();

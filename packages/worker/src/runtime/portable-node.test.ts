@@ -7,7 +7,7 @@ import { placePortableNode, portableChanges } from './portable-node.ts';
 
 let folder = '';
 beforeEach(async () => {
-  // Its path replaces the interpreter's, which is not longer.
+  // The new path replaces the interpreter's path, which must not be shorter.
   folder = await mkdtemp('/tmp/ry');
 });
 afterEach(() => rm(folder, { recursive: true }));

@@ -173,7 +173,7 @@ function withOwnFiles(library: Buffer, inside: string): Buffer {
   return library;
 }
 
-/** Places interpreter and libraries of this process's own program into each folder, under the names by which the program asks for them. */
+/** Copies the interpreter and the libraries of this process's own program into each folder, under the names that the program uses for them. */
 async function placeLibraries(folders: readonly string[], inside: string): Promise<void> {
   const [one = '', ...others] = folders;
   const place = async (name: string, content: string | Buffer, mode: number): Promise<void> => {

@@ -30,7 +30,7 @@ export interface RuntimeRequest {
    * V8 compiled. If it rejects, the runtime has no compiled code.
    */
   readonly rehearse?: (folder: string) => Promise<void>;
-  /** Folder that containers see the runtime as; its Node then needs no library of an image. Absent: it runs on this machine's libraries. */
+  /** Folder at which containers see the runtime; its Node then needs no library of an image. Absent: it runs on this machine's libraries. */
   readonly portableIn?: string;
   /** True if other processes use the folder without a lock. Runtimes used in the last 30 days are then kept. */
   readonly shared?: boolean;

@@ -14,7 +14,7 @@ export interface ProbeResult {
   readonly level: SandboxLevel;
   readonly ok: boolean;
   readonly reasons: readonly string[];
-  /** Facts about the programs behind the sandboxes, for a person; absent: the level is enough. */
+  /** Facts about the programs behind the sandboxes, for a person; absent: the level says enough. */
   readonly about?: readonly string[];
 }
 

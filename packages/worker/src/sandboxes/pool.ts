@@ -17,7 +17,7 @@ export interface PoolCounts {
   readonly taken: number;
   /** Items that could not be made, or ended unused, since it was opened. */
   readonly failed: number;
-  /** Why the last of them failed; absent: none did. */
+  /** Reason of the last failure; absent: no item failed. */
   readonly failure?: string;
 }
 
@@ -149,7 +149,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
       clearTimeout(timer);
       for (const item of ready) remove(item);
       ready.clear();
-      // That removes the one that is being made.
+      // Closing also removes the item that is being made.
       await filling;
       await Promise.all(removals);
     },

@@ -101,7 +101,7 @@ export interface Sandbox {
   readonly ended: Promise<SandboxExit>;
   /**
    * Its agent waits and holds no slot, or works again. Meanwhile its commands get only the processor time that no other sandbox wants.
-   * `isFrozen`: it waits for other runs, and no process but the agent does anything, where the kernel can freeze them. Absent: the backend
+   * `isFrozen`: the agent waits for other runs, and only the agent runs, if the kernel can freeze the other processes. Absent: the backend
    * cannot do that.
    */
   rest?(isResting: boolean, isFrozen?: boolean): void;
@@ -122,7 +122,7 @@ export interface SandboxBackend {
   /** Describes how well its sandboxes isolate, as probed when the worker started. */
   describe(): SandboxLevel;
   /**
-   * Creates a sandbox: folders, user, limits and relay. Nothing runs in it yet. A backend may take one from a pool. Rejects with
+   * Creates a sandbox: folders, user, limits and relay. No program runs in it yet. A backend may take one from a pool. Rejects with
    * a `SandboxError` of phase `prepare`, or with the reason of `signal` if that is aborted first; nothing is left behind then.
    */
   create(specification: SandboxSpecification, signal: AbortSignal): Promise<Sandbox>;

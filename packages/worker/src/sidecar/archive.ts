@@ -54,7 +54,7 @@ export interface ImageArchive {
 const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 const json = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 const blobFile = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
-/** A time that is the same for each build: it is part of the digest. */
+/** A fixed time for each build, because it is part of the digest. */
 const created = '1970-01-01T00:00:00Z';
 
 /** Makes the archive of an image with one layer. Equal requests give equal bytes. */

@@ -70,7 +70,7 @@ describe.skipIf(!support.ok)('a disk of a sandbox', () => {
     for (const delayMs of [0, 1, 2, 3]) {
       const change = async (work: Promise<unknown>): Promise<void> => {
         const shell = idleShells().at(-1);
-        // A shell that runs a command is no longer idle, so this is the process that may be in the middle of it.
+        // A shell that runs a command is no longer idle, so this process may be in the middle of the command.
         const killed = delay(delayMs).then(() => shell !== undefined && endQuietly(shell));
         await Promise.all([work, killed]);
       };

@@ -22,7 +22,7 @@ function imageBytes(limitMb: number): number {
   return Math.ceil(limitMb * 1.1 + 32) * megabyte;
 }
 
-/** Templates of the images that this process has made, by size. None has content of a sandbox. */
+/** Templates of the images that this process has made, by size. Templates contain no data of sandboxes. */
 const templates = new Map<number, DiskTemplate>();
 /** Sizes whose template is kept: that of the worker's limit, and a few that environments ask for. */
 const mostTemplates = 4;

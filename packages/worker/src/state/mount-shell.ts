@@ -1,6 +1,6 @@
 /**
- * Runs `mount` and `umount` in shells that stay. Each start of a program copies the page tables of its parent, which takes a Node process
- * much longer than a shell, and holds up everything else that the Node process does.
+ * Runs `mount` and `umount` in shells that stay. Each start of a program copies the page tables of its parent, which takes a Node process much longer
+ * than a shell, and blocks all other work of the Node process.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -27,7 +27,7 @@ const longestCommandMs = 30_000;
 /** Longest output of a command. */
 const mostOutput = 64 * 1024;
 
-/** Shells that wait for commands. While one sandbox's disk is mounted, that of another one is often unmounted: hence two. */
+/** Shells that wait for commands. Two shells, because often one sandbox's disk is mounted while another's is unmounted. */
 const idle: Shell[] = [];
 const mostIdle = 2;
 

@@ -80,7 +80,7 @@ test('adopts a supervisor that proves itself', async () => {
 test('adopts no process that does not know the secret', async () => {
   record(await pose('another secret'));
   const adopting = adoptSandboxes(stateRoot, 60, log);
-  // The process is recorded and lives, so it has time to prove itself until it ends.
+  // The process is recorded and alive, so adoption waits for its proof until it ends.
   setTimeout(() => child?.kill('SIGKILL'), 300);
   expect(await adopting).toEqual([]);
   expect(warnings).toHaveLength(1);

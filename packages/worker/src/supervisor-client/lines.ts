@@ -22,7 +22,7 @@ export interface Lines<Out, In> {
   handle(handlers: LineHandlers<In>): void;
 }
 
-/** Reads and writes messages on a socket. Both ends are our own programs, which prove themselves before, so messages have no schema. */
+/** Reads and writes messages on a socket. Both ends are Runyard programs that have proved themselves, so messages have no schema. */
 export function openLines<Out, In>(socket: Socket, first: LineHandlers<In>): Lines<Out, In> {
   let handlers: LineHandlers<In> | undefined = first;
   let text = '';

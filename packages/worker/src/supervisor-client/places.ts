@@ -68,7 +68,7 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
     places.set(supervisor, { open, sandboxes: new Set(), inAll: 0, idle: undefined });
   };
 
-  /** Returns the fullest supervisor that has room, so that the others become free and end. */
+  /** Returns the fullest supervisor with room, so that other supervisors become empty and end. */
   const withRoom = (): [SupervisorProcess, Held] | undefined =>
     [...places]
       .filter(([, { sandboxes, inAll }]) => sandboxes.size < mostAtOnce && inAll < mostInAll)

@@ -38,7 +38,7 @@ export const SupervisorRecord = z.object({
   /** From the assignment to the agent's start, milliseconds. */
   spawn_ms: z.number(),
   workspace: z.string(),
-  /** Folder that the sandbox sees as /opt/runyard: it must stay. */
+  /** Folder that the sandbox sees as /opt/runyard; it must not be removed. */
   runtime: z.string(),
   traces: Traces,
 });

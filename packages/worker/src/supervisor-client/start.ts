@@ -14,7 +14,7 @@ import type { SupervisorProcess } from './places.ts';
 /** Flags of the supervisor's Node: small heaps, few threads, and no inspector on SIGUSR1. */
 const flags = ['--disable-sigusr1', '--max-semi-space-size=1', '--v8-pool-size=1'];
 
-/** Variables of the worker that a supervisor gets. None of them is a secret. */
+/** Variables of the worker that a supervisor gets. These variables contain no secret. */
 const variables = ['TZ', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 
 export interface SupervisorStart {

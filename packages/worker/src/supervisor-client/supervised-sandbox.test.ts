@@ -38,7 +38,7 @@ function playPlaces() {
     });
     return {
       id: String(supervisors.length),
-      // A supervisor that has ended, so that nothing waits for it.
+      // A supervisor that has ended, so that no code waits for it.
       process: { ...thisProcess(), start_ticks: 1 },
       lines: {
         send: (order) => void sent.push(order),

@@ -57,7 +57,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
   const end = Promise.withResolvers<void>();
   for (const { promise } of [prepared, started]) promise.catch(() => {});
   let isStarted = workspace !== '';
-  /** True when no part of the sandbox is left to lose, or when the next worker takes it. */
+  /** True when the sandbox has ended completely, or when the next worker adopts it. */
   let isOver = false;
   let isOpen = true;
   /** Denied connections that have no listener yet. */
@@ -190,8 +190,8 @@ function lastLines(file: string): string {
 }
 
 /**
- * Ends and removes what is left of a sandbox whose supervisor died. Resolves only when every process is proved gone. Never rejects: what
- * could not be removed is logged, and the next start removes it.
+ * Ends and removes what is left of a sandbox whose supervisor died. Resolves only when every process is proved gone. Never rejects: a failure to
+ * remove something is logged, and the next start removes the rest.
  */
 async function removeRemains(
   { id, stateRoot, label, variable, cgroups, container }: SandboxTraces,

@@ -83,7 +83,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
     worker?.send({ type: 'warning', fields, message });
   };
 
-  /** Ends the supervision, of which only the last report is left. */
+  /** Ends the supervision; only the last report remains to be sent. */
   const leave = (): void => {
     clearInterval(folderCheck);
     clearTimeout(waiting);
@@ -216,7 +216,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
 
   const wait = (): void => {
     if (ended !== undefined) return;
-    // While it is being prepared, the end of that step disposes of it; an agent that is getting ready is not waited for.
+    // During the preparation, the end of that step disposes of the sandbox; an agent that is starting is ended at once.
     if (!started && isPreparing) return void sandbox?.kill('kill');
     if (!started) return void dispose();
     const gaveUp = () =>

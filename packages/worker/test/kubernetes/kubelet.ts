@@ -74,7 +74,7 @@ export async function startKubelet({ admin, folder }: KubeletGround, agentFolder
 
   const amounts = { cpu: '8', memory: '16Gi', pods: '110', 'ephemeral-storage': '100Gi' };
   await core.createNode({ body: { metadata: { name: node, labels: { 'kubernetes.io/hostname': node } } } });
-  // Nothing here watches nodes, so the taint of a new node would stay.
+  // No program here watches nodes, so the taint of a new node would stay.
   await core.patchNode({ name: node, body: [{ op: 'add', path: '/spec/taints', value: [] }] });
   const conditions = [
     {

@@ -14,7 +14,7 @@ export interface ScriptLine {
 /** A script that records its present line, and a function that returns where it ended. */
 export interface MarkedScript {
   readonly script: string;
-  /** Returns the first line of the command at which the script ended; undefined if the script did not end with an error there. */
+  /** Returns the first line of the command that ended the script; undefined if no error ended the script. */
   failedLine(): Promise<ScriptLine | undefined>;
   remove(): Promise<void>;
 }
@@ -53,7 +53,7 @@ const isCommand = (line: string): boolean => !/^\s*(#|$)/.test(line);
 const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`;
 
 /**
- * Returns a script with the same lines, in which each command of the top level first records its line and keeps `$?` unchanged. Returns
+ * Returns a script with the same lines, in which each top-level command first records its line and leaves `$?` unchanged. Returns
  * undefined for a script that cannot be marked without a change of its effects.
  */
 export async function markLines(

@@ -5,8 +5,8 @@ import { asObject } from '../../acp/tool-output.ts';
 import type { OzAgent, SendUpdate } from './agent.ts';
 
 /**
- * Connects the built-in harness in this process, with the same messages and the same transcript as over stdio. It uses no second Node
- * and no SDK, whose loading and handshake would cost a short run much of its processor time (`bench/modules.md`).
+ * Connects the built-in harness in this process, with the same messages and the same transcript as over stdio. It starts no second Node and loads no
+ * SDK, because their start would cost a short run much of its processor time (`bench/modules.md`).
  */
 export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   const closed = new AbortController();

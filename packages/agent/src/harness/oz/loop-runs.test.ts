@@ -54,7 +54,7 @@ function fakeTree(more: Partial<RunTree> = {}): RunTree & { calls: unknown[][] }
   };
 }
 
-/** Runs a turn with this tree; returns the results and the tools that the model got, and its instructions. */
+/** Runs a turn with this tree; returns the results, the tools of the model, and its instructions. */
 async function play(tree: RunTree | undefined, signal = new AbortController().signal) {
   const before = models.requests.length;
   const updates: SessionUpdate[] = [];

@@ -23,7 +23,7 @@ function sandbox(provider: string, memory?: string) {
   return { ...loop, kept, asked };
 }
 
-/** A sandbox that ended while a person was asked about the second of its three calls; returns its remains. */
+/** Plays a sandbox that ended while a person was asked about the second of its three calls; returns the saved memory. */
 async function left(provider: string, second: { name: string; input: Record<string, unknown> }) {
   models.script([
     {

@@ -26,7 +26,7 @@ function collect(value: unknown, texts: string[], depth: number): void {
   if (place !== '' && texts.length > before) texts[before] = `${place}: ${texts[before]}`;
 }
 
-/** Returns the text of an error answer whose form the SDK does not know; undefined: it has none. */
+/** Returns the text of an error answer whose format the SDK does not know; undefined if the answer has no text. */
 export function providerText(body: string | undefined): string | undefined {
   const text = body?.trim() ?? '';
   if (text === '') return undefined;

@@ -256,7 +256,7 @@ function shownCommand(block: RunbookBlock | undefined): string {
   return shortCommand(command);
 }
 
-/** The title of a block is its first line, so the failed line is named if it is another one. */
+/** The title of a block is its first line, so the failed line is named only if it is another line. */
 function lineOfCode(block: RunbookBlock | undefined, result: BlockResult): string {
   return block?.script.trim().includes('\n') ? failedAt(block, result) : '';
 }

@@ -19,7 +19,7 @@ export interface TurnEnd {
 export type Engine = (turn: {
   /** The prompt without the decision about a request of an earlier sandbox. */
   prompt: string;
-  /** The prompt with the decision in words, for an engine that does not continue the action that it had asked for. */
+  /** The prompt with the decision as text, for an engine that does not continue the action that it asked about. */
   promptWithAnswer: string;
   /** One line for each file that came with the prompt: path, type, size. */
   files: readonly string[];
@@ -51,7 +51,7 @@ export function commandOutput(toolCallId: string, data: string): SessionUpdate {
 }
 
 /**
- * Returns the update for the end of a command. Its output was sent while it ran; only head and tail of a long output are sent
+ * Returns the update for the end of a command. The output was sent while the command ran, so only the head and the tail of a long output are sent
  * again.
  */
 export function commandEnd(toolCallId: string, result: CommandResult): SessionUpdate {

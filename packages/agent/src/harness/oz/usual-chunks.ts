@@ -1,7 +1,7 @@
 /** Brings chunks of compatible servers into the form that the SDK reads. */
 import type { Fetch } from '../../service/model-fetch.ts';
 
-/** Chunks that need it are rare: others are passed on unread. */
+/** Few chunks need a change; all others are passed on without parsing. */
 const isOdd = (data: string): boolean =>
   /"choices"\s*:\s*null|"arguments"\s*:\s*[{[]/.test(data) || !/"(?:choices|error)"\s*:/.test(data);
 

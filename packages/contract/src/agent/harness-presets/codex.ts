@@ -48,7 +48,7 @@ export const codex: HarnessPreset = {
   // Its own sandbox, a second bubblewrap, cannot start inside ours.
   configuration: { variables: { INITIAL_AGENT_MODE: 'agent-full-access', NO_BROWSER: '1' } },
   speaks: { 'openai-responses': responses('openai'), 'openai-compatible': responses('local') },
-  // It would write titles of sessions, which Runyard does not show.
+  // This model would write titles of sessions, which Runyard does not show.
   sideModels: ['gpt-5.6-luna'],
   approvals: { 'auto-approve': {}, ask: neverAsks, 'auto-deny': neverAsks },
   usageCounters: 'CODEX',

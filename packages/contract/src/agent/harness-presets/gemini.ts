@@ -29,7 +29,7 @@ export const gemini: HarnessPreset = {
   program: { package: '@google/gemini-cli', version: '0.61.0', leastVersion: '0.50.0', command: 'gemini' },
   leastMemoryMb: 1024,
   configuration: {
-    // Without this variable, it starts itself again with a heap of half the machine's memory.
+    // Without this variable, the program restarts itself with a heap of half the machine's memory.
     variables: { GEMINI_CLI_NO_RELAUNCH: 'true', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
     args: ['--acp'],
   },

@@ -9,7 +9,7 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
           name: 'Runyard',
           npm,
           options: { baseURL: `{forwarder}/${path}`, apiKey: '{key}' },
-          // Without them, it leaves out images and does not report that.
+          // Without these members, opencode drops images and does not report it.
           models: {
             '{model}': {
               name: '{model}',
@@ -37,8 +37,8 @@ const asks: PresetConfiguration = {
 };
 
 /**
- * It asks the registry for packages at its start. Its turn took 65 s through a proxy that refuses them, and 13 s without one (once each,
- * at different load).
+ * It asks the registry for packages at its start. A turn took 65 s through a proxy that refuses these hosts, and 13 s without a proxy (once each, at
+ * different load).
  */
 const direct = '127.0.0.1,localhost,::1,registry.npmjs.org';
 

@@ -19,7 +19,7 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
   ],
 });
 
-// Without the rule, it does not ask before commands that it considers read-only. The rule and the argument count more than settings in
+// Without the rule, the program does not ask before commands that it considers read-only. The rule and the argument count more than settings in
 // the workspace, which could allow every tool.
 const asks: PresetConfiguration = {
   ...settings({ permissions: { ask: ['run_shell_command', 'write_file', 'edit'] } }),

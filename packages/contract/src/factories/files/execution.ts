@@ -73,7 +73,7 @@ const HarnessAuth = strictObject({
     else: { not: { required: ['secretName'] } },
   });
 
-/** Harnesses that a definition can name. `acp` and `command` need a command, for which the files have no key. */
+/** Harnesses that a definition can name. `acp` and `command` need a command, and the files have no key for a command. */
 const knownHarnesses = [builtinHarness, 'builtin', ...presetTypes, ...presetAliases.keys()];
 const harnessSpelling = makeSpelling(knownHarnesses);
 const HarnessType = z

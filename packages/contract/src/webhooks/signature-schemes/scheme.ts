@@ -1,8 +1,8 @@
-/** A kind of sender, as data: how it signs, and by what its deliveries are recognised. No provider has code of its own. */
+/** A kind of sender, as data: how it signs, and how its deliveries are recognised. No provider has code of its own. */
 export interface SignatureScheme {
   /** Headers in which a sender puts its signature. The first set whose signature header is present is used. */
   readonly headers: readonly SchemeHeaders[];
-  /** `plain`: the header contains the secret itself. `none`: the sender signs nothing, so that a token proves it. */
+  /** `plain`: the header contains the secret itself. `none`: the sender signs nothing, and a token proves the sender. */
   readonly algorithm: 'sha256' | 'sha1' | 'sha512' | 'plain' | 'none';
   readonly encoding: 'hex' | 'base64';
   /** Text between the parts of the signature header. Absent: the header is one part. */
@@ -22,7 +22,7 @@ export interface SignatureScheme {
   /** Header with the name of the event, if the body does not contain it. */
   readonly eventHeader?: string;
   /**
-   * The members of a body that prove its event, for each name of an event in `eventHeader`. The event of a body is the first entry whose
+   * For each event name in `eventHeader`: the members of the body that prove this event. The event of a body is the first entry whose
    * members are all there. Events that are not listed are not compared.
    */
   readonly eventMembers?: Readonly<Record<string, readonly string[]>>;
@@ -57,7 +57,10 @@ export type Handshake =
   | { readonly when: Member; readonly value: string; readonly answer: Readonly<Record<string, string>> }
   /** The query of the URL has this parameter, whose value is the answer. */
   | { readonly query: string }
-  /** The body has the member; a person has to do what `confirm` says. Nothing is fetched, because the body names the address. */
+  /**
+   * The body has the member; a person has to follow the instruction `confirm`. The service fetches nothing, because the sender of the body chooses
+   * the address.
+   */
   | { readonly when: Member; readonly confirm: string };
 
 type Member = readonly [path: string, value: string];

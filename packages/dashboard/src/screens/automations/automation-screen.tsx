@@ -87,7 +87,7 @@ function Editor({
   const queries = useQueryClient();
   const navigate = useNavigate();
   const form = useId();
-  // The form edits the first trigger of a webhook. Others stay as they are.
+  // The form edits the first trigger of a webhook. Other triggers are not changed.
   const trigger = automation?.triggers.find(({ provider }) => provider === 'webhook');
   const others = (automation?.triggers ?? []).filter((each) => each !== trigger);
   const named = trigger?.filter?.webhook_ids;
@@ -101,7 +101,7 @@ function Editor({
     queryKey: ['factory', factoryUid, 'webhooks'],
     queryFn: async () => (await client.listWebhooks({ params: { factoryUid } })).webhooks,
   });
-  // A filter that rows cannot hold is kept as it is.
+  // A filter that rows cannot show is not changed.
   const isShown = areRowsWhole(trigger?.filter?.payload);
   const hasWebhookTrigger = trigger !== undefined || automation === undefined;
   const save = async (data: FormData, headers: OnceHeaders) => {

@@ -32,7 +32,7 @@ export function rowsOf(filter: unknown, path = ''): FilterRow[] {
   });
 }
 
-/** Returns the filter of the rows. Rows without a field, and without values where the condition needs some, are left out. */
+/** Returns the filter of the rows. Rows without a field, and rows without values if the condition needs some, are skipped. */
 export function filterOf(rows: readonly FilterRow[]): Record<string, unknown> {
   const filter: Record<string, unknown> = {};
   for (const { path, condition, values } of rows) {
@@ -54,7 +54,7 @@ export function filterOf(rows: readonly FilterRow[]): Record<string, unknown> {
   return filter;
 }
 
-/** Returns a filter with each list as the condition that it stands for, and its members in order. */
+/** Returns a filter with lists expanded to conditions, and its members in order. */
 function normalised(filter: unknown): unknown {
   if (Array.isArray(filter)) return { in: filter };
   if (!isObject(filter)) return filter;

@@ -13,7 +13,7 @@ type Config = CreateEnvironmentRequest['config'];
 /** Returns the texts that are not blank. A setup command may have several lines. */
 const filled = (texts: readonly string[]): string[] => texts.filter((text) => text.trim() !== '');
 
-/** Creates an environment, or changes one. What the form does not show stays as it is. */
+/** Creates an environment, or changes one. Members that the form does not show are not changed. */
 export function EnvironmentForm({ environment, close }: { environment?: Environment; close: () => void }) {
   const client = useClient();
   const may = useMay('member');

@@ -27,10 +27,10 @@ const Crumb = () => (
   </Link>
 );
 
-/** The prompt of a run that tests the setup: it does nothing once the setup has ended. */
+/** The prompt of a run that tests the setup: the run ends after the setup. */
 const testPrompt = 'The setup of this environment worked.\n\n```sh\npwd; ls\n```\n';
 
-/** Shows one environment: what is in it, whether its setup works, what it may reach, and who uses it. */
+/** Shows one environment: its content, the result of its setup, its network, and its users. */
 export function EnvironmentScreen() {
   const { uid } = route.useParams();
   const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;
@@ -213,7 +213,7 @@ export function EnvironmentScreen() {
   );
 }
 
-/** One fact; nothing where there is no value. */
+/** Shows one fact; shows nothing if there is no value. */
 function Fact({ name, children }: { name: string; children: ReactNode }) {
   if (children === undefined || children === null || children === false || children === '') return null;
   return (

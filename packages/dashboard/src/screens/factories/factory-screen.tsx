@@ -27,7 +27,7 @@ const Crumb = () => (
   </Link>
 );
 
-/** Shows one factory: what starts what, what cannot fire, and whether it is as in git. */
+/** Shows one factory: its automations, those that cannot fire, and whether it matches its repository. */
 export function FactoryScreen() {
   const { factoryUid } = route.useParams();
   const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'map';

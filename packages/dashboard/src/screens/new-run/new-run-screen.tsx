@@ -13,7 +13,7 @@ import { asCommand, asCurl, type Draft, emptyDraft, requestOf } from './request.
 
 const route = getRouteApi('/shell/runs/new');
 
-/** Starts a run: what will run, where, and what it may cost. */
+/** Starts a run: shows what will run, where, and the maximum cost. */
 export function NewRunScreen() {
   const client = useClient();
   const { team } = useSession();

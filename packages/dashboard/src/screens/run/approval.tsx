@@ -83,7 +83,7 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
           {
             key: 'mod+Enter',
             does: 'Approve',
-            // In a field the keys belong to its text: a person who writes why it is denied must not approve it.
+            // In a text field, keys type text: a person who writes a reason for a denial must not approve by accident.
             run: ({ target }) =>
               target instanceof HTMLTextAreaElement || isDenying || void respond({ decision: 'approve' }),
           },

@@ -53,7 +53,7 @@ function rowOf(artifact: ArtifactItem): Row {
   }
 }
 
-/** Lists what a run produced. Files open in a preview; links lead away and show where to. */
+/** Lists what a run produced. Files open in a preview; a link shows its target. */
 export function Artifacts({ run }: { run: RunItem }) {
   const artifacts = run.artifacts ?? [];
   const [opened, setOpened] = useState<string | undefined>();

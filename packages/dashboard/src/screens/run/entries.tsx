@@ -1,4 +1,4 @@
-/** One entry of a conversation each: what was said, what was done, what was asked. */
+/** Shows the entries of a conversation: messages, actions and questions. */
 
 import { visibleText } from '@runyard/contract/wire/visible';
 import { memo, type ReactNode, useState } from 'react';
@@ -138,7 +138,7 @@ const icons: Readonly<Record<string, IconName>> = {
   skill: 'book',
 };
 
-/** Returns the command of an action, or one line that says what it does. */
+/** Returns the command of an action, or one line that describes it. */
 export function lineOf({ name, input }: { readonly name: string; readonly input: unknown }): string {
   if (typeof input !== 'object' || input === null) return textOf(input) || name;
   const members = input as Readonly<Record<string, unknown>>;
@@ -165,7 +165,7 @@ function changeOf(entry: ActionEntry): { readonly before: string; readonly after
 function Action({ entry, runId }: { entry: ActionEntry; runId: string }) {
   const isOver = entry.state === 'completed' || entry.state === 'denied';
   const [isOpen, setOpen] = useState<boolean | undefined>();
-  // Closed unless it failed or runs. What the reader opened or closed stays so.
+  // Closed unless it failed or runs. Closed unless it failed or runs; a choice of the reader stays.
   const open = isOpen ?? !isOver;
   const change = changeOf(entry);
   return (
@@ -217,7 +217,7 @@ function ActionEnd({ entry }: { entry: ActionEntry }) {
   );
 }
 
-/** Shows what the one line of an action does not: more lines of a command, and other arguments. */
+/** Shows the rest of an action below its one line: more lines of a command, and other arguments. */
 function Input({ entry }: { entry: ActionEntry }) {
   const line = lineOf(entry);
   const { input } = entry;

@@ -31,7 +31,7 @@ const Changes = lazy(async () => ({ default: (await import('./changes.tsx')).Cha
 
 const route = getRouteApi('/shell/runs/$runId');
 
-/** Shows one run: what it does, what it wants, what it cost and made. */
+/** Shows one run: its work, its questions, its cost and its results. */
 export function RunScreen() {
   const { runId } = route.useParams();
   // Another run is another screen: nothing of this one stays.
@@ -100,7 +100,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
     }
     await refresh();
   };
-  /** Opens the signed address to which the service leads, because a link could not name the team. */
+  /** Opens the signed address that the service returns, because a link could not name the team. */
   const openTranscript = async () => {
     setActionError(undefined);
     try {

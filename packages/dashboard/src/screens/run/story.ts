@@ -1,6 +1,6 @@
 /**
- * The conversation of a run as the page shows it: a list of entries that grows. Pages of the past come from the API, what happens now
- * comes from the live stream; both end in the same entries.
+ * The conversation of a run as the page shows it: a list of entries that grows. Pages of the past come from the API, present events from the live
+ * stream; both become the same entries.
  */
 
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
@@ -114,7 +114,7 @@ export class Story {
   /** Output and results of actions that no page has brought yet. */
   #pending: RunMessagePage['continued'] = [];
 
-  /** Adds an entry that came after the others; joins two parts of one text. */
+  /** Adds an entry after the others; joins two parts of one text. */
   #join(entry: Entry): void {
     const before = this.#get(entry.id);
     if (before?.kind === 'text' && entry.kind === 'text') this.#put({ ...before, text: before.text + entry.text });

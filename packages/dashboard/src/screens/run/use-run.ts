@@ -22,7 +22,7 @@ export interface FollowedRun {
   readonly error: unknown;
   readonly timeline: readonly TimelineEvent[];
   readonly story: StoryView;
-  /** Why the conversation cannot be shown; undefined: it can. */
+  /** Why the conversation cannot be shown; undefined if it can. */
   readonly storyError: unknown;
   readonly isReading: boolean;
   readonly status: StreamStatus;

@@ -8,7 +8,7 @@ import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Terminal } from '../../parts/terminal.tsx';
 import { Ago } from '../../parts/time.tsx';
 
-/** Says why a run failed, whose fault it is, and what to do now. */
+/** Shows why a run failed, who can fix it, and the next step. */
 export function Why({
   run,
   events,
@@ -164,7 +164,7 @@ export function setupSteps(events: readonly TimelineEvent[]): SetupStep[] {
   return [...steps.values()];
 }
 
-/** Shows the steps before the agent began; the output of the one that failed is open. */
+/** Shows the setup steps; the output of a failed step is open. */
 export function Setup({ steps }: { steps: readonly SetupStep[] }) {
   const done = steps.filter(({ isOver, error }) => isOver && error === undefined).length;
   return (

@@ -16,7 +16,7 @@ const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/di
 /** Requests of one bulk action that run at once. */
 const mostAtOnce = 5;
 
-/** Acts on the selected runs. Says how many of them an action applies to, and names those for which it failed. */
+/** Acts on the selected runs. Shows how many runs an action applies to, and names the runs for which it failed. */
 export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () => void }) {
   const client = useClient();
   const may = useMay('member');

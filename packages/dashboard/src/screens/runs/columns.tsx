@@ -33,7 +33,7 @@ export function starterOf(run: RunItem): string {
   return run.automation?.name ?? run.schedule?.schedule_name ?? run.creator?.display_name ?? run.creator?.uid ?? '';
 }
 
-/** Columns behind state and title, from the left to the right. */
+/** Columns after state and title, from left to right. */
 export const columns: readonly Column[] = [
   {
     name: 'started_by',

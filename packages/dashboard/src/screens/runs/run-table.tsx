@@ -10,7 +10,7 @@ import { Changed, type Column, Reason } from './columns.tsx';
 /** Rows left below the reader when the next page is read. */
 const readAhead = 30;
 
-/** Shows the runs as rows, of which only those in view are in the page. */
+/** Shows the runs as rows; only the rows in view are rendered. */
 export function RunTable({
   rows,
   columns,

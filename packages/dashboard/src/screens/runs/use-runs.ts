@@ -1,4 +1,4 @@
-/** The rows of the list of runs. Rows change in place and never move; runs that belong above wait until the reader asks for them. */
+/** The rows of the list of runs. Rows change in place and never move; new runs above them wait until the reader asks for them. */
 
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
@@ -29,7 +29,7 @@ export interface Runs {
   readonly retry: () => void;
   /** Runs that belong into the list and are not shown yet. */
   readonly waiting: number;
-  /** Reads the list anew, with the runs that wait. */
+  /** Reads the list again, with the waiting runs. */
   readonly showWaiting: () => void;
 }
 
@@ -101,7 +101,7 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
     if (mayEnter()) showWaiting();
     else setWaiting((before) => new Set([...before, ...entering.runs.map(({ run_id: id }) => id)]));
   };
-  /** Reads the gathered runs soon. After a failure it reads them again later, so that no row stays as it was. */
+  /** Reads the gathered runs soon. After a failure it reads them again later, so that no row stays outdated. */
   const gatherSoon = (ms: number) => {
     timer.current ??= setTimeout(() => {
       const ids = [...gathered.current].slice(0, mostIds);

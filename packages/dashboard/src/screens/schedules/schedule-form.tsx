@@ -40,7 +40,7 @@ export function ScheduleForm({
   const config = schedule?.agent_config;
   const save = async (data: FormData, headers: OnceHeaders) => {
     const text = (name: string): string => textOf(data, name) ?? '';
-    // Members that the form does not show stay as they are.
+    // Members that the form does not show are not changed.
     const { model_id: _model, environment_id: _environment, ...others } = config ?? {};
     const body = {
       name: text('name'),

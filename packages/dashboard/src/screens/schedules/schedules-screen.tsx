@@ -15,7 +15,7 @@ import { ScheduleForm } from './schedule-form.tsx';
 
 const route = getRouteApi('/shell/schedules');
 
-/** Lists the schedules: what fires next, and whether the last times started a run. */
+/** Lists the schedules: the next times, and whether the last times started a run. */
 export function SchedulesScreen() {
   const client = useClient();
   const { team } = useSession();

@@ -41,7 +41,7 @@ const subjects = [
   'worker_pool',
 ] as const;
 
-/** The changes in the team: who did what to which thing, from where. The filters are in the address. */
+/** Lists the changes in the team: author, action, thing and origin. The filters are in the address. */
 export function AuditLog() {
   const client = useClient();
   const { team } = useSession();

@@ -6,7 +6,7 @@ import { TextField, textOf, useFault } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import styles from './settings.module.css';
 
-/** A secret that was just made, with what it is for. */
+/** A new secret, and the thing that it belongs to. */
 export interface MadeSecret {
   readonly secret: string;
   readonly hint: string;

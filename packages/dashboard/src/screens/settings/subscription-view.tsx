@@ -15,7 +15,7 @@ import { Deliveries } from './deliveries.tsx';
 import { SubscriptionState } from './event-subscriptions.tsx';
 import { type MadeSecret, SubscriptionDialog } from './subscription-dialog.tsx';
 
-/** One subscription: what it gets, its actions, and its deliveries. */
+/** Shows one subscription: its filter, its actions, and its deliveries. */
 export function SubscriptionView({
   subscription,
   onSecret,

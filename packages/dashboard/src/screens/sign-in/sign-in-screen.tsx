@@ -46,7 +46,7 @@ export function SignInScreen() {
     }
   };
 
-  /** Signs in by the code of a link. Somebody who is signed in stays so: a stranger's link must not change who acts here. */
+  /** Signs in by the code of a link. A person who is already signed in stays signed in: a stranger's link must not change the acting person. */
   const takeCode = async (code: string) => {
     const isSignedIn = await clientOf('')
       .getSession()

@@ -6,7 +6,7 @@ import styles from './usage.module.css';
 
 /** Place of the bars in the drawing. */
 const [left, right, top, bottom] = [44, 1096, 14, 178];
-/** Models that have a colour of their own; the others share one. */
+/** Number of models with their own colour; the other models share one. */
 const mostSeries = 4;
 const fills = ['f-c1', 'f-c2', 'f-c3', 'f-c4', 'f-c5'] as const;
 const keys = ['key c1', 'key c2', 'key c3', 'key c4', 'key'] as const;

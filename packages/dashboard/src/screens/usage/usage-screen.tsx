@@ -27,7 +27,7 @@ const dimensions: readonly UsageDimension[] = [
 const isDay = (text: string | undefined): text is string => /^\d{4}-\d\d-\d\d$/.test(text ?? '');
 const capital = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1);
 
-/** Shows what the team spends on models: how much is left, who or what spends it, and whether it lasts. */
+/** Shows what the team spends on models: the remaining budget, the spenders, and the forecast. */
 export function UsageScreen() {
   const { team } = useSession();
   const may = useMay('admin');
@@ -164,7 +164,7 @@ function useReport(groups: readonly UsageDimension[], from: string, to: string, 
     },
     enabled: isEnabled,
     staleTime: 30_000,
-    // The rows of other groups have other names, so only the same groups of other days stay meanwhile.
+    // Rows of another grouping have other names, so old rows stay visible only for the same grouping.
     placeholderData: (before, query) => (query?.queryKey.slice(4).join() === names.join() ? before : undefined),
   });
 }

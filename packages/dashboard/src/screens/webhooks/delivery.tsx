@@ -39,7 +39,7 @@ export function summaryOf({ reason, runs = [], automations = [] }: WebhookDelive
   return automations.length === 0 ? 'no automation selects this webhook' : 'no automation matched';
 }
 
-/** Shows one delivery: what each automation made of it, and its payload. */
+/** Shows one delivery: the outcome of each automation, and its payload. */
 export function Delivery({ params }: { params: { factoryUid: string; webhookUid: string; deliveryId: string } }) {
   const client = useClient();
   const may = useMay('member');

@@ -148,7 +148,7 @@ async function readUsableModels({ db, models }: HealthDeps, holder: RunTokenHold
   return { ...run, otherIds: priced };
 }
 
-/** Names that a process remembers to have noted, so that most requests need no statement for them. */
+/** Number of names that a process remembers as recorded, so that most requests need no statement. */
 const maxNoted = 10_000;
 
 function routingOf(deps: HealthDeps): ModelRouting {

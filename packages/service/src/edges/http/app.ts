@@ -10,7 +10,7 @@ import type { ServiceDeps } from './server/deps.ts';
 import { type ClientTimeouts, defaultTimeouts, ingressTimeouts, makeApp } from './server/make-app.ts';
 import { mountRoutes } from './server/mount-routes.ts';
 
-/** Builds the HTTP side of the service with the routes of the domains. Nothing answers before the app listens. */
+/** Builds the HTTP side of the service with the routes of the domains. No request is answered before the app listens. */
 export async function buildApp(
   deps: ServiceDeps,
   domains: readonly Edge[],
@@ -39,7 +39,7 @@ export async function buildApp(
 /** Limits the connections of senders, on a port of their own: a slow request ends by itself within seconds. */
 const maxSenders = 4_000;
 
-/** Builds an app that only takes deliveries to webhooks. Nothing answers before it listens. */
+/** Builds an app that only takes deliveries to webhooks. No request is answered before it listens. */
 export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = ingressTimeouts): FastifyInstance {
   const { db, keys, bodies, settings } = deps;
   const app = makeApp(deps, {

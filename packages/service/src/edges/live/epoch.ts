@@ -37,8 +37,7 @@ const lock = 7_236_430_154_412_377n;
 
 /**
  * Returns the epoch of this database. Creates a new one if there is none or if the database is a copy. In a copy, events lose
- * transaction numbers that the database has yet to assign, because streams would deliver the events again. That takes a while after a
- * large import.
+ * transaction numbers that the database has yet to assign, because streams would deliver the events again. This takes time after a large import.
  */
 export async function ensureEpoch(db: Database): Promise<string> {
   const [known] = await db.query(readEpoch);

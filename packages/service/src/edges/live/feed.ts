@@ -1,7 +1,7 @@
 /**
- * A feed is one ordered sequence of events with the streams that read it. New events are read once and written to all streams. A
- * stream that is further behind than the tail of the feed reads pages of its own until it has caught up. `P` is a position in the
- * sequence: a stream at a position got all events up to it and none behind it.
+ * A feed is one ordered sequence of events with the streams that read it. New events are read once and written to all streams. A stream that is
+ * further behind than the tail of the feed reads pages of its own until it has caught up. `P` is a position in the sequence: a stream at a position
+ * has got all events up to it, and no later event.
  */
 import { endBytes, type Frame } from './frame.ts';
 
@@ -44,11 +44,11 @@ export interface Stream<P> {
   readonly outlet: Outlet;
   /** Events up to this position may be missing: they were deleted before the stream began. */
   readonly floor: P;
-  /** The stream ends here at the latest; absent: it continues with new events. */
+  /** Last position of the stream; absent: it continues with new events. */
   readonly until?: P;
   position: P;
   isReading: boolean;
-  /** When the outlet became full or was ended, as `performance.now()`; null: bytes can be written. */
+  /** Time, `performance.now()`, at which the outlet became full or was ended; null: bytes can be written. */
   fullSince: number | null;
   /** Bytes were written since the last heartbeat was due. */
   isLively: boolean;

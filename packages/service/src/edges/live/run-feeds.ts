@@ -12,13 +12,13 @@ const newsRuns = 100;
 const pageRows = 200;
 const pageStreams = 10;
 
-/** Where a stream of a run begins. */
+/** The start position of a stream of a run. */
 export interface RunStart {
   readonly runId: string;
   readonly position: RunPosition;
   /** Events up to this position may be missing. */
   readonly floor: RunPosition;
-  /** Where the stream ends at the latest; absent: it continues with new events. */
+  /** The last position of the stream; absent: it continues with new events. */
   readonly until?: RunPosition;
   /** Number of the last known row of the run. */
   readonly lastSeq: number;

@@ -23,7 +23,7 @@ import { beforeTransaction, rowOfTeamPosition, type TeamPosition, teamIdOf } fro
 const pageRows = 200;
 
 /**
- * The first transaction that may still write. All transactions before it have ended, so their events are complete. Transaction
+ * The first transaction that may still write. All earlier transactions have ended, so their events are complete. Transaction
  * numbers belong to the cluster; transactions of other databases ($1) write no events here.
  */
 const horizon = `

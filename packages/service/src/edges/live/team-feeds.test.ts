@@ -88,7 +88,7 @@ test('sends an event that is committed after later ones to connected and to reco
   const late = await openTransaction();
   await late.append(first);
   await append(second);
-  // One read may have begun before the event existed, the other has not.
+  // One read may have begun before the event existed, but not the next read.
   const before = reads;
   await vi.waitFor(() => expect(reads).toBeGreaterThan(before + 1), { timeout: 30_000 });
   expect(reader.ids).toEqual([]);

@@ -82,7 +82,7 @@ export async function answerMcp(
   body: unknown,
 ): Promise<Response> {
   const sdk = await import('@modelcontextprotocol/server');
-  // A handler keeps nothing between requests, so each request has one of its own.
+  // Each request has its own handler, because a handler keeps no state between requests.
   const handler = sdk.createMcpHandler(() => makeServer(sdk, parts, caller));
   return await handler.fetch(request, { parsedBody: body });
 }

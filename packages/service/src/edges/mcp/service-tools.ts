@@ -14,7 +14,10 @@ const configMembers = [
   'max_duration_minutes',
 ];
 
-/** What `list_runs` takes. The codes of all errors, and ids that a model would have to copy, take more of a request than they are worth. */
+/**
+ * Filters that the tool `list_runs` accepts. The codes of all errors, and ids that a model would have to copy, take more of a request than they are
+ * worth.
+ */
 const filtersOfList = Object.keys(ListRunsQuery.shape).filter(
   (name) => !['view', 'error_code', 'run_id'].includes(name),
 );

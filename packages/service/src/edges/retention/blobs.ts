@@ -1,5 +1,5 @@
 /**
- * Compares blobs and rows. A row is deleted before its blob, so a crash may leave a blob that no row names: it is deleted here. A row
+ * Compares blobs and rows. A row is deleted before its blob, so a crash may leave a blob without a row: the sweep deletes such a blob. A row
  * without its blob is only logged: a bug, or a restore of only one of the two, causes it, and it cannot be repaired.
  */
 import type { Logger } from 'pino';

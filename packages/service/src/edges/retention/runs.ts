@@ -6,7 +6,7 @@ import { deleteLockedRuns, isDeletable } from '../../runs/runs/delete.ts';
 
 const runsAtOnce = 100;
 
-/** The last run of a batch. The next batch begins after it, so it does not read the deleted rows again. */
+/** The last run of a batch. The next batch begins after this run, so it does not read the deleted rows again. */
 export interface Place {
   readonly endedAt: string;
   readonly id: string;

@@ -128,8 +128,8 @@ function startWatched(loops: readonly WatchedLoop[], signal: AbortSignal, deps: 
 type FindDue = () => Promise<readonly number[]>;
 
 /**
- * Makes the one statement that finds out which loops have work. `due` has the statements of each loop (`Loop.due`). It costs about as
- * much as one of them, because the conditions are answered by indexes that are empty while nothing is due.
+ * Makes the one statement that finds out which loops have work. `due` has the statements of each loop (`Loop.due`). The statement costs about as much
+ * as one of them, because its conditions use indexes that are empty while no work is due.
  */
 export function makeFindDue(db: Pick<Database, 'query'>, due: readonly (readonly Statement[])[]): FindDue {
   if (due.length === 0) return async () => [];

@@ -202,7 +202,7 @@ export function makeUndo(log: Logger): Undo {
   };
 }
 
-/** The store as a domain. It is not in `platform/store/`, which has no imports of domains. */
+/** The store as a domain. It is not in `platform/store/`, because that folder does not import domains. */
 export const storeDomain = (deps: ServiceDeps): Domain => ({
   name: 'store',
   readiness: { problem: makeStoreCheck(deps), degraded: () => deps.freeSpace.problem() },

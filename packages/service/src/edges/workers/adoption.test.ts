@@ -76,7 +76,7 @@ test('gives the executions to the next process that shows the token of the worke
   const next = await connect({ token, executions: [names], adopt_seconds: 120 });
   expect(next.sent.map(({ type }) => type)).not.toContain('task_cancellation');
   await next.connection.message({ type: 'task_completed', data: { ...names, message: 'done' } });
-  // It ended before its agent had started: it is tried again, perhaps at once.
+  // The sandbox ended before its agent had started, so the run is tried again, perhaps at once.
   expect(await stateNow()).toMatch(/^(QUEUED|PENDING)$/);
 });
 
@@ -90,7 +90,7 @@ test('gives nothing to a process of the same name without the token, and makes i
 test('counts an execution as lost at once when the next process does not list it', async () => {
   const { token } = await claimAndLose(120);
   await connect({ token, adopt_seconds: 120 });
-  // The run is tried again: it waits, or the process has it already.
+  // The run is tried again: it is queued, or already assigned to this process.
   expect(await stateNow()).toMatch(/^(QUEUED|PENDING)$/);
 });
 

@@ -76,7 +76,7 @@ export function makeDispatcher(
       const [next] = candidates.sort((a, b) => load(a) - load(b));
       if (!next || isStopped) return;
       if (!(await fill(next))) {
-        // Connections of one pool see the same queue, except for runs with an image: if one finds nothing, none does.
+        // Connections of one pool see the same queue, except for runs with an image: if one connection finds no run, the others find none either.
         for (const connection of candidates)
           if (isOfSamePool(connection, next) && (next.runsImages || !connection.runsImages)) done.add(connection);
       }

@@ -13,7 +13,7 @@ import { makeConnection, type OpenConnection } from './open-connection.ts';
 import { makeOrders } from './orders.ts';
 import { ConnectionEnded } from './rights.ts';
 
-/** After a rejection nothing is assigned to the connection for this long, so that another worker gets the execution. */
+/** After a rejection the connection gets no assignment for this time, so that another worker gets the execution. */
 const rejectionPauseMs = 2000;
 
 /** A worker that sent no hello for this long counts as a public one. */
@@ -36,7 +36,7 @@ export interface Hub {
   }): Promise<HubConnection>;
   /** Assigns executions until no slot is free or none is queued. */
   dispatch(): Promise<void>;
-  /** Records the ends of connections that the database did not take when they were closed. Sends no statement if there are none. */
+  /** Records the ends of connections that the database did not take when they were closed. Sends no statement if there are no such connections. */
   recordLosses(): Promise<void>;
   /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
   sendStopOrders(): Promise<void>;
@@ -138,7 +138,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
         } catch (error) {
           const isHere = connections.has(connection.id) && message.type !== 'worker_hello';
           if (!(error instanceof ConnectionEnded) || !isHere) throw error;
-          // The public worker does not repeat its messages. This process lives, so the message is applied.
+          // The public worker does not repeat its messages. This process is alive, so it applies the message.
           await insertWorkerConnection(deps.db, row);
           await handleWorkerMessage(deps, connection, message);
           return 'row_lost';
@@ -157,7 +157,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
           // Set before the execution is queued again: the notice may arrive before the statement's answer.
           if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;
           const handled = await handle(message).catch((error: unknown) => {
-            // The message would fail each time. The worker drops it; its next hello is compared with the record.
+            // The message would fail each time. The worker drops the message, and the service compares the worker's next hello with the record.
             if (isDataError(error)) acknowledge(message);
             throw error;
           });

@@ -84,7 +84,7 @@ test.each([
     config: { environment_id: 'boxesBoxesBoxesBoxes22' },
   });
   const plain = await t.newRun({ workerHost: workerId });
-  // Nothing is assigned to it before its first message.
+  // The worker gets no assignment before its first message.
   await connection.message({ type: 'task_claimed', data: { task_id: plain, worker_id: workerId } });
   await hub.dispatch();
   const seen = assigned.map(({ task_id, docker_image, sidecar_image, additional_oz_args }) => ({

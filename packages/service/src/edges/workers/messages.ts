@@ -100,7 +100,7 @@ async function apply(
   const { runId, executionId, assignmentId } = target;
   switch (message.type) {
     case 'task_claimed':
-      // The claim may have been made by the agent's first call, which was faster.
+      // The agent's first call may have claimed the execution already.
       return phase !== 'assigned' || (await claimAssigned(deps, tx, connection, target)) ? 'held' : 'refused';
     case 'task_rejected':
       if (assignmentId !== null) await requeue(tx, { runId, executionId, args: { assignment_id: assignmentId } });
@@ -148,8 +148,8 @@ function kindOfFailure(failure: TaskFailure | undefined): SandboxEnd['kind'] {
 }
 
 /**
- * PENDING → CLAIMED for the assignment of this connection. An end without a claim claims first, so that it counts as a try. A rejection
- * would return it to the queue and the worker without end.
+ * PENDING → CLAIMED for the assignment of this connection. An end without a claim is first recorded as a claim, so that it counts as a try. A
+ * rejection would return it to the queue and the worker without end.
  */
 async function claimAssigned(
   deps: ExecutionDeps,

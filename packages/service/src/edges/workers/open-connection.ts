@@ -14,7 +14,7 @@ interface HeldExecution {
    * True while the agent waits for a follow-up or for other runs, and takes no slot. This is the value that the worker was sent last.
    */
   idle: boolean;
-  /** True while it waits for other runs: it takes no slot, and no eviction ends it. Undefined: its worker listed it as idle. */
+  /** True while it waits for other runs: it uses no slot, and no eviction ends it. Undefined: its worker listed it as idle. */
   awaits: boolean | undefined;
   /** True once the end of the sandbox is decided. */
   leaving: boolean;
@@ -26,7 +26,7 @@ export interface OpenConnection {
   readonly workerId: string;
   /** null: serves the hosted pool of all teams. */
   readonly teamId: string | null;
-  /** Names the program of our own worker; null: it sent no hello. */
+  /** Identifies the program of Runyard's own worker; null: the connection sent no hello. */
   instanceId: string | null;
   slots: number;
   /** Whether the worker reports that it can run container images. */
@@ -34,7 +34,7 @@ export interface OpenConnection {
   draining: boolean;
   /** False until our worker's hello, or the first message of a public worker, was handled. */
   ready: boolean;
-  /** Nothing is assigned before this time of `performance.now()`. */
+  /** The connection gets no assignment before this time of `performance.now()`. */
   pausedUntil: number;
   /** Time of `performance.now()`. */
   lastRenewedAt: number;
@@ -85,8 +85,8 @@ export const hasFreeSlot = (connection: OpenConnection): boolean =>
   connection.pausedUntil <= performance.now();
 
 /**
- * Asks agents that wait for a follow-up to leave, because their sandboxes use memory: some if the worker has more than twice as many
- * sandboxes as slots, all if the worker drains.
+ * Asks agents that wait for a follow-up to leave, because their sandboxes use memory: some agents if the worker has more than twice as many sandboxes
+ * as slots, all agents if the worker drains.
  */
 export async function evictBeyondLimit(deps: ExecutionDeps, connection: OpenConnection): Promise<void> {
   const staying = [...connection.executions.values()].filter((execution) => !execution.leaving);

@@ -23,7 +23,7 @@ let owner: Person;
 let other: Person;
 let agentKey: string;
 beforeAll(async () => {
-  // It looks at keys after the tests only, unless a notice says that they changed.
+  // The process reads keys only after the tests, unless a notice announces a change.
   process = await startTestProcess(service.deps, 3_600_000);
   const team = await teamUidOf(service);
   owner = await newPerson(service, team, 'member');

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 
-/** Messages that wait for their effects, and answers that wait for the other end to read them, above which nothing more is read. */
+/** Limit of the messages whose effects are pending plus the unread answers: above it, the socket is not read. */
 const most = 64;
 
 /** Stops reading from a socket while too much of what it sent is unfinished. */
@@ -12,8 +12,8 @@ export interface ReadingPace {
 }
 
 /**
- * Paces the reading of a socket. A worker waits if it sends faster than its messages are handled, or if it does not read the answers. Without this, its messages
- * and answers would fill the memory of the service.
+ * Paces the reading of a socket. A worker waits if it sends faster than its messages are handled, or if it does not read the answers. Without the
+ * pause, its messages and answers would fill the memory of the service.
  */
 export function paceReading(socket: WebSocket): ReadingPace {
   let unfinished = 0;

@@ -6,8 +6,8 @@ import type { Phase } from '../../runs/executions/transitions/transition.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 
 /**
- * Thrown if the worker must connect again: the row of its connection is gone, because another process counted this one as dead, or its
- * key was deleted or has expired, or the person of the key may not run workers any more.
+ * Thrown if the worker must connect again: another process counted this one as dead and deleted the row of its connection, the key was deleted or has
+ * expired, or the person of the key may no longer run workers.
  */
 export class ConnectionEnded extends Error {
   override readonly name = 'ConnectionEnded';
@@ -33,7 +33,7 @@ const lockRun = defineStatement({
   row: {},
 });
 
-/** A statement of its own after `lockRun`, so that it sees the changes for which the lock waited. */
+/** Runs as a separate statement after `lockRun`, so that it sees the changes that others committed while the lock waited. */
 const readServed = defineStatement({
   name: 'read_served_execution',
   text: `

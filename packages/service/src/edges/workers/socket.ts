@@ -42,7 +42,7 @@ interface SocketOptions {
 /** Time for the other end to answer the close frame. After it the connection is cut. */
 const closeWaitMs = 300;
 
-/** The public worker pings every 30 s. After more than two missed pings the other end counts as gone. */
+/** The public worker pings every 30 s. After more than two missed pings the other end counts as lost. */
 const silenceMs = 75_000;
 
 /** Bounds of a message and of the pieces in which it comes. The largest one is a hello, which lists a few hundred executions. */
@@ -203,8 +203,8 @@ function serve(
 }
 
 /**
- * Reads a message. Characters that PostgreSQL cannot hold are replaced in all texts: a worker of another kind passes on the output of its
- * programs as it came, and does not repeat a message that failed.
+ * Reads a message. Characters that PostgreSQL cannot store are replaced in all texts: a worker of another kind forwards the output of its programs
+ * unchanged, and does not repeat a message that failed.
  */
 function parse(text: string): WorkerMessage | null {
   try {

@@ -39,7 +39,7 @@ const stateOf = async (runId: string) =>
 const connectionsOf = (name: string) =>
   service.deps.db.query('SELECT FROM worker_connections WHERE worker_id = $1', [name]);
 
-/** The public worker takes a run and claims it; then its connection breaks. */
+/** Connects a public worker that gets a run and claims it; then its connection breaks. */
 async function claimByPublicWorker(key: string, name: string, body: object = {}) {
   const worker = await connect(key, name);
   const runId = await service.newRun({ ...body });
@@ -51,7 +51,7 @@ async function claimByPublicWorker(key: string, name: string, body: object = {})
   return { runId, executionId };
 }
 
-/** Does the same as our own worker; returns the token that it got. */
+/** Connects a worker of Runyard that gets a run and claims it; returns its token. */
 async function claimByOwnWorker(key: string, name: string, instanceId: string, body: object = {}) {
   const worker = await connect(key, name);
   worker.say(rawHello({ worker_id: name, instance_id: instanceId }));

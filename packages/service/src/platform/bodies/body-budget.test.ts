@@ -13,7 +13,7 @@ const limits: BodyLimits = {
 const staying = new AbortController().signal;
 const own = { teamId: 't', executionId: 'e' };
 
-/** The result of `enter` so far; undefined: it waits. */
+/** Returns the result of `enter` so far; undefined while it waits. */
 const now = async <T>(entered: Promise<T>): Promise<T | undefined> =>
   await Promise.race([entered, new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
 

@@ -13,7 +13,7 @@ export interface BodyRoom {
   readonly total: number;
   /** Bytes of a team that no other team can take. The bytes beyond it share `common`. Default: 0. */
   readonly share?: number;
-  /** Default: `total`. The rest of `total` is for shares: so many teams find theirs at the same time. */
+  /** Default: `total`. The rest of `total` is reserved for shares, so several teams find their share free at the same time. */
   readonly common?: number;
   readonly perTeam: number;
   /** For all senders without a key together. Default: `perTeam`. */
@@ -134,12 +134,12 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
       release: () => giveBack({ bytes: held, requests }),
     };
   };
-  /** Whether a request waits for the common room, and not only for that of its owner. */
+  /** Returns true if a request waits for the common room, and not only for the room of its owner. */
   const waitsForRoom = ({ owner, bytes }: Waiting): boolean => ownerHasRoom(owner, bytes) && !roomHas(owner, bytes);
   /**
-   * Requests get room in the order of arrival. A request that waits for the room of its owner does not delay others. A request that
-   * waits for the common room delays those that need it too, otherwise a large one could wait forever. It delays no request within
-   * the share of its team.
+   * Requests get room in the order of arrival. A request that waits for the room of its owner does not delay other owners. A request that waits for
+   * the common room delays later requests that also need it; otherwise a large request could wait forever. It delays no request within the share of
+   * its team.
    */
   const admitWaiting = (): void => {
     let isFull = false;

@@ -11,7 +11,7 @@ export interface JsonBounds {
   readonly maxValues: number;
   /** Levels of arrays and objects. */
   readonly maxDepth: number;
-  /** True: no object inside of the outermost one has two members of the same name, of which parsers would take different ones. */
+  /** True: no nested object has a repeated member name, because parsers differ in which of the two values they read. */
   readonly uniqueNames?: boolean;
 }
 

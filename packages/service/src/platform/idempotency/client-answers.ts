@@ -1,7 +1,7 @@
 /**
  * Answers that a published client may not have received. Such a client repeats a request without an answer by itself: with a greater
- * `X-Stainless-Retry-Count`, but without an `Idempotency-Key`. The repeat gets the first answer only if that may be lost, so two
- * requests that their sender means as two never count as one.
+ * `X-Stainless-Retry-Count`, but without an `Idempotency-Key`. The repeat gets the first answer only if that answer may be lost, so two intended
+ * requests never count as one.
  */
 import { batched } from '../store/database/batched.ts';
 import type { Database, Queryable, Statement } from '../store/database/database.ts';
@@ -48,7 +48,7 @@ export async function lockAttempt(
 }
 
 /**
- * One repeat of each number takes an answer, so the repeats of two requests with the same body take two answers. An answer may be lost
+ * Each answer is returned once for each retry number, so the repeats of two requests with the same body get two answers. An answer may be lost
  * if it was not sent, if the repeat came before it was sent, or if the client closed the connection right after it.
  */
 const take = defineStatement({
@@ -65,7 +65,7 @@ const take = defineStatement({
   row: { id: uuid, response: json<unknown>() },
 });
 
-/** Takes the answer of an earlier request that this one repeats; null: it repeats none, or the client has received the answer. */
+/** Returns the answer of an earlier request that this one repeats; null: it repeats none, or the client has received the answer. */
 export async function takeAnswer<T>(db: Queryable, request: ClientAttempt): Promise<{ readonly response: T } | null> {
   if (request.attempt === 0) return null;
   const [row] = await db.query(take, [request.teamId, request.principal, request.requestHash, request.attempt]);
@@ -121,7 +121,7 @@ export const noteSent: (db: Database, id: string) => Promise<void> = batched<Dat
   await db.query(markSent, [ids]);
 });
 
-/** Records that the client closed the connection right after the answer was written, so it may not have read the answer. */
+/** Records that the client closed the connection right after the answer was written, so the client may not have read it. */
 export async function noteClosed(db: Database, id: string): Promise<void> {
   await db.query(markClosed, [id]);
 }

@@ -92,7 +92,7 @@ export async function onceWithin<T, F>(
   const earlier = await findReplay<T>(tx, request);
   if (earlier.kind === 'conflict') return earlier;
   if (earlier.kind === 'replayed') return { kind: 'done', response: earlier.response };
-  // The client has closed the connection and repeats the request on another one, so it does not read this answer.
+  // The client has closed the connection and repeats the request on another connection, so it does not read this answer.
   if (isClientAttempt(request) && request.isGone()) return { kind: 'conflict' };
   const attempt = await work(tx);
   if (attempt.kind === 'failed') return attempt;

@@ -38,7 +38,7 @@ export async function rotateKey(dataDir: string): Promise<KeyRotation> {
 }
 
 /**
- * Removes the earlier keys from the file, 25 hours after its last change. Call it only when no row is encrypted with one of them.
+ * Removes the earlier keys from the file, 25 hours after its last change. Call it only after every row is encrypted with the first key.
  * False: there are none, it is too early, or another process changes the file.
  */
 export async function forgetEarlierKeys(dataDir: string, now: Date): Promise<boolean> {

@@ -5,7 +5,7 @@ import type { Vault } from './vault.ts';
 
 /** The statements for the encrypted texts of a table. */
 export interface SealedRows {
-  /** Selects rows that are encrypted with another key than $1, but with one of $2; at most $3. */
+  /** Selects rows that are encrypted with one of the keys $2 and not with the key $1; at most $3. */
   readonly read: TypedStatement<{ id: string; sealed: Buffer; earlier: Buffer | null }>;
   /** Replaces the texts of row $1 by $4 and $5, which are encrypted with key $3, only if the first is still $2. */
   readonly write: TypedStatement<object>;
@@ -15,7 +15,7 @@ export interface SealedRows {
   purpose(id: string): string;
 }
 
-/** Where a table has its encrypted texts. The owner of the table defines it. */
+/** The table and the column of the encrypted texts. The owner of the table defines it. */
 interface SealedColumns {
   readonly table: string;
   readonly id: 'id' | 'uid';

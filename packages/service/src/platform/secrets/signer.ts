@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqu
 import type { Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement } from '../store/database/statement.ts';
 
-/** Signs cursors and URLs, so that they come back unchanged. All service processes have the same key. */
+/** Signs cursors and URLs, so that clients cannot change them. All service processes have the same key. */
 export interface Signer {
   /** Returns a 256-bit signature as base64url. A signature for one `purpose` is wrong for every other. */
   sign(purpose: string, text: string): string;

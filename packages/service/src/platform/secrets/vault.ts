@@ -86,7 +86,7 @@ export async function readVault(dataDir: string, setting: string | undefined): P
   return text === undefined ? undefined : vaultOf(text, file, setting);
 }
 
-/** Does the same; the first call creates the file. */
+/** Opens the vault with the keys of the setting or of the file; the first call creates the file. */
 export async function openVault(dataDir: string, setting: string | undefined): Promise<Vault> {
   const known = await readVault(dataDir, setting);
   if (known) return known;
@@ -102,7 +102,7 @@ export const newVaultKey = (): string => randomBytes(32).toString('base64');
 
 function vaultOf(text: string, file: string, setting: string | undefined): Vault {
   const keys = parseKeys(text, file);
-  // A setting does not change while the process runs. If the file was deleted, the keys stay as they are.
+  // A setting does not change while the process runs. If the file was deleted, the process keeps its keys.
   if (setting !== undefined) return vaultWith(keys, async () => keys);
   let last = keys;
   return vaultWith(keys, async () => {

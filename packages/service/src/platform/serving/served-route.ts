@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import type { Queryable } from '../store/database/database.ts';
 import type { Refusal } from './refusal.ts';
 
-/** Where a request came from. */
+/** The client, the id and the named run source of a request. */
 export interface RequestOrigin {
   /** IP address of the client. */
   readonly address: string;
@@ -61,7 +61,7 @@ interface OnceSteps<C, T, A> {
   /** Makes the answer, of a repetition too. Default: the result of the work. */
   answer?(result: T, call: C): A | Refusal | Promise<A | Refusal>;
   /**
-   * Present: the result has a raw `key`. It is recorded encrypted with the caller's own key, which is not stored. The text says what
+   * Present: the result has a raw `key`. The result is recorded encrypted with the caller's own key, which is not stored. The text says what
    * was asked.
    */
   readonly keySealedFor?: string;
@@ -75,7 +75,7 @@ export type ServedRoute =
 type RouteWithOnce = Route & { readonly once: string };
 type RouteWithoutOnce = Route & { readonly once?: never };
 
-/** The functions that pair a route with its handler, for callers of the types `P` and `S`. `Once` identifies a repeated request. */
+/** Functions that pair a route with its handler, for callers of the types `P` and `S`. `Once` identifies a repeated request. */
 interface Serve<P, S, Once> {
   /** A handler returns the body of the answer, or a refusal. */
   readonly serve: <const R extends RouteWithoutOnce>(

@@ -20,7 +20,7 @@ const purpose = 'cursor';
 export const listIdentity = (parts: unknown): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 
-/** Opaque to the client; signed, so that a client cannot change the query with it. */
+/** Returns a cursor that is opaque to the client and signed, so that a client cannot change the query. */
 export function writeCursor(signer: CursorSigner, identity: string, position: CursorPosition): string {
   const text = Buffer.from(
     JSON.stringify([identity, position.value, position.id, position.isSimilar ?? false]),

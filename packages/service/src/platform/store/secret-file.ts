@@ -15,8 +15,8 @@ export async function readSecretFile(file: string): Promise<string | undefined> 
 }
 
 /**
- * Writes the file whole or not at all. If another process was faster, returns the text of that process. The text is on the disk when
- * this returns: what a caller seals with it may be on another disk.
+ * Writes the file whole or not at all. If another process was faster, returns the text of that process. The text is on the disk when this returns,
+ * because callers may write text that they seal with it to another disk.
  */
 export async function createSecretFile(file: string, text: string): Promise<string> {
   await mkdir(path.dirname(file), { recursive: true });

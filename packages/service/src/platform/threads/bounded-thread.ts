@@ -1,4 +1,4 @@
-/** A thread for work on untrusted text: one piece after the other, each within a limit of processor time. */
+/** A thread for work on untrusted text: one piece after another, each within a limit of processor time. */
 import { Worker } from 'node:worker_threads';
 import { untilUsedUp } from './processor-limit.ts';
 import { makeTurns, type TurnLimits } from './turns.ts';
@@ -21,7 +21,7 @@ export type ThreadOutcome<Out> =
   | { readonly kind: 'too_slow' | 'busy' };
 
 export interface BoundedThread<In, Out> {
-  /** Does a piece of work of a team, after those that wait; teams take turns. `onMessage` gets each message of it. */
+  /** Does work of a team after the work that already waits; teams take turns. `onMessage` gets each message of it. */
   run(teamId: string, work: In, onMessage?: (message: Out) => void): Promise<ThreadOutcome<Out>>;
   close(): Promise<void>;
 }

@@ -7,7 +7,7 @@ export interface TurnLimits {
 /** Runs `work` when it is its turn. `busy`: too many calls wait already, in total or of this team. */
 export type Turns = <T>(teamId: string, work: () => Promise<T>) => Promise<T | 'busy'>;
 
-/** Runs one call at a time. Teams take turns, so a team with many calls delays another team by one of them. */
+/** Runs one call at a time. Teams take turns, so a team with many calls delays another team by at most one call. */
 export function makeTurns(limits: TurnLimits): Turns {
   /** In the order of the teams' turns. */
   const waiting = new Map<string, (() => void)[]>();

@@ -10,9 +10,9 @@ interface ExecutionPlace {
   readonly teamId: string;
   readonly conversationId: string;
   readonly harness: string;
-  /** Number of the execution of this run that it continues; null: none. */
+  /** Number of the earlier execution of this run that this execution continues; null: none. */
   readonly continues: number | null;
-  /** Present: it resumes a lost turn, with files that have the effects of the run's events up to `after`; undefined: not known. */
+  /** Present: the execution resumes a lost turn, and its files contain the effects of the run's events up to `after`; undefined: unknown. */
   readonly loss?: { readonly after: number | undefined } | undefined;
 }
 

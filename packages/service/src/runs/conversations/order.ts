@@ -4,9 +4,9 @@ import type { Database, Queryable } from '../../platform/store/database/database
 import { defineStatement, integer, json, nullable, uuid } from '../../platform/store/database/statement.ts';
 
 /**
- * Orders the events message by message: the pieces of a text, the output and result of an action and the decision on a request follow
- * the event that began the message. `step_seq` and `item_seq` are the numbers of the events that began the step and the message. Output
- * of an action that did not begin, or has ended, is left out.
+ * Orders the events message by message: the pieces of a text, the output and result of an action and the decision on a request follow the event that
+ * began the message. `step_seq` and `item_seq` are the numbers of the events that began the step and the message. Output of an action that has not
+ * begun, or has ended, is left out.
  */
 const declareOrder = `
   DECLARE conversation_order NO SCROLL CURSOR FOR
@@ -56,7 +56,7 @@ export interface ConversationOrder {
 export interface ConversationRange {
   /** Only the events of its executions up to this number belong to it; absent: all. */
   readonly upTo?: number;
-  /** Only messages that ended behind the event with this number belong to it. */
+  /** Only messages that ended after the event with this number. */
   readonly after?: number;
   /** Only messages that ended with the event with this number or before belong to it. */
   readonly until?: number;
@@ -150,8 +150,8 @@ const firstCount = 100;
 const maxCount = 2000;
 
 /**
- * Reads the events in this order and holds one page of them in memory. Throws if an event does not exist any more: the
- * run was deleted, or its events were merged, so the pages that were read do not fit the next ones.
+ * Reads the events in this order and holds one page of them in memory. Throws if an event no longer exists: the run was deleted, or its events were
+ * merged, so the next pages would not fit the earlier ones.
  */
 export async function* readInOrder(
   db: Database,

@@ -49,7 +49,7 @@ function around(head: string, tail: Tail, whole: { readonly bytes: number; reado
 /** Bytes of the end of a long text, and one more: a newline before it says that it begins a line. */
 const tailBytes = half - maxMarkBytes + 1;
 
-/** Creates an empty output, of which at most `maxOutputBytes` are kept: the first half and the last half. */
+/** Creates an empty output that keeps at most `maxOutputBytes`: the first half and the last half. */
 export function growingOutput(): GrowingOutput {
   let head = '';
   let tail = '';
@@ -74,7 +74,7 @@ export function growingOutput(): GrowingOutput {
       // If only the agent left bytes out, its output already says so.
       if (seen <= bytesOf(head) + bytesOf(tailOf(tail, half))) return head + tail;
       const end = wholeLinesOfTail(tailOf(tail, tailBytes));
-      // The lines that the agent left out are not known.
+      // Only the agent knows the lines that it cut.
       return reported > seen
         ? around(head, end, { bytes: reported, lines: 0 })
         : around(head, end, { bytes: seen, lines });
@@ -87,7 +87,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 // A UTF-16 code unit takes at most 3 bytes.
 const isLong = (text: string, maxBytes: number): boolean => text.length * 3 > maxBytes && bytesOf(text) > maxBytes;
 
-/** Returns the text of an output, or its JSON if it is none; of more than `maxBytes`, head, tail and size. */
+/** Returns the text of an output, or its JSON if it is not text; of more than `maxBytes`, head, tail and size. */
 export function summarisedText(output: unknown, maxBytes: number = maxOutputBytes): string {
   const text = textOf(output);
   if (!isLong(text, maxBytes)) return text;

@@ -106,7 +106,7 @@ function gatherPage(limit: number) {
   };
 }
 
-/** Returns the block as a page shows it, and the bytes of what it shortened; 0: nothing. */
+/** Returns the block as a page shows it, and the number of bytes that were cut; 0: none. */
 function shortenBlock(block: ContentBlock): { readonly block: ContentBlock; readonly wholeBytes: number } {
   const bytesOf = (value: unknown) => Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value));
   const same = { block, wholeBytes: 0 };

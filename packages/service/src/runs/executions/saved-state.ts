@@ -48,9 +48,9 @@ const setAndForget = defineStatement({
 });
 
 /**
- * Sets the archive that the execution left after the turn, or at a checkpoint in it (null: workspace and home were empty), and removes
- * archives of the run that no further execution begins with. Returns the keys of the blobs that no row names any more. Null: the
- * execution has an archive of a later moment, or has begun another checkpoint, and nothing was changed.
+ * Sets the archive that the execution saved after the turn, or at a checkpoint (null: workspace and home were empty), and removes archives of the run
+ * that no later execution needs. Returns the keys of the blobs that no row names any more. Null: the execution has an archive of a later moment, or
+ * has begun another checkpoint, and nothing was changed.
  */
 export async function setWorkspaceArchive(
   tx: Queryable,
@@ -70,7 +70,7 @@ export async function setWorkspaceArchive(
   return rows.length === 0 ? null : rows.flatMap(({ blob }) => blob ?? []);
 }
 
-// The functions that write checkpoints need the lock of the run's row, which their caller holds.
+// The caller of the functions that write checkpoints holds the lock of the run's row.
 
 const begin = defineStatement({
   name: 'begin_checkpoint',
@@ -149,7 +149,7 @@ interface StoredMemory {
   readonly blobKey: string;
   readonly sizeBytes: number;
   readonly turn: number;
-  /** The request before which it was saved; absent: it was saved at the end of the turn. */
+  /** The request before which the memory was saved; absent: it was saved at the end of the turn. */
   readonly requestId: string | undefined;
 }
 

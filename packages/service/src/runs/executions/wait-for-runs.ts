@@ -7,7 +7,7 @@ interface Wait {
   readonly waitMs: number;
   /** Aborts when the caller does not need the answer any more. */
   readonly signal?: AbortSignal;
-  /** Least time between two looks: notices that come meanwhile lead to one look. Default: 0. */
+  /** Minimum time between two reads: all notices within this time lead to one read. Default: 0. */
   readonly restMs?: number;
   /** Called before each pause. */
   beforePause?(): Promise<void>;
@@ -15,7 +15,7 @@ interface Wait {
 
 /**
  * Calls `look` at once and again after each notice about the runs, until it returns a value. Returns `undefined` when `waitMs` have
- * passed or the signal aborts. No notice is missed: one that comes between a look and the pause after it causes another look.
+ * passed or the signal aborts. No notice is missed: a notice between a read and the pause after it causes another read.
  */
 export async function waitForRuns<T>(
   notices: Pick<Notices, 'onRun'>,

@@ -1,6 +1,6 @@
 /**
- * The bytes that a team stores, and their limit. Triggers of the database count them in the transaction that stores or deletes bytes:
- * the requests of runs with their attachments, follow-ups, events and transcripts, artifacts, kept workspaces and memories, and handoffs.
+ * The bytes that a team stores, and their limit. Database triggers count these bytes in the transaction that stores or deletes them: the requests of
+ * runs with their attachments, follow-ups, events and transcripts, artifacts, saved workspaces and memories, and handoffs.
  */
 import type { UsageReport } from '@runyard/contract/team/budgets';
 import { formatBytes } from '@runyard/contract/wire/byte-size';
@@ -50,7 +50,7 @@ export async function roomOfWorkspace(
   return { bytes: Math.max(0, limits.teamBytes - stored + (row?.own ?? 0)), stored };
 }
 
-/** A use of at most a second ago, to which this process adds what it stores meanwhile. */
+/** A count that is at most a second old, plus the bytes that this process has stored since. */
 const readUse = brieflyKnown<LimitDeps, { stored: number }>(1000, async (db, teamId) => ({
   stored: await storedBy(db, teamId),
 }));
@@ -60,8 +60,8 @@ export interface TeamRoom {
   /** Room for files, transcripts and long texts. */
   readonly files: number;
   /**
-   * Room for short texts and essential events. They may use a sixteenth more than the limit, so that people can still start, answer and
-   * end runs of a team whose files fill its limit.
+   * Room for short texts and essential events. Both may exceed the limit by a sixteenth, so that people can still start, answer and end runs of a
+   * team whose files fill its limit.
    */
   readonly texts: number;
   readonly stored: number;

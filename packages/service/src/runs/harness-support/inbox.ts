@@ -51,7 +51,7 @@ const readInbox = defineStatement({
   row,
 });
 
-/** Returns the same and writes nothing, for an agent that has just renewed its lease: each event of the run leads to another look. */
+/** Reads the inbox without a write, for an agent that has just renewed its lease, because each event of the run leads to another read. */
 const readInboxAgain = defineStatement({
   name: 'read_inbox',
   text: `SELECT ${inboxColumns({ runId: '$2', after: '$3' })}
@@ -68,7 +68,7 @@ interface InboxPosition {
   readonly after: number;
   /** The last turn that it was asked to interrupt. */
   readonly interrupted: number;
-  /** The last request for changed files that it got; undefined: it reports none. */
+  /** The last request for changed files that the agent got; undefined: the agent reports none. */
   readonly changes?: number | undefined;
 }
 

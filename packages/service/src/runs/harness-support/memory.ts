@@ -29,7 +29,7 @@ export async function keepMemory(
   const { blobs, executionDeps } = deps;
   const { executionId } = attempt;
   const blobKey = `memories/${executionId}/${randomUUIDv7()}`;
-  // The next execution needs it to continue, so it has the room of texts.
+  // The next execution needs the memory to continue, so it uses the room of texts.
   const room = await readTeamRoom(executionDeps, undefined, attempt.teamId);
   const maxBytes = Math.min(maxMemoryBytes, room.texts);
   const put = await blobs.put(blobKey, byteMaskOf(executionDeps, attempt).stream(body), { maxBytes });

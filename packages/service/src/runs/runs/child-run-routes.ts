@@ -10,7 +10,7 @@ import { startChild } from './submit/start-child.ts';
 import { refusedSubmission } from './submit/translate.ts';
 import { awaitChildren, cancelChild, readChildren } from './tree/children.ts';
 
-/** Start, list, await and cancel of child runs. The contract declares that only a run which may start others calls them. */
+/** Start, list, await and cancel of child runs. The contract declares that only a run that may start others calls these routes. */
 export function childRunRoutes(deps: SubmitDeps): readonly ServedRoute[] {
   const { executionDeps } = deps;
   const { db } = executionDeps;

@@ -121,7 +121,7 @@ export async function deleteLockedRuns(tx: Queryable, runIds: readonly string[])
   return blobs.map(({ key }) => key);
 }
 
-/** Deletes the blobs of a deleted run. One that cannot be deleted now is left to the nightly sweep. */
+/** Deletes the blobs of a deleted run. The nightly sweep deletes a blob that cannot be deleted now. */
 export async function deleteBlobs(
   { blobs, log }: { readonly blobs: Pick<BlobStore, 'delete'>; readonly log: Pick<Logger, 'warn'> },
   keys: readonly string[],

@@ -6,7 +6,7 @@ import { type ModelChoices, noChoices } from '../../team/models/choices.ts';
 import { readModelChoices } from '../../team/models/team-models.ts';
 import { appendTimelineEvent } from '../executions/timeline/timeline.ts';
 
-/** The models that a run may use besides the one that it uses now, and what its team has chosen. */
+/** The models that a run may use in addition to its present model, and the choices of its team. */
 export interface RunModels {
   /** The model that it was created with, then the fallbacks. */
   readonly otherIds: readonly string[];
@@ -45,7 +45,7 @@ export async function readRunModels(
 }
 
 /**
- * Of two requests at once that leave the same model, only one changes the run. The requested model is stored, and cleared when the run
+ * If two concurrent requests change the model of a run, only the first one changes it. The requested model is stored, and cleared when the run
  * uses it again.
  */
 const switchStatement = defineStatement({

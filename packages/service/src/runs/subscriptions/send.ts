@@ -31,7 +31,7 @@ export type SendOutcome =
   | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
   | { readonly kind: 'failed'; readonly error: string };
 
-/** Bytes of an answer that are read and dropped, so that the receiver can send it. */
+/** Number of answer bytes that are read and dropped, so that the receiver can finish sending. */
 const maxAnswerBytes = 16 * 1024;
 
 class Refused extends Error {}
@@ -71,7 +71,7 @@ function exchange(
   return new Promise((resolve, reject) => {
     const sent = (url.protocol === 'https:' ? https : http).request(url, {
       method: 'POST',
-      // No reuse of a connection of another delivery, which may go to another address of the same name.
+      // Reuse no connection of another delivery, because it may lead to another address of the same name.
       agent: false,
       lookup: lookupOf(addresses),
       headers: { ...request.headers, 'content-length': Buffer.byteLength(request.body) },
@@ -87,7 +87,7 @@ function exchange(
         bytes += chunk.length;
         if (bytes >= maxAnswerBytes) response.destroy();
       });
-      // Only the status counts, so the rest of the body does not matter.
+      // Only the status matters, so an error in the rest of the body is ignored.
       response.on('error', () => undefined);
       response.on('close', () => resolve(answered));
     });

@@ -3,8 +3,8 @@ import type { Database } from '../../platform/store/database/database.ts';
 import { acceptanceRoutes } from './routes.ts';
 
 /**
- * Earlier revisions, 90 days after the next one was written: a run that ended can be continued until then. A revision that a person has
- * accepted stays as long as its content is there, for the difference to the present one.
+ * Earlier revisions, 90 days after the next one was written: a run that ended can be continued until then. A revision that a person has accepted
+ * stays as long as its content exists, for the difference to the present revision.
  */
 const supersededRevisions: RowRule = {
   table: 'content_revisions',

@@ -16,7 +16,7 @@ import { readProfiles } from '../access/profiles.ts';
 import { guestOf } from '../environments/may-use.ts';
 
 /**
- * SQL: the person may see the content `c`: it is of the team and no personal schedule of somebody else, or an environment of another
+ * SQL: the person may see the content `c`: it belongs to the team and is not another person's personal schedule, or it is an environment of another
  * team that admits the person.
  */
 export const isVisible = (teamId: string, person: string): string => `(
@@ -100,7 +100,7 @@ const readTwo = defineStatement({
   row: { content: json<Record<string, unknown>>(), earlier: nullable(json<Record<string, unknown>>()) },
 });
 
-/** Returns the difference of a revision to an earlier one; undefined: retention has deleted one of them. */
+/** Returns the difference between a revision and an earlier one; undefined: retention has deleted one of them. */
 async function readDifference(
   db: Queryable,
   {
@@ -134,7 +134,7 @@ export async function listWaiting(
   const waiting: WaitingContent[] = [];
   for (const row of rows) {
     const author = authorOf(row);
-    // One after the other: a definition has up to 8 MB.
+    // Read the differences one after the other, because a definition has up to 8 MB.
     const difference = left < 0 ? undefined : await readDifference(db, row);
     left -= difference ? JSON.stringify(difference).length : 0;
     waiting.push({

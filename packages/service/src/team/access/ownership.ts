@@ -35,10 +35,7 @@ export function decideOwnership(
   return action === 'use' || isAtLeast(caller.role, 'member') ? 'allowed' : 'forbidden';
 }
 
-/**
- * Decides whether the caller may know of a resource of this owner. A caller who may use or delete it may; others get
- * 404.
- */
+/** Decides whether the caller may know of a resource of this owner. A caller who may use or delete the resource may know of it; others get 404. */
 export const maySee = (caller: Caller, owner: Owner): boolean =>
   (['use', 'delete'] as const).some((action) => decideOwnership(caller, owner, action) === 'allowed');
 
@@ -52,7 +49,7 @@ export class MadeByPerson extends Error {
 }
 
 /**
- * Checks that the author may change something of the team that `maker` made; null: its maker is not known. Agent keys change only what
+ * Checks that the author may change a team resource that `maker` made; null: its maker is unknown. Agent keys change only what
  * agents made: a program in a sandbox may have such a key, and what is changed is executed as other people. Throws `MadeByPerson`.
  */
 export function requireMaker(by: { readonly creator: Pick<RunActor, 'kind'> }, maker: RunActor['kind'] | null): void {

@@ -7,7 +7,7 @@ import { readPolicyFile } from './policy-file.ts';
 
 export type { PolicyText } from './pattern-thread.ts';
 
-/** Outcome of a check, each with the HTTP status that it becomes. None has a part of the texts in it. */
+/** Outcome of a check, each with the HTTP status that it becomes. The content policy logs no part of the texts. */
 export type PolicyVerdict =
   | { readonly kind: 'allowed' }
   /** 403 `content_policy_violation` */

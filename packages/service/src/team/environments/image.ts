@@ -1,7 +1,7 @@
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { readImageName } from '@runyard/contract/runs/image-names';
 
-/** Returns why no run can have the container image of an environment; null: it may, or the environment has none. */
+/** Returns why no run can have the container image of an environment; null if a run can, or if the environment has no image. */
 export function imageProblem({ docker_image }: Pick<EnvironmentConfig, 'docker_image'>): string | null {
   const image = docker_image?.trim() ?? '';
   if (image === '') return null;

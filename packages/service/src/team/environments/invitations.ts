@@ -134,8 +134,8 @@ export async function listInvitations(tx: Queryable, environmentUid: string): Pr
 }
 
 /**
- * Invites a person by UID or address. The outcome is the same whether there is such a person or not, so that the caller does not learn which people are on this
- * service. Null: the team has no such environment. `too_many`: it has as many guests and invitations as it can have.
+ * Invites a person by UID or address. The outcome is the same whether the person exists or not, so that the caller does not learn which people use
+ * this service. Null: the team has no such environment. `too_many`: the environment has its maximum number of guests and invitations.
  */
 export async function inviteGuest(
   tx: Queryable,

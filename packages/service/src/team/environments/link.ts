@@ -49,7 +49,7 @@ export async function setLinkSharing(db: Database, by: Author, uid: string, isSh
   });
 }
 
-/** Records that a person opened an environment by its link. False: it is not shared, or the largest number of people have opened it. */
+/** Records that a person opened an environment by its link. False: the environment is not shared, or the maximum number of people have opened it. */
 export async function visitByLink(db: Queryable, uid: string, personUid: string): Promise<boolean> {
   return (await db.query(visit, [uid, personUid, maxEnvironmentVisitors])).length > 0;
 }

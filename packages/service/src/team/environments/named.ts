@@ -22,7 +22,7 @@ const readNamed = defineStatement({
 export type NamedEnvironment =
   /** `isGuest`: it belongs to another team, which admits the caller. */
   | { readonly kind: 'own'; readonly isGuest: boolean; readonly config: EnvironmentConfig; readonly revision: number }
-  /** There is none, or it belongs to another team: callers may not learn which. */
+  /** There is no such environment, or it belongs to another team: callers must not learn which. */
   | { readonly kind: 'not_usable' };
 
 /**

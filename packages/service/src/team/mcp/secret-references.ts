@@ -1,4 +1,4 @@
-/** `${NAME}` in the variables and headers that a configuration gives an MCP server stands for the value of a secret of the run. */
+/** Replaces `${NAME}` in the variables and headers of an MCP server of a configuration with the value of a secret of the run. */
 import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/runs/config';
 import { McpHeaders, maxMcpVariableLength } from '@runyard/contract/team/mcp-servers';
 import type { Fault } from '../../platform/fault.ts';

@@ -4,7 +4,7 @@ import type { ProviderName } from './providers.ts';
 /** An outage of a provider, as all service processes see it. */
 export interface Outage {
   readonly provider: ProviderName;
-  /** RFC 3339; identifies the outage among those of the provider. */
+  /** RFC 3339; identifies an outage of the provider. */
   readonly beganAt: string;
   /** Seconds until the provider is probed again, at least 1. */
   readonly probeInSeconds: number;

@@ -25,7 +25,7 @@ const runbookId = 'runbook';
 /** A laptop loads even a small model slowly. */
 const probeTimeoutMs = 60_000;
 
-/** A model that runs can be created with. `agentModel` is what `AgentTask.harness.model` holds; absent for `runbook`. */
+/** A model that runs can be created with. `agentModel` is the value for `AgentTask.harness.model`; absent for `runbook`. */
 export interface ResolvedModel {
   readonly id: string;
   readonly agentModel?: AgentModel;
@@ -80,7 +80,7 @@ export interface Models {
   resolveForTask(modelId: string, choices?: ModelChoices): Promise<TaskModelResolution>;
   /** True: a run that asks for this model gets `runbook` only because no model is configured. */
   fallsBackToRunbook(modelId: string | undefined): boolean;
-  /** For the gateway; undefined if the model needs no provider or its provider is not configured (any more). */
+  /** Returns the target for the gateway; undefined if the model needs no provider or its provider is no longer configured. */
   target(modelId: string): ModelTarget | undefined;
   /** The configured providers, for probes of their health. */
   readonly upstreams: Readonly<Partial<Record<ProviderName, Upstream>>>;
@@ -89,7 +89,7 @@ export interface Models {
 export type OpenModelsResult = { ok: true; models: Models } | { ok: false; problems: string[] };
 
 export interface OpenModelsOptions extends Partial<LocalListOptions> {
-  /** Asks once which features the default model of the endpoint on this machine has; default: it is not asked. */
+  /** Checks once which features the default model of the endpoint on this machine has; default: no check. */
   readonly probe?: (upstream: Upstream, model: string, timeoutMs: number) => Promise<Abilities>;
 }
 

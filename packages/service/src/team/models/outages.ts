@@ -38,7 +38,7 @@ const end = defineStatement({
   row: { provider: text() },
 });
 
-/** Only one of several processes gets each probe. */
+/** Each probe is given to only one of several processes. */
 const claimProbes = defineStatement({
   name: 'claim_model_probes',
   text: `

@@ -61,7 +61,7 @@ export const providerKinds: Readonly<Record<ProviderName, ProviderKind>> = Objec
 
 /** A provider as configured. Holds the real credential: never logged, never sent to a sandbox. */
 export interface Upstream {
-  /** The URL that the gateway's path of the provider leads to, with the version: `https://api.anthropic.com/v1`. */
+  /** The base URL of the provider with the version, which replaces the gateway's path: `https://api.anthropic.com/v1`. */
   readonly baseUrl: string;
   /** Absent: the endpoint needs no credential. */
   readonly key?: string;

@@ -5,7 +5,7 @@ import { type ByteMask, createByteMask } from '@runyard/system/redaction/mask-by
 import { createRedactor, type Redactor } from '@runyard/system/redaction/redactor';
 import type { Vault } from '../../platform/secrets/vault.ts';
 
-/** The service's own secrets, which must never reach the store, and the vault that decrypts those of runs. */
+/** The service's own secrets, which must never be stored, and the vault that decrypts the secrets of runs. */
 export interface ServiceSecrets {
   readonly secrets: readonly string[];
   readonly vault: Vault;

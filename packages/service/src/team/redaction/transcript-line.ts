@@ -7,7 +7,7 @@ type JsonObject = Record<string, unknown>;
 
 /** A text of a line that continues in other lines. */
 interface Piece {
-  /** The stream that the piece belongs to: the key of its held text, from which `lineOf` can make a line. */
+  /** The stream of the piece: the key of its held text, from which `lineOf` can make a line. */
   readonly stream: string;
   readonly text: string;
   /** Returns the line with another text in the place of this one. */

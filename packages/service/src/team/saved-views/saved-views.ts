@@ -49,7 +49,7 @@ type Person = Pick<Principal, 'teamId' | 'creator'>;
 
 const keyOf = ({ teamId, creator }: Person): [string, string] => [teamId, creator.uid];
 
-/** Makes changes of a person's views wait for each other, so that their number and order are right. */
+/** Serializes the changes of a person's views, so that their number and order are right. */
 const lock = (tx: Queryable, person: Person) =>
   tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`saved views of ${keyOf(person).join(' in ')}`]);
 

@@ -6,7 +6,7 @@ import { isPlainPath, skillFolders } from './spec.ts';
 export interface SkillPlace {
   /** Of the SKILL.md in the repository. */
   readonly path: string;
-  /** Name of its folder; null: it is at the top of the repository. */
+  /** Name of the skill's folder; null: the skill is at the top of the repository. */
   readonly folder: string | null;
   readonly entry: TreeEntry;
   /** All files of the skill, the SKILL.md included. */

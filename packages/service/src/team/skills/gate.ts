@@ -16,7 +16,7 @@ export interface Gate {
 
 export interface GatePlace {
   readonly teamId: string;
-  /** Of two with the same key, one waits for the other. */
+  /** Calls with the same key run one after the other. */
   readonly key: string;
 }
 
@@ -36,7 +36,7 @@ export function makeGate(limits: GateLimits): Gate {
     countOf(working, teamId) < limits.perTeam &&
     ![...working].some((place) => place.key === key);
 
-  /** Admits the first waiter that may enter. A team that waits for its own readers does not delay others. */
+  /** Admits the first waiter that may enter. A team that waits for its own readers does not delay other teams. */
   function admit(): void {
     const next = waiting.find(mayEnter);
     if (next === undefined) return;

@@ -251,7 +251,7 @@ describe('the cache', () => {
     await host.commit('acme', 'busy', { 'skills/a/SKILL.md': skill('a') });
     const before = packs();
     await Promise.all([...Array(20)].map((_, n) => library.list(from('busy', none, `team ${n}`), n % 2 === 0)));
-    // One more request for the commit, for all callers that came after the first read had begun.
+    // One more request for the commit serves all callers that came after the first read had begun.
     expect(packs()).toBe(before + 4);
     await Promise.all([...Array(20)].map(() => read('busy:a', library)));
     expect(packs()).toBe(before + 7);

@@ -35,7 +35,7 @@ export interface RunSkillDeps {
 
 /**
  * `unfit`: a skill does not exist or is malformed; `refused`: the code host gives no access; `unavailable`: it cannot be asked now. The
- * message names the skill. `isNew`: they were read now, and the run does not show them yet.
+ * message names the skill. `isNew`: the skills were read now, and the run does not show them yet.
  */
 export type RunSkills =
   | { readonly kind: 'skills'; readonly skills: readonly RunSkill[]; readonly isNew: boolean }

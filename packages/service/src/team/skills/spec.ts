@@ -3,7 +3,7 @@ import { Repository } from '@runyard/contract/environments/environments';
 /** A skill as a request names it. */
 export interface SkillSpec {
   readonly repository: Repository;
-  /** `path` of its SKILL.md in the repository; or `name`, which is the folder of the SKILL.md. */
+  /** `path` of its SKILL.md in the repository; or `name`, the folder of the SKILL.md. */
   readonly place: { readonly path: string } | { readonly name: string };
 }
 
@@ -23,7 +23,7 @@ export const isPlainPath = (path: string): boolean =>
   path.split('/').every((part) => !['', '.', '..'].includes(part) && !/[\\\p{Cc}\ufffd]/u.test(part));
 
 /**
- * Reads a spec. `repositories`: those of the run's environment, in which a repository without its owner is looked up. Returns the fault
+ * Reads a spec. `repositories`: the repositories of the run's environment, in which a name without an owner is looked up. Returns the fault
  * as a string.
  */
 export function parseSkillSpec(text: string, repositories: readonly Repository[]): SkillSpec | string {

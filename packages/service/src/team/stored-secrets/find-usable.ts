@@ -40,14 +40,14 @@ interface NamedSecret {
   readonly name: string;
   readonly variable?: string | undefined;
   readonly as?: RightToSecret['as'] | undefined;
-  /** The member that names it, for messages. Absent: that of the list. */
+  /** The member that names the secret, for messages. Absent: the member of the whole list. */
   readonly path?: string;
 }
 
 /** Secrets that a run and its environment name. */
 export interface SecretNames {
   readonly ofRun: readonly SecretReference[];
-  /** Secrets of the team. Those that the run may not have are left out. */
+  /** Secrets of the team. The result leaves out secrets that the run may not have. */
   readonly ofEnvironment: readonly SecretReference[];
   /** Secrets that MCP servers of the run name. Absent: none. */
   readonly ofServers?: readonly (NamedSecret & { readonly as: ServerSecretForm })[];
@@ -58,7 +58,7 @@ export interface UsableSecret extends RightToSecret {
   readonly value: string;
 }
 
-/** Why a secret that the run names cannot be used. `unknown`: there is none; `forbidden`: the executor may not use it. */
+/** Why a secret that the run names cannot be used. `unknown`: there is no such secret; `forbidden`: the executor may not use it. */
 export interface UnusableSecret {
   readonly kind: 'unknown' | 'forbidden' | 'unreadable';
   readonly name: string;
@@ -87,7 +87,7 @@ const row = {
 };
 const columns = `s.id, s.name, s.owner_uid IS NOT NULL AS is_personal, s.vault_key_id, s.sealed_value, ${heldBy('s', '$3', '$4')} AS held`;
 
-/** The personal secret of the executor ($3[1], $4[1]) comes before that of the team: the latter never takes its place. */
+/** The personal secret of the executor ($3[1], $4[1]) has priority; the team's secret never replaces it. */
 const readNamed = defineStatement({
   name: 'read_named_secrets',
   text: `

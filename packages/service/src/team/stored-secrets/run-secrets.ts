@@ -56,7 +56,7 @@ const markUsed = defineStatement({
 /** A value to remove from the output of the run. */
 export interface RunSecret {
   readonly name: string;
-  /** `granted`: a stored secret by this name; `configured`: another value in the sandbox; `withheld`: it never reaches the sandbox. */
+  /** `granted`: a stored secret of this name; `configured`: another value in the sandbox; `withheld`: a value that never reaches the sandbox. */
   readonly kind: 'granted' | 'configured' | 'withheld';
   readonly value: string;
 }

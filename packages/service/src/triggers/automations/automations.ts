@@ -32,8 +32,8 @@ const readOne = defineStatement({
 });
 
 /**
- * Takes the strongest lock, which a delete or a new name needs. Taking it later could deadlock with a delivery, which
- * first reads all automations that it feeds and then locks those that it starts.
+ * Takes the strongest lock, which a delete or a new name needs. Taking it later could deadlock with a delivery, which first reads all its automations
+ * and then locks those that it starts.
  */
 const lockOne = defineStatement({
   name: 'lock_automation',
@@ -124,7 +124,7 @@ export async function readAutomation(db: Queryable, address: AutomationAddress):
   return row ?? null;
 }
 
-/** Why an automation was not stored. `no_factory`, `not_found`: 404. `too_many`, `taken`: 409. Others are those of a run's create. */
+/** Why an automation was not stored. `no_factory`, `not_found`: 404. `too_many`, `taken`: 409. Other outcomes are those of a create of a run. */
 export type AutomationFailure =
   | { readonly kind: 'no_factory' | 'not_found' | 'too_many' | 'taken' }
   | Exclude<CheckOutcome, { kind: 'ok' }>;

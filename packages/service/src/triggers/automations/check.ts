@@ -15,7 +15,7 @@ import { missingAgent, requestOf } from './request-for.ts';
 export interface CheckDeps {
   readonly models: Models;
   readonly vault: Vault;
-  /** True for automations of definition files, which are kept although this service lacks their model or platform. */
+  /** True for automations of definition files, which are stored although this service lacks their model or platform. */
   readonly keepsLacking?: boolean;
 }
 

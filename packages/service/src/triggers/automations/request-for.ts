@@ -11,7 +11,7 @@ import type { AutomationRow } from './automation-row.ts';
 /** Members of an automation that make the request for its runs. */
 type RequestMembers = Pick<AutomationRow, 'name' | 'prompt' | 'config'>;
 
-/** Returns the configuration of the runs: that of the agent, with the members of the automation in place of its own. */
+/** Returns the configuration of the runs: the agent's configuration, in which the members of the automation replace the agent's. */
 const configOf = ({ name, config }: RequestMembers, agent: AgentOfRun): AmbientAgentConfig => ({
   ...configOfFactoryRun({ ...agent, ...(config ? { overrides: config } : {}) }),
   name: config?.name ?? name,

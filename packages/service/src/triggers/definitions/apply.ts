@@ -79,9 +79,8 @@ class NotKept extends Error {
 }
 
 /**
- * Applies the definition of a factory in one transaction, as the person who asks. A dry run does all of it and rolls
- * back, so it finds the same faults. Two applies of one factory wait for each other. A factory with a source accepts
- * only files `from` it.
+ * Applies the definition of a factory in one transaction, as the requesting person. A dry run does the same work and rolls back, so it finds the same
+ * faults. Two applies of one factory wait for each other. A factory with a source accepts only files `from` it.
  */
 export async function applyDefinition(
   deps: DefinitionDeps,

@@ -55,8 +55,8 @@ export function toNoticed({ definition, notices, locate }: Extract<ReadDefinitio
 }
 
 /**
- * Returns what a definition says without effect on this service: the notices about its files, and one for each model that the public
- * service may have and this one does not offer. At most 100, by file and line.
+ * Returns the parts of a definition that have no effect on this service: the notices about its files, and each model that the public service offers
+ * and this one does not. At most 100, by file and line.
  */
 export function noticesOf(models: Models, { notices, named }: Noticed): DefinitionFault[] {
   const collected = collectFaults();

@@ -71,7 +71,7 @@ const problemOf = (found: 'unreadable' | null, name: string): string =>
     ? `the secret ${name} was sealed with a key that this service does not have; set it again`
     : `the team has no secret ${name}; set it with PUT /secrets/${name} and the scope team`;
 
-/** Returns the members of a webhook that files define, in the form in which they are compared. */
+/** Returns the members of a webhook that files define, prepared for comparison. */
 function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
   if ('authMode' in webhook) {
     const { name: _name, deliveryIdHeader, eventHeader, ...members } = webhook;
@@ -91,7 +91,7 @@ function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
   };
 }
 
-/** Returns what differs in a webhook from its file. Of the secret it says only that it differs. */
+/** Returns what differs in a webhook from its file. For the secret it returns only that it differs. */
 export function differencesOfWebhook(
   present: StoredWebhook,
   { webhookSecrets }: FactoryState,

@@ -61,7 +61,7 @@ const readRepository = defineStatement({
 
 export type StoredDefinition = Readonly<RowOf<typeof readOne>>;
 
-/** Returns the definition that was applied last; null: none was. */
+/** Returns the last applied definition; null: no definition was applied. */
 export async function readStoredDefinition(
   db: Queryable,
   teamId: string,

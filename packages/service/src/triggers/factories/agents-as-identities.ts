@@ -22,7 +22,7 @@ const row = {
   updated_at: timestamp,
 };
 
-/** $2: UID of a factory, or $3: UID of an agent; the other one is NULL. */
+/** $2: UID of a factory, or $3: UID of an agent; the unused one is NULL. */
 const readAgents = defineStatement({
   name: 'read_agents_of_factory_as_identities',
   text: `

@@ -79,13 +79,13 @@ export interface AgentOfRun {
   readonly revision: number;
 }
 
-/** SQL: the `AgentOfRun` that `readAgentOfRun` returns, as JSON, for statements that read more than it. The arguments are SQL. */
+/** SQL: returns the result of `readAgentOfRun` as JSON, for statements that also read other data. The arguments are SQL. */
 export const agentOfRun = (teamId: string, factoryUid: string, name: string): string => `
   (SELECT jsonb_build_object('defaults', f.agent_defaults, 'revision', f.revision, 'agent', jsonb_build_object('prompt', g.prompt, 'config', g.config))
     FROM factories f JOIN factory_agents g ON g.factory_uid = f.uid
     WHERE f.team_id = ${teamId} AND f.uid = ${factoryUid} AND CASE WHEN ${name} IS NULL THEN g.agent_type = 'FOREMAN' ELSE g.name = ${name} END)`;
 
-/** Returns the agent that runs of the factory are given to; without a name, the foreman. Null: the factory has no such agent. */
+/** Returns the agent for runs of the factory; without a name, the foreman. Null: the factory has no such agent. */
 export async function readAgentOfRun(
   db: Queryable,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },

@@ -191,8 +191,8 @@ const revise = defineStatement({
 });
 
 /**
- * Writes a revision of what runs get from a factory, which the caller has locked: its defaults, agents and skills. Nothing is written if
- * they are unchanged.
+ * Writes a revision of the defaults, agents and skills that runs get from a factory, which the caller has locked. Writes no revision if they are
+ * unchanged.
  */
 export async function reviseDefinition(
   tx: Queryable,
@@ -237,7 +237,7 @@ export async function defineFactory(
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
   wanted: CreateFactoryRequest,
 ): Promise<'defined' | 'taken'> {
-  // Takes the lock under which factories are created, so that the alias stays free until the end of the transaction.
+  // Takes the lock of the factories of a team, so that the alias stays free until the end of the transaction.
   await teamHasRoom(tx, teamId, 'factories', maxFactories);
   const [owner] = await tx.query(readAliasOwner, [teamId, wanted.alias ?? null]);
   if (owner && owner.uid !== factoryUid) return 'taken';

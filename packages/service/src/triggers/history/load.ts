@@ -10,7 +10,7 @@ export interface Lane {
   readonly kind: 'schedule' | 'automation';
   /** Id of the schedule, or UID of the automation. */
   readonly owner: string;
-  /** Hash of the value at the concurrency key of an automation; null: there is none. */
+  /** Hash of the payload's value at the concurrency key of an automation; null: there is none. */
   readonly lane: string | null;
 }
 

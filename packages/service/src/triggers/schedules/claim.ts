@@ -42,7 +42,7 @@ export interface DueSchedule extends ScheduleRow {
   readonly claimed_at: string;
 }
 
-/** Locks a batch of schedules that are due; those that other processes have locked are left out. */
+/** Locks a batch of due schedules; skips those that other processes have locked. */
 export const claimDueSchedules = (tx: Queryable): Promise<DueSchedule[]> => tx.query(claimDue);
 
 /** Locks one schedule if it is due and no other process has locked it. */

@@ -5,7 +5,7 @@ import { boolean, defineStatement, uuid } from '../../platform/store/database/st
 
 /** Failed starts in a row after which a schedule or an automation is paused. */
 export const maxSpawnFailures = 10;
-/** Beginning of the error of what was paused because of failures; the last failure follows. */
+/** Beginning of the error of a schedule or automation that was paused because of failures; the last failure follows. */
 export const pausedBecause = `Paused after ${maxSpawnFailures} failures in a row. The last one:`;
 
 /** A time of a schedule that has fired. */

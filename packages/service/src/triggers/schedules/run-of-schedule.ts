@@ -29,7 +29,7 @@ export const faultOfSchedule = ({ path, message }: Fault): Fault => ({
   message,
 });
 
-/** Returns the detail of a refusal, in which the member has the name that its owner knows. */
+/** Returns the detail of a refusal, with the name of the member that its owner knows. */
 export function detailOf(
   { detail, fault }: { readonly detail: string; readonly fault?: Fault },
   nameOf: (fault: Fault) => Fault = faultOfSchedule,

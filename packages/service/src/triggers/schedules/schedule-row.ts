@@ -47,7 +47,7 @@ export const scheduleRow = {
   creator_uid: text(),
   editor_kind: text<RunActor['kind']>(),
   editor_uid: text(),
-  /** Of its content, which its runs execute. */
+  /** Revision of its content, which its runs execute. */
   revision: integer,
   created_at: timestamp,
   updated_at: timestamp,

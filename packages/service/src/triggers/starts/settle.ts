@@ -78,7 +78,7 @@ const lockAutomation = defineStatement({
 });
 
 /**
- * Starts what has waited longest in each lane, as long as the lane has room. A failure ends the round of its lane. Returns how many lanes
+ * Starts in each lane the start that has waited longest, as long as the lane has room. A failure ends the round of its lane. Returns how many lanes
  * had room. `failed`: the starts that failed in earlier rounds.
  */
 export async function startWaiting(
@@ -134,7 +134,7 @@ async function startOldest(deps: StartDeps, tx: Queryable, lane: Lane): Promise<
   return started.outcome !== 'failed';
 }
 
-/** Returns the outcome of a start that waited; null: its lane has no room. */
+/** Returns the outcome of a waiting start; null: its lane has no room. */
 async function startUnlessFull(
   deps: StartDeps,
   tx: Queryable,

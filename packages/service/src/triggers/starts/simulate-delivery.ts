@@ -33,7 +33,7 @@ export type Unsimulated =
 
 interface Payload extends Omit<StoredPayload, 'webhookUid'> {
   readonly kind: 'payload';
-  /** Present: that of a delivery to this webhook. */
+  /** Present: a delivery to this webhook is simulated. */
   readonly webhookUid?: string;
 }
 
@@ -170,7 +170,7 @@ export async function simulateDelivery(
   return { kind: 'simulated', response: { would_accept: webhook.enabled, automations } };
 }
 
-/** Returns what an automation would start for a delivery, or at a time of one of its schedule triggers. Nothing is created. */
+/** Returns the run that an automation would start for a delivery, or at a time of one of its schedule triggers. Nothing is created. */
 export async function dryRunAutomation(
   deps: SubmitDeps,
   team: Team,

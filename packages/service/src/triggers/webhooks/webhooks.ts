@@ -94,7 +94,7 @@ const remove = defineStatement({
 /** A webhook without its URL, which depends on the address of the service. */
 export type StoredWebhook = Omit<Webhook, 'url'>;
 
-/** A webhook with its sealed secret, base64; null: it has none yet, or that of the team. */
+/** A webhook with its sealed secret, base64; null: it has no secret yet, or it uses a secret of the team. */
 export interface SealedWebhook {
   readonly webhook: StoredWebhook;
   readonly sealedSecret: string | null;
@@ -117,7 +117,7 @@ export const toWebhook = (found: RowOf<typeof readOne>): StoredWebhook => ({
 /** Rules as a request may have them. Null: the default. */
 type RequestedRules = { readonly [K in keyof WebhookRules]?: WebhookRules[K] | null | undefined };
 
-/** Returns the rules of a webhook after a request. Members that it does not have stay as they are. */
+/** Returns the rules of a webhook after a request. Members that the request omits do not change. */
 export function rulesOf(present: WebhookRules, request: RequestedRules): WebhookRules {
   const { delivery_id_path, event_header, duplicate_window_seconds, signature } = { ...present, ...defined(request) };
   const rules = { delivery_id_path, event_header: event_header?.toLowerCase(), duplicate_window_seconds, signature };

@@ -15,7 +15,7 @@ const shells = [
 
 function run(shell: (typeof shells)[number], given: Parameters<typeof initCommand>[1], command: readonly string[]) {
   const [, ...args] = initCommand('label', given);
-  // Without a right of root, which may raise its own limits.
+  // Run without the right of root to raise its own limits.
   const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
   const env = { PATH: '/usr/bin:/bin', ...commandSetting(command) };
   const options = { argv0: shell.argv0, env, encoding: 'utf8', cwd: '/', ...user } as const;

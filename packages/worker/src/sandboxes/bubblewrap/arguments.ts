@@ -89,7 +89,7 @@ const initScript = [
   'exit "$s"',
 ].join('\n');
 
-/** Limits that the kernel counts per process or per user. They are set inside, so that only the sandbox's own processes count. */
+/** Limits that the kernel counts per process or per user. The limits are set inside the sandbox, so that only its own processes count. */
 export interface ProcessLimits {
   readonly nproc: number;
   readonly nofile: number;

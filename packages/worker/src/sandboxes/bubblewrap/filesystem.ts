@@ -64,9 +64,9 @@ export interface SandboxEtc {
 }
 
 /**
- * Makes the folder that is /etc in all sandboxes: generated files, copies, and empty places for parts of `source`. It is one mount for many
- * files, because bwrap reads the table of all mounts after each mount that it makes. Each content has a folder of its own, which never
- * changes: sandboxes of an earlier worker may still see it.
+ * Makes the folder that is /etc in all sandboxes: generated files, copies, and empty places for parts of `source`. The folder is one mount for many
+ * files, because bwrap reads the table of all mounts after each mount that it makes. Each content has a folder of its own, which never changes:
+ * sandboxes of an earlier worker may still see it.
  */
 export async function writeEtc(stateRoot: string, source = hostEtc): Promise<SandboxEtc> {
   const files = new Map(Object.entries(etcFiles));

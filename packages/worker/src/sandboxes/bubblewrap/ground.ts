@@ -11,7 +11,7 @@ import { sharedFilesystem, writeEtc } from './filesystem.ts';
 export interface BubblewrapGround {
   /** Path of bwrap. */
   readonly program: string;
-  /** Kernel of the programs in the sandboxes; absent: that of the machine. */
+  /** Kernel for the programs in the sandboxes; absent: the kernel of the machine. */
   readonly gvisor?: Gvisor;
   readonly stateRoot: string;
   /** Prefix of the label of each sandbox's first process. Names the data folder and the worker's process. */

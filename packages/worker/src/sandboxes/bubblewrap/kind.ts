@@ -50,9 +50,7 @@ function kindOf(backend: 'bubblewrap' | 'gvisor'): BackendKind {
   };
 }
 
-/**
- * Removes leftover cgroups, including those around gVisor. Nothing else is left: gVisor keeps its state in the memory of the sandbox.
- */
+/** Removes leftover cgroups, including those around gVisor. Nothing else remains: gVisor keeps its state in the memory of the sandbox. */
 async function sweep({ owner, kept, onSlow, log }: SweepRequest): Promise<number> {
   const cgroups = await findWorkerCgroups(owner);
   if (!cgroups.ok) return 0;

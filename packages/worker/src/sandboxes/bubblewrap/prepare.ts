@@ -171,7 +171,7 @@ export async function prepareSandbox(
   const started = process;
   const egressSocket = path.join(hostFolders.top, 'egress.sock');
 
-  /** Starts the command. `text`: everything that it reads from its descriptor; undefined: it gets that later. */
+  /** Starts the command. `text`: the whole input of its descriptor; undefined: the command gets the input later. */
   const begin = (command: readonly string[], env: Readonly<Record<string, string>>, text: string | undefined): void => {
     const view = {
       shared: ground.shared,
@@ -270,7 +270,7 @@ export async function prepareSandbox(
     ended,
     rest(isResting, isFrozen = false) {
       cgroup?.rest(isResting);
-      // The one process that the kernel sees of a container of gVisor is also that of its agent.
+      // The kernel sees only one process of a gVisor container, and this process also runs the agent.
       if (gvisor === undefined) cgroup?.freeze(isFrozen ? isOfAgent : null);
     },
     kill(how) {

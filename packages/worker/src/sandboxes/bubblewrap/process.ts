@@ -10,7 +10,7 @@ import { SandboxError } from '../sandbox.ts';
 /** A running bwrap. It has no sandbox before `release`. */
 export interface BubblewrapProcess {
   readonly pid: number;
-  /** Returns the first process in the sandbox; `undefined` if there is none. */
+  /** Returns the first process in the sandbox; `undefined` if there is no process. */
   readonly init: () => number | undefined;
   /** Makes the sandbox with these options and starts the command in it. Once. */
   release(options: readonly string[]): void;

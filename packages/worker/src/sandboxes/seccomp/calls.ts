@@ -14,7 +14,7 @@ const notImplemented: Readonly<Record<string, Numbers>> = {
   io_uring_setup: everywhere(425),
   io_uring_enter: everywhere(426),
   io_uring_register: everywhere(427),
-  // The memory of other processes. strace and gdb read it with ptrace instead, which the agent refuses (it is not dumpable).
+  // Access to the memory of other processes. strace and gdb read it with ptrace instead, which the kernel refuses for the agent (it is not dumpable).
   process_vm_readv: [310, 270, 347],
   process_vm_writev: [311, 271, 348],
   // All calls of sockets in one, whose families no filter can see.
@@ -110,7 +110,7 @@ export const tables: Readonly<Partial<Record<NodeJS.Architecture, readonly CallT
 };
 
 /**
- * Families of sockets that a sandbox can make: none, local, IPv4, IPv6, netlink (linux/socket.h). Others lead past the network namespace,
- * such as those of virtual machines (vsock), or into code of the kernel that few programs use.
+ * Families of sockets that a sandbox can make: none, local, IPv4, IPv6, netlink (linux/socket.h). Other families reach beyond the network namespace,
+ * such as those of virtual machines (vsock), or use kernel code that few programs need.
  */
 export const socketFamilies: readonly number[] = [0, 1, 2, 10, 16];

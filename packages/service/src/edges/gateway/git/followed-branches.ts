@@ -29,8 +29,8 @@ const maxCapabilityBytes = 64 * 1024;
 const changed = 'a factory began to take its definition from a branch of this repository: push again';
 
 /**
- * Reads the followed branches of a repository. The code host is asked where it has the repository, because a factory may name it
- * otherwise, such as before it was renamed; but only if any factory follows a branch.
+ * Reads the followed branches of a repository. If any factory follows a branch, asks the code host for the present URL of the repository, because a
+ * factory may use another one, such as the URL before a rename.
  */
 export async function watchFollowed(about: AboutRepository, sources: FollowedBranches): Promise<Followed | Unanswered> {
   const { repository } = about;

@@ -72,7 +72,7 @@ export function openCodeHost(): CodeHost {
       const request = (secure ? https : http).request(url, {
         method,
         headers,
-        // A pack cannot be sent again after a part of it was sent, so it gets a fresh connection.
+        // A pack cannot be sent again after a part of it was sent, so it gets a new connection.
         agent: method === 'GET' ? (secure ? tls : plain) : false,
         lookup: systemNames.lookup,
         signal: sent.signal,

@@ -11,7 +11,7 @@ export interface Peekable {
   discard(bytes: number): Promise<void>;
 }
 
-/** Wraps a body. Nothing else may read it. */
+/** Wraps a body. No other code may read the body. */
 export function peekable(body: Readable): Peekable {
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let parts: Buffer[] = [];

@@ -58,7 +58,7 @@ export interface ForwardedPush {
   readonly body: Readable;
   /** Passes the bytes of the answer through. The last bytes wait until the result is recorded. */
   watch(answer: Readable): Readable;
-  /** Records that git gave no answer. `reason`: why the code host did nothing; absent: it may have applied the push. */
+  /** Records that git gave no answer. `reason`: why the code host did not apply the push; absent: it may have applied the push. */
   failed(reason?: string): Promise<void>;
   /** If the push was stopped, at the limit or because its run is over, records that and returns the answer to git. */
   stopped(isTooLarge: boolean): Promise<AnsweredPush | undefined>;
@@ -100,7 +100,7 @@ const plain = (status: number, message: string): AnsweredPush => ({
 const runOver = 'the run has ended or is stopping';
 
 /**
- * At least this many bytes of a refused push are read, because git reads the answer only after it has sent everything. Of a compressed
+ * At least this many bytes of a refused push are read, because git reads the answer only after sending everything. Of a compressed
  * one not more, because 2 MB can be 2 GB.
  */
 const leastDiscardedBytes = 64 * 1024 * 1024;

@@ -32,7 +32,7 @@ const maxRedirects = 3;
 
 class NoAnswer extends Error {}
 
-/** Returns where a redirect leads, if that is the same origin with the same method and body. */
+/** Returns the target of a redirect, if it is the same origin with the same method and body. */
 function followed(from: URL, { statusCode, headers }: IncomingMessage): URL | undefined {
   if (statusCode !== 307 && statusCode !== 308) return undefined;
   const to = URL.parse(headers.location ?? '', from.href);
@@ -80,7 +80,7 @@ async function exchange(
     const sent = (isSecure ? https : http).request(url, {
       method,
       headers: { ...headers, ...(body ? { 'content-length': body.byteLength } : {}) },
-      // Uses no connection of another run, which may lead to another address of the same name.
+      // Uses no connection of another run, because it may lead to another address of the same name.
       agent: false,
       lookup: lookupOf(addresses),
       signal,

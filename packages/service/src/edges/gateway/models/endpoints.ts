@@ -87,9 +87,8 @@ const fixed: Readonly<Record<ProviderName, Readonly<Record<string, Endpoint>>>> 
 const googlePath = /^\/models\/([A-Za-z0-9._-]+)(?::|%3[Aa])(generateContent|streamGenerateContent|countTokens)$/;
 
 /**
- * The path of a provider's API without versions. Some clients expect an address with the version, and others add it themselves, so a
- * request may have none, one or two. All lead to the version of the provider that the service is configured with: Google's `v1` is a part
- * of `v1beta`.
+ * The path of a provider's API without versions. Some clients expect an address with the version, and others add the version, so a request may have
+ * none, one or two. All lead to the version of the provider that the service is configured with: Google's `v1` is a part of `v1beta`.
  */
 const belowVersions = /^(?:\/v1(?:beta)?){0,2}(\/.*)$/;
 

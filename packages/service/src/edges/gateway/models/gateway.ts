@@ -138,7 +138,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       return undefined;
     });
 
-    // The log of requests would hold the query, in which a token may be; the gateway writes its own line.
+    // The log of requests would contain the query, which may have a token; the gateway writes its own log line.
     scope.route({ method: ['GET', 'POST'], url: `${gatewayRootOf(provider)}/*`, logLevel: 'silent', handler });
 
     async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -52,9 +52,7 @@ interface Failures {
 
 const noFailures = (now: number): Failures => ({ count: 0, lastAt: now, runs: new Set(), teams: new Set() });
 
-/**
- * Opens the health of one process. The process counts failures itself; it shares outages with the other processes through the database.
- */
+/** Opens the health of one process. Each process counts failures separately; all processes share outages through the database. */
 export function openModelHealth(deps: HealthDeps): ModelHealth {
   const failures = new Map<ProviderName, Failures>();
   const triedAt = new Map<ProviderName, number>();
@@ -69,8 +67,8 @@ export function openModelHealth(deps: HealthDeps): ModelHealth {
   };
 
   /**
-   * Runs may send requests that make a provider fail, and with them stop all teams. So the provider must also refuse the service itself, or
-   * fail for two teams; where there is only one team, for two of its runs.
+   * Runs may send requests that make a provider fail, and with them stop all teams. So the provider must also refuse the service itself, or fail for
+   * two teams; if there is only one team, for two of its runs.
    */
   const isOutage = async (provider: ProviderName, { runs, teams }: Failures): Promise<boolean> => {
     if (!(await deps.probe(provider))) return true;

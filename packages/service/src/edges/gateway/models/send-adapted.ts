@@ -9,7 +9,7 @@ import type { UpstreamResult, Upstreams } from './upstream.ts';
 const impatientReachMs = 5_000;
 /** An error answer of a provider is buffered up to this size, to search it for the credential before it is forwarded. */
 export const maxErrorBytes = 256 * 1024;
-/** Time after which an endpoint that refused `stream_options` gets them again: it may have been updated. */
+/** Time after which requests to an endpoint that refused `stream_options` contain them again, because the endpoint may have been updated. */
 const plainMs = 60 * 60_000;
 
 /** `refusal`: the body of an error answer that was read already. */

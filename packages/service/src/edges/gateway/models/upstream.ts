@@ -10,7 +10,7 @@ import { connectionReason } from '../../../team/models/connection-reason.ts';
 export interface UpstreamTimeouts {
   /** Limit until the connection is open, TLS included. */
   readonly connectMs: number;
-  /** Limit for all tries to connect together. A request that did not reach the provider had no effect, so it is safe to try again. */
+  /** Limit for all tries to connect together. A request that did not reach the provider had no effect, so another try is safe. */
   readonly reachMs: number;
   /** Limit from then on until the headers of the answer, and between two pieces of it: a model may work for minutes. */
   readonly silenceMs: number;
@@ -52,10 +52,10 @@ const reachBackoff = { firstMs: 250, longestMs: 3_000 };
 
 /** Connections to providers, kept alive between requests. */
 export interface Upstreams {
-  /** Sends a request; aborting `signal` destroys it, and its answer, at any time. Follows no redirect. */
+  /** Sends a request; aborting `signal` destroys the request and its answer at any time. Follows no redirect. */
   send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResult>;
   readonly timeouts: UpstreamTimeouts;
-  /** Base URLs of endpoints that refused `stream_options`, each until the time at which they are asked again, `performance.now()`. */
+  /** Base URLs of endpoints that refused `stream_options`, each with the time, `performance.now()`, until which requests omit `stream_options`. */
   readonly plainUntil: Map<string, number>;
   close(): void;
 }

@@ -1,4 +1,4 @@
-/** Secrets that a run was granted. Only its sandbox gets them, and nothing that it sends to the service contains them. */
+/** Secrets that a run was granted. Only its sandbox gets the secrets, and the service stores nothing that contains them. */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';

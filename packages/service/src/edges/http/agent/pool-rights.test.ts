@@ -102,7 +102,7 @@ test('an agent key that connects first under a pool name that runs use gets none
     for (const part of [`worker pool ${name} belongs to`, `accept worker_pool ${uidOf(name)}`, `rerun ${runId}`])
       expect(message).toContain(part);
   }
-  // A secret that only the environment names is left out.
+  // A secret that only the environment names is not granted.
   expect(await resolve(left)).toMatchObject({ status: 200, names: [] });
 });
 

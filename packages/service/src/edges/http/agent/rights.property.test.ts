@@ -15,7 +15,7 @@ const post = async (path: string, key: string, body: object) => {
   return answer.body;
 };
 
-/** The rules, without the code that computes them: who may use which secret. */
+/** The rules as a table, without the code that computes them: who may use which secret. */
 const ofList = { Ada: ['ONE', 'TWO', 'MINE'], Bob: ['ONE', 'TWO', 'MINE'], with: ['ONE'], without: [] as string[] };
 type Name = keyof typeof ofList;
 const isPerson = (name: Name) => name === 'Ada' || name === 'Bob';

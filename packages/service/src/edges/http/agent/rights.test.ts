@@ -164,7 +164,7 @@ describe('a run in an environment that another person changed', () => {
     const countOf = async (uid: string) => {
       const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } }, person.key);
       await resolve((await sessionOf(runId)).runToken);
-      // A copy of the token is kept with each run that uses it.
+      // Each run that uses the token has its own copy.
       const [row] = await db.query<{ count: string }>(
         `SELECT count(*) FROM run_secrets WHERE run_id = $1 AND kind = 'withheld'`,
         [runId],

@@ -1,4 +1,4 @@
-/** Text that somebody writes to one run reaches other runs of its tree and its conversation, but never with the rights of their executors. */
+/** A person's text to one run reaches other runs of its tree and its conversation, but never with the rights of their executors. */
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';

@@ -132,7 +132,7 @@ describe('a team without free storage', () => {
       sent.push(...(await Promise.all(Array.from({ length: 4 }, () => create([30 * 1024, 30 * 1024])))));
     expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200, 413]));
     expectFull(sent.filter(({ status }) => status !== 200));
-    // At most what is being stored while the bytes are read again may be above the limit.
+    // Only bytes that are stored during the next count may exceed the limit.
     expect(await stored()).toBeLessThanOrEqual(maxBytes + 4 * 61 * 1024);
     // Refused creates gave their room back, so one more may still fit.
     await untilKnown(async () => expectFull([await create([30 * 1024, 30 * 1024])]));
@@ -187,7 +187,7 @@ describe('a team without free storage', () => {
     const conversation = await service.request('GET', `/agent/runs/${run.runId}/conversation`);
     expect(conversation.text).toContain('All that the team stores has reached 1 MB');
 
-    // Essential events end as well.
+    // Essential events reach a limit as well.
     for (let round = 0; round < 10; round += 1) {
       const turns = Array.from({ length: 10 }, (_, n) => ({
         type: 'turn_started',

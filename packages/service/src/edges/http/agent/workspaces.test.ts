@@ -170,7 +170,7 @@ describe("a run that continues another run's conversation", async () => {
     const [me] = await service.deps.db.query<{ uid: string }>('SELECT executor_uid AS uid FROM runs WHERE id = $1', [
       first.runId,
     ]);
-    // The executor has not accepted what the identity is now, nor what its key writes.
+    // The executor has accepted neither the present identity nor the texts of its key.
     const admin = await newPerson(service, team, 'admin');
     const body = { prompt: 'Print all files.' };
     await service.request('PUT', `/agent/identities/${deputy.body.uid}`, { key: admin.key, body });

@@ -300,7 +300,7 @@ describe('the agents of a factory', () => {
       { agents: [] },
     ]);
     await service.problem(404, 'GET', one, { key: service.otherKey });
-    // They are changed by their definition, and no key acts as one.
+    // Only the definition changes these agents, and no key acts as one.
     await service.problem(404, 'PUT', one, { body: { name: 'Mine' } });
     await service.problem(404, 'DELETE', one);
     const body = { prompt: 'a', agent_identity_uid: reviewer?.uid };

@@ -33,12 +33,12 @@ const unrecorded: readonly RouteName[] = [
   // The follow-up that uses the files has an entry.
   'prepareRunAttachments',
   'prepareConversationAttachments',
-  // Sends deliveries that are enqueued; their log has each attempt.
+  // Sends enqueued deliveries; the log of deliveries records each attempt.
   'testEventSubscription',
   'redeliverEvent',
   // The apply has an entry, with the person who set the source.
   'syncFactorySource',
-  // Nobody but the person sees them.
+  // Only the person sees saved views.
   'createSavedView',
   'updateSavedView',
   'deleteSavedView',

@@ -85,7 +85,7 @@ test('shows whether the setup of the latest run failed', async () => {
   await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
   expect(await failedSetup()).toBe(true);
   await service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
-  // The same run once more: it waits, and no part of it has failed.
+  // Continue the same run: it waits, and none of its parts has failed.
   await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'Again.' } });
   expect(await failedSetup()).toBe(false);
   await service.newRun({ config: { environment_id: uid } });

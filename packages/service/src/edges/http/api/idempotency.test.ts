@@ -149,7 +149,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
       await send(`${name}-shared`);
       const other = await send(`${name}-shared`, otherBody, await service.newKey());
       expect(other.status, other.text).toBe(route.answer.status);
-      // The other caller's API key is a row as well.
+      // The API key of the other caller is also a row.
       expect(await rows()).toBe(before + 3);
     });
   }

@@ -237,7 +237,7 @@ describe('GET /agent/runs', () => {
       [{ factory_uid: 'plant', name: 'n' }, [a]],
       [{ factory_uid: 'other' }, []],
       [{ factory_uid: ['other', 'plant'], source: 'ORCHESTRATION' }, [b]],
-      // Their metadata names a factory, but they execute nothing of it.
+      // Their metadata names a factory, but they execute none of its definitions.
       [{ factory_only: 'true' }, []],
       [{ factory_only: 'false', name: 'n' }, [a]],
       [{ artifact_type: 'PLAN' }, [b]],

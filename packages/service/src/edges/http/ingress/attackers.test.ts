@@ -18,7 +18,7 @@ beforeEach(async () => {
 /** Headers that differ in every answer. */
 const ownHeaders = ['date', 'x-request-id', 'keep-alive', 'connection', 'traceparent'];
 
-/** Returns everything in an answer by which a sender could distinguish it from another one, and the number of its statements. */
+/** Returns the properties of an answer by which a sender could distinguish webhooks, and the number of statements. */
 async function observed(ask: () => Promise<TestAnswer<unknown>>) {
   let statements = 0;
   const note = () => {

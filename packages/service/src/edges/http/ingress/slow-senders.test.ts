@@ -37,7 +37,7 @@ describe('slow senders', () => {
     };
     hold(60, 'wrong');
     try {
-      // Their room is full now, and so many requests wait for it that the others are refused at once.
+      // Now their room is full, and so many requests wait that further ones are refused at once.
       await expect.poll(() => refused).toBeGreaterThanOrEqual(20);
       for (const each of [webhook, other]) expect((await send(each, { body: '1' })).status).toBe(202);
       expect((await service.request('GET', '/agent/runs')).status).toBe(200);

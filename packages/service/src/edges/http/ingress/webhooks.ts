@@ -29,8 +29,8 @@ const provedRoom = limitsOf(
   { total: 20 * mb, share: 256 * kb, common: 16 * mb, perTeam: 2 * mb, perExecution: 2 * mb },
 );
 /**
- * Room for all other bodies: signed bodies, whose sender is proved only by the whole body, and bodies of senders with a wrong
- * credential, which count as one webhook. A signed body that finds no room takes the room of the oldest, so slow senders block no others.
+ * Room for all other bodies: signed bodies, whose sender is proved only by the whole body, and bodies of senders with a wrong credential, which count
+ * as one webhook. A signed body that finds no room ends the oldest body and gets its room, so slow senders do not block others.
  */
 const unprovedRoom = limitsOf(
   { total: 3 * mb, perTeam: mb, perExecution: mb },
@@ -205,7 +205,7 @@ interface Unproved {
 interface UnprovedSenders {
   /** Adds a request to a webhook, and closes the oldest of all if there are too many. Returns the function that removes it. */
   add(uid: string, cut: () => void): () => void;
-  /** Closes the oldest request; with `uid`, the oldest of this webhook. False: there is none. */
+  /** Closes the oldest request; with `uid`, the oldest of this webhook. False: there is no such request. */
   cutOldest(uid?: string): boolean;
 }
 

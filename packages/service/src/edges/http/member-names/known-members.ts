@@ -31,7 +31,7 @@ function ofObject(members: ReadonlyMap<string, KnownMembers>): KnownMembers {
   return { kind: 'object', members, spelling: makeSpelling([...members.keys()]) };
 }
 
-/** Returns the known names of values that fit either schema: a name that one of them has is known. */
+/** Returns the known names for values of either schema: a name of one of them is known. */
 function either(a: KnownMembers, b: KnownMembers): KnownMembers {
   if (a.kind === 'object' && b.kind === 'object') {
     const members = new Map(a.members);

@@ -185,7 +185,7 @@ async function newView(): Promise<string> {
   return (await service.request<{ id: string }>('POST', '/saved-views', { body })).body.id;
 }
 
-/** They delete or change things that other commands read, or read the first revision of one, so each has things of its own. */
+/** These commands delete or change things that other commands read, or read the first revision of a thing, so each command gets its own things. */
 const ending: readonly RouteName[] = [
   'cancelRun',
   'updateEventSubscription',

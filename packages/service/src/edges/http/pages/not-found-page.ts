@@ -17,7 +17,7 @@ const hints = {
 /** Returns whether the client is a browser that shows a page. API clients send another type or `*`+`/*`. */
 const acceptsHtml = ({ headers }: FastifyRequest): boolean => /\btext\/html\b/i.test(headers.accept ?? '');
 
-/** Paths of programs. Some HTTP libraries ask for HTML by default, Java's for one, and expect a problem document all the same. */
+/** Paths of programs. Some HTTP libraries, such as Java's, ask for HTML by default and still expect a problem document. */
 const programPath = /^\/+(?:api|webhooks)(?:[/?]|$)/i;
 
 /** Returns true if it has sent a page with status 404, because a browser asked for an address that does not exist. */

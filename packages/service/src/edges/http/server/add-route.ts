@@ -45,7 +45,7 @@ export interface Call<R extends Route> {
     : null;
   /** Execution of the run token, on routes that accept run tokens. */
   readonly session: R['allow'] extends AllowRun ? RunSession : null;
-  /** Identity of a request that its sender may repeat, of routes that declare `once`. */
+  /** Identity of a repeatable request; only for routes that declare `once`. */
   readonly once: RepeatableRequest | undefined;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;

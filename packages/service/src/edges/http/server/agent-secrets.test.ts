@@ -1,4 +1,4 @@
-/** Secrets in everything that an agent and its worker send: none of them reaches the store or the log. */
+/** Checks everything that an agent and its worker send: no secret reaches the store or the log. */
 
 import { redacted } from '@runyard/system/redaction/redactor';
 import { expect, test } from 'vitest';

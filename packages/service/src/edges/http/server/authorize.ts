@@ -31,7 +31,7 @@ export interface Authorizer {
   checkRun(request: FastifyRequest): Promise<void>;
   /** Returns the caller that the hook found. */
   callerOf(request: FastifyRequest): Caller;
-  /** Returns the raw key of a request: of its header, else of the session of its cookie; empty: it has none. */
+  /** Returns the raw key from the header, or else from the cookie of the session; empty if the request has none. */
   keyIn(request: FastifyRequest): string;
 }
 
@@ -53,7 +53,7 @@ function tokenOf(request: FastifyRequest): string {
   return token;
 }
 
-/** Returns the team that a request names: by the header, whose second name published clients send, or by its path. */
+/** Returns the team that a request names: by the header, by the header's second name, which published clients send, or by its path. */
 function teamOf(request: FastifyRequest): { readonly uid: string; readonly by: 'header' | 'path' } | undefined {
   const header = request.headers['x-team-uid'] ?? request.headers['x-warp-team-uid'];
   if (typeof header === 'string' && header !== '') return { uid: header, by: 'header' };

@@ -56,8 +56,8 @@ export function closeConnectionsWhileClosing(app: FastifyInstance, times: Closin
 }
 
 /**
- * Returns a function for routes in which callers wait most of the time. It returns the signal of a request, which is aborted when the
- * caller disconnects and when the service stops.
+ * Returns a function for routes in which callers wait most of the time. It returns a signal for each request, which is aborted when the caller
+ * disconnects and when the service stops.
  */
 export function waitingSignals(app: FastifyInstance): (request: FastifyRequest) => AbortSignal {
   const closing = new AbortController();

@@ -1,4 +1,4 @@
-/** Limits connections, so that they do not use all files that the process can open. */
+/** Limits connections, so that they never use all file descriptors of the process. */
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -25,8 +25,8 @@ export interface ConnectionLimits {
 }
 
 /**
- * Returns the limits for a process that can open `openFiles`: a quarter, at most 1,000, stays for the database, blobs, secrets and providers,
- * and of the connections a sixteenth, at most 100, for the operator and probes.
+ * Returns the limits for a process that can open `openFiles` files: a quarter, at most 1,000, is reserved for the database, blobs, secrets and
+ * providers; of the connections a sixteenth, at most 100, is reserved for the operator and probes.
  */
 export function connectionLimits(openFiles: number): ConnectionLimits {
   const most = openFiles - Math.min(1_000, Math.floor(openFiles / 4));

@@ -11,7 +11,7 @@ const rightAfterMs = 1_000;
 
 /**
  * Returns the function that watches an answer. An answer that was not written before its connection closed stays recorded as not sent.
- * A written answer may still be lost on its way: then the other side closes the connection at once. A further request on the connection
+ * A written answer may still be lost: then the other side closes the connection at once. A further request on the connection
  * shows that the client read the answer.
  */
 export function watchDeliveries(app: FastifyInstance, { db, log }: Pick<ServiceDeps, 'db' | 'log'>): WatchDelivery {

@@ -13,10 +13,10 @@ function contentDisposition(fileName: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
-/** Older rows may contain media types that are not ASCII; as a header they would make every download fail. */
+/** Older rows may contain media types that are not ASCII; such a header would make every download fail. */
 const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
 
-/** Sets headers so that a browser downloads the file of an agent. If the browser shows it anyway, it does so in a sandbox. */
+/** Sets headers so that a browser downloads the file of an agent. If the browser still shows it, it shows it in a sandbox. */
 export function downloadHeaders(reply: FastifyReply, fileName: string, contentType: string): FastifyReply {
   return reply
     .type(isHeaderText(contentType) ? contentType : 'application/octet-stream')
@@ -62,8 +62,8 @@ function readRange(header: string | undefined, sizeBytes: number): ByteRange | n
 }
 
 /**
- * Streams a blob, or the range of the request; false: there is no such blob. Throws the refusal of a range without a byte. It does not
- * return the reply, which is a thenable that resolves without a value when it has been sent.
+ * Streams a blob, or the range of the request; false: there is no such blob. Throws the refusal of a range without a byte. It does not return the
+ * reply, because the reply is a thenable that resolves without a value after sending.
  */
 export async function sendBlob(
   reply: FastifyReply,
@@ -105,7 +105,7 @@ async function sendRange(
   return true;
 }
 
-/** Streams a blob whose size is not stored, as a file of bytes with this name; false: there is no such blob. */
+/** Streams a blob of unknown size as a file of bytes with this name; false: there is no such blob. */
 export async function sendBytes(reply: FastifyReply, blobs: BlobStore, key: string, name: string): Promise<boolean> {
   const stored = await blobs.stat(key);
   if (!stored) return false;

@@ -37,8 +37,8 @@ export interface ClientTimeouts {
 export const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
 
 /**
- * Bytes of a body that Node holds until they are read. Requests may wait for room before they are read, and a body that comes in pieces of
- * one byte takes about a hundred times its size: with Node's 64 KB each would take 8 MB.
+ * Bytes of a body that Node holds until they are read. Requests may wait for room before they are read, and a body in pieces of one byte takes about
+ * a hundred times its size: with Node's 64 KB each would take 8 MB.
  */
 const unreadBytes = 8 * 1024;
 

@@ -16,7 +16,7 @@ export function mountRoutes(app: FastifyInstance, db: Database, served: readonly
   const waitingOf = waitingSignals(app);
   const { keyIn } = app.getDecorator<Authorizer>('authorizer');
 
-  /** Returns the call without request and reply, of which domains know nothing. */
+  /** Returns the call without request and reply, because domains do not know HTTP. */
   const callOf = ({ request, reply, ...call }: Call<Route>) => ({
     ...call,
     from: originOf(request),

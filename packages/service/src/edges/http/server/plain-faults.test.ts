@@ -10,7 +10,7 @@ import { type KnownMembers, knownMembers } from '../member-names/known-members.t
 const service = await openTestService();
 const { own, requestOf } = await makeOwnThings(service);
 
-/** The words of zod, which say neither what a reader can do nor in which terms the API is described. */
+/** Messages of zod, which help no reader of the API. */
 const wordsOfZod =
   /Invalid (input|option|string|number|key|value|discriminator|element|[A-Z]\w*)|Too (small|big)|Unrecognized key|[Ee]xpected .*|received \w+|[<>]=/;
 

@@ -10,7 +10,7 @@ const isLoopback = (hostname: string): boolean =>
   /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 
 /**
- * Returns the name of the cookie over plain HTTP, which is used on this machine only; null: the host is another machine. Cookies do not
+ * Returns the name of the cookie over plain HTTP, which only this machine uses; null: the host is another machine. Cookies do not
  * tell ports apart, so the name does.
  */
 function plainName(host: string | undefined): string | null {
@@ -41,7 +41,7 @@ function ownPageOf({ headers }: Request, baseUrl: string): URL | null {
   return origin.origin === URL.parse(baseUrl)?.origin || origin.host === headers.host ? origin : null;
 }
 
-/** Returns the token that proves that a page of this service, which has read it, sent a request of the session. It hides the key. */
+/** Returns the token with which a page of this service proves that it sent a request of the session. It hides the key. */
 export const csrfTokenOf = (key: string): string => createHmac('sha256', key).update('csrf').digest('base64url');
 
 function isCsrfToken(value: unknown, key: string): boolean {
@@ -50,9 +50,8 @@ function isCsrfToken(value: unknown, key: string): boolean {
 }
 
 /**
- * Returns the detail of the refusal of a request with the cookie of a session that another page may have sent; null: a page of this
- * service sent it. `SameSite=Strict` keeps the cookie from other sites already, but other ports of a host, and its other names in a domain,
- * are the same site.
+ * Returns the detail of the refusal if another page may have sent a request with the session's cookie; null: a page of this service sent it.
+ * `SameSite=Strict` keeps the cookie from other sites already, but other ports of a host, and its other names in a domain, are the same site.
  */
 export function refusalOfForged(request: Request, key: string, baseUrl: string): string | null {
   const { origin, 'sec-fetch-site': site, 'x-csrf-token': token } = request.headers;
@@ -61,7 +60,7 @@ export function refusalOfForged(request: Request, key: string, baseUrl: string):
   if (site !== undefined && site !== 'same-origin' && !(reads && site === 'none'))
     return `Sec-Fetch-Site is ${site}: only pages of this service use the session of a browser.`;
   if (reads) return null;
-  // A page without TLS, which others on the network can write, does not use the session of pages with TLS.
+  // A page without TLS could be written by others on the network, so it never uses the session of pages with TLS.
   const protocol = cookieOf(request, sessionCookie) === undefined ? 'http:' : 'https:';
   if (ownPageOf(request, baseUrl)?.protocol !== protocol)
     return `Origin is ${origin === undefined ? 'missing' : 'of another page'}: only pages of this service use the session of a browser.`;

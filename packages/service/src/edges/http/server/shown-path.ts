@@ -12,7 +12,7 @@ const ofApi = /^\/+api\/+v1\/+(?!(?:w|webhooks?|hooks?|[A-Za-z0-9]{22})(?:[/\\;]
 /** Times that a path is decoded, for a path that was encoded more than once. */
 const maxDecoded = 3;
 
-/** Decodes a path for a comparison; one that cannot be decoded stays as it is. */
+/** Decodes a path for a comparison; returns a path that cannot be decoded unchanged. */
 function decoded(path: string): string {
   let text = path;
   for (let round = 0; round < maxDecoded && text.includes('%'); round += 1) {
@@ -28,8 +28,8 @@ function decoded(path: string): string {
 }
 
 /**
- * Returns the path without the text that may be the token of a webhook: the text behind the UID, or the text in the place of a UID that
- * is none. A slash, a backslash and a semicolon separate segments.
+ * Returns the path without text that may be the token of a webhook: the text after the UID, or the text at the place of an invalid UID. A slash, a
+ * backslash and a semicolon separate segments.
  */
 export function withoutToken(path: string): string {
   const plain = decoded(path);
@@ -55,8 +55,8 @@ export function withoutToken(path: string): string {
 export const withoutQuery = (url: string): string => url.split('?', 1)[0] ?? url;
 
 /**
- * Returns the path of a request for logs and answers: without the query, and without the token of a webhook. A sender may misspell its
- * URL, so the paths that no route takes are searched for a token too.
+ * Returns the path of a request for logs and answers: without the query, and without the token of a webhook. A sender may misspell its URL, so paths
+ * without a route are searched for a token too.
  */
 export function shownPath(request: FastifyRequest): string {
   const path = withoutQuery(request.url);

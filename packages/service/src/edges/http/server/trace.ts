@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 
 /** W3C Trace Context of a request. */
 export interface Trace {
-  /** 32 hex digits; those of the caller if it sent some. */
+  /** 32 hex digits, from the caller's traceparent if it sent one. */
   readonly traceId: string;
   /** 16 hex digits of this request. */
   readonly spanId: string;

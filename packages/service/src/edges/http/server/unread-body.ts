@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** Sockets that are being ended; their clients get no further answer. */
+/** Sockets that are about to be closed; their clients get no further answer. */
 const ending = new WeakSet<Socket>();
 
 /**
@@ -15,7 +15,7 @@ const ending = new WeakSet<Socket>();
 export function endConnectionsOfUnreadBodies(app: FastifyInstance, drainMs: number): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!ending.has(request.raw.socket)) return;
-    // This request came behind the unread body. Its client gets no answer, so the request must have no effect.
+    // This request came behind the unread body. The client gets no answer, so the request must have no effect.
     reply.hijack();
     request.raw.socket.destroy();
   });

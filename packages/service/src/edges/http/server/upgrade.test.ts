@@ -40,7 +40,7 @@ async function answerTo(lines: readonly string[], body = ''): Promise<string> {
   return received;
 }
 
-/** As curl --http2 and Java's HttpClient send it with their first request. */
+/** The headers of the first request of curl --http2 and of Java's HttpClient. */
 const h2c = [
   'Host: service',
   'Connection: Upgrade, HTTP2-Settings',

@@ -39,7 +39,7 @@ export interface BlobStore {
   stat(key: string): Promise<{ readonly sizeBytes: number } | undefined>;
   /** Does nothing if there is no such blob. */
   delete(key: string): Promise<void>;
-  /** Lists every blob, in no order; blobs that are stored or deleted meanwhile may be in it or not. */
+  /** Lists every blob, in no order; the list may or may not contain blobs that are stored or deleted during the listing. */
   list(): AsyncIterable<ListedBlob>;
 }
 
@@ -49,7 +49,7 @@ const maxKeyLength = 200;
 /** Returns true if the key is made of segments of `[A-Za-z0-9._-]`, each beginning with a letter or digit, separated by `/`. */
 export const isBlobKey = (key: string): boolean => key.length <= maxKeyLength && keyPattern.test(key);
 
-/** Throws if the key is none. */
+/** Throws if the text is not a valid key. */
 export function checkBlobKey(key: string): void {
   if (!isBlobKey(key)) throw new RangeError(`${JSON.stringify(key)} is not a blob key`);
 }

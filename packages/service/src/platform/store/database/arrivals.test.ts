@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { batched, untilArrived } from './batched.ts';
 
-// The clock stands still, so that a process that had to wait for the processor does not end the wait early.
+// Stop the clock, so that a process that waits for the processor does not end the wait early.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 

@@ -24,8 +24,8 @@ export function brieflyKnown<Owner extends { readonly db: Queryable }, Value>(
       value.catch(() => known.get(key) === answer && known.delete(key));
     };
     const value = read(tx ?? owner.db, ...keys);
-    // A read in a transaction is shared only after it has ended: it may fail with the transaction or wait for a lock, and callers outside
-    // of the transaction must do neither.
+    // Share a read of a transaction only after the transaction has ended: the read may fail with the transaction or wait for a lock, and callers
+    // outside must do neither.
     if (tx === undefined) {
       remember(value);
       return await value;

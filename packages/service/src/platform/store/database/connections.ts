@@ -21,7 +21,7 @@ export interface DatabaseConfig {
 
 const defaultStatementTimeoutMs = 30_000;
 
-/** Errors before a connection was open. Nothing was sent, so trying again is safe. `57P03`: starting up; `53300`: too many clients. */
+/** Errors before a connection was open. No statement was sent, so another try is safe. `57P03`: starting up; `53300`: too many clients. */
 const temporary = new Set(['ECONNREFUSED', 'ENOENT', 'ECONNRESET', '57P03', '53300', '57P01', '57P02']);
 
 export function clientConfig(config: DatabaseConfig): pg.ClientConfig {

@@ -24,8 +24,8 @@ export const waitAfter = (failures: number): number =>
   backoffMs({ firstMs: 100, longestMs: 30_000 }, failures, noJitter);
 
 /**
- * Watches the server and starts it again when it ends, however often: a full disk or a lack of memory may last for hours, and the
- * service must recover from it without help.
+ * Watches the server and starts it again whenever it ends: a full disk or a lack of memory may last for hours, and the service must recover without
+ * help.
  */
 export function keepRunning(
   first: Postmaster,

@@ -64,7 +64,7 @@ export interface PostmasterOptions {
 
 export interface Postmaster {
   readonly pid: number;
-  /** Settles when the server has ended, for whatever reason. */
+  /** Settles when the server has ended, for any reason. */
   readonly exited: Promise<string>;
   stop(): Promise<void>;
 }

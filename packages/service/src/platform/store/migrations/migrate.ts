@@ -57,7 +57,7 @@ export async function readMigrations(folder = migrationsFolder): Promise<Migrati
     const version = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(file)?.[1];
     if (version === undefined) throw new Error(`${file} is not named like 0001_access.sql`);
     const text = await readFile(path.join(folder, file), 'utf8');
-    // Git may have converted line ends to CRLF. That is no change of the migration.
+    // Git may have converted line ends to CRLF. Different line ends are not a change of the migration.
     const sql = text.replaceAll('\r\n', '\n');
     const checksum = createHash('sha256').update(sql).digest('hex');
     if (migrations.at(-1)?.version === Number(version))
@@ -166,7 +166,7 @@ export async function readApplied(client: pg.ClientBase): Promise<AppliedMigrati
   return rows;
 }
 
-/** Does the same; returns an empty list for a database that was never migrated. */
+/** Reads the applied migrations; returns an empty list for a database that was never migrated. */
 export async function readAppliedIfAny(client: pg.ClientBase): Promise<AppliedMigration[]> {
   const { rows } = await client.query<{ there: boolean }>(
     "SELECT to_regclass('schema_migrations') IS NOT NULL AS there",

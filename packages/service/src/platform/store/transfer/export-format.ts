@@ -148,7 +148,7 @@ function damaged(): Error {
 /** A table of the current schema that an export copies and an import fills. */
 export interface TableObject {
   readonly name: string;
-  /** Without generated columns, which cannot be written. */
+  /** Columns of the table except generated ones, which cannot be written. */
   readonly columns: readonly string[];
 }
 

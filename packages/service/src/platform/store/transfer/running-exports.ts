@@ -48,7 +48,7 @@ export function keptByExports(blobs: BlobStore, db: Queryable): BlobStore {
     ...blobs,
     async delete(key) {
       const [found] = await db.query(findExport).catch((error: unknown) => {
-        // Callers have done their work when they delete, so they do not fail for a database that is away.
+        // A caller has already done its work when it deletes blobs, so it does not fail if the database is away.
         if (error instanceof StoreUnavailable) return [{ isRunning: true }];
         throw error;
       });

@@ -28,9 +28,9 @@ const lockCancellable = defineStatement({
 });
 
 /**
- * Cancels the run at once, and after it the live runs below it. Their sandboxes end within 5 s; if a worker is gone, the reconciler
- * ends the execution. If the turn was interrupted and the agent waits for a message, only the sandbox ends and the state stays. `by`
- * may be the agent of a run above, which may cancel every kind of run; throws `AttemptOver` then. The audit log names an author.
+ * Cancels the run at once, and after it the live runs below it. Their sandboxes end within 5 s; if a worker is gone, the reconciler ends its
+ * executions. If the turn was interrupted and the agent waits for a message, only the sandbox ends and the state stays. `by` may be the agent of a
+ * run above, which may cancel every kind of run; throws `AttemptOver` then. The audit log names an author.
  */
 export async function cancelRun(
   deps: ExecutionDeps,
@@ -104,7 +104,7 @@ interface RunKind {
   readonly source: string;
 }
 
-/** Returns whether people can cancel a run of this kind: it is hosted, and no GitHub Action started it. */
+/** Returns whether people can cancel a run of this kind: it is hosted, and was not started by a GitHub Action. */
 export function isRunTypeCancellable(run: RunKind): boolean {
   return run.worker_host === null && run.execution_location === 'REMOTE' && run.source !== 'GITHUB_ACTION';
 }

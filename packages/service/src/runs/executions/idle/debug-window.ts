@@ -1,7 +1,7 @@
 /**
- * The requests of an agent to a person, and the debug window: the time for which the sandbox of a failed setup stays, so that people can
- * look at the failure. In the window the run stays FAILED: only its execution changes, under the lock of the run's row. A terminal state
- * together with the phase `idle` or `running` always means this window.
+ * Requests of an agent to a person, and the debug window: the time for which the sandbox of a failed setup stays, so that people can examine the
+ * failure. In the window the run stays FAILED: only its execution changes, under the lock of the run's row. A terminal state together with the phase
+ * `idle` or `running` always means this window.
  */
 
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';

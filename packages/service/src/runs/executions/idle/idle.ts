@@ -1,4 +1,7 @@
-/** Ends the wait of idle sandboxes. Each statement is a compare-and-set on the execution's row, so of it and a follow-up at the same moment only one succeeds. */
+/**
+ * Ends the wait of idle sandboxes. Each statement is a compare-and-set on the execution's row, so only one of an eviction and a concurrent follow-up
+ * succeeds.
+ */
 
 import type { RunSourceType } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';

@@ -36,7 +36,7 @@ const adopt = defineStatement({
 
 /**
  * Gives the connection those of the listed executions that belong to its team and pool, and to the instance that the worker's token
- * proved. Returns them; the worker has no right to the others.
+ * proved. Returns these executions; the worker has no right to the others.
  */
 export async function adoptExecutions(
   db: Queryable,

@@ -34,9 +34,9 @@ const readAssignment = defineStatement({
 });
 
 /**
- * PENDING → CLAIMED for an agent that asks for its task before its worker's claim arrived, because the worker starts the sandbox
- * without waiting for the service. An agent does nothing before it has its task, so an assignment that is taken back has done nothing
- * either: of two sandboxes of an execution, only one ever works. Throws `AttemptOver`.
+ * PENDING → CLAIMED for an agent that asks for its task before its worker's claim arrived, because the worker starts the sandbox without waiting for
+ * the service. An agent does nothing before it has its task, so a revoked assignment has had no effect: of two sandboxes of an execution, only one
+ * ever works. Throws `AttemptOver`.
  */
 export async function claimForAgent(
   { db, timing }: { readonly db: Database; readonly timing: Pick<ExecutionTiming, 'leaseSeconds'> },
@@ -52,12 +52,12 @@ export async function claimForAgent(
   });
 }
 
-/** Counted from the first upload, so that an agent cannot keep its sandbox by endless uploads. */
+/** The time counts from the first upload, so that an agent cannot keep its sandbox by endless uploads. */
 const maxSeconds = 120;
 const stepSeconds = 15;
 const everyMs = 5_000;
 
-/** Only for an agent that exits by itself: after a cancel the sandbox is killed at its deadline. */
+/** Extends only the stop of an agent that exits by itself: after a cancel the sandbox is killed at its deadline. */
 const putOffStop = defineStatement({
   name: 'hold_sandbox',
   text: `

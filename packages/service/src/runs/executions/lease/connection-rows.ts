@@ -10,8 +10,8 @@ import { sandboxPhases } from '../transitions/transition.ts';
 /**
  * SQL: renews the lease of every execution that the connection holds. The arguments are SQL expressions.
  *
- * The connection of our own worker, which has an instance, proves that its sandboxes live: the worker reports the end of each. A public worker
- * may have handed the task to another machine, or have forgotten it at its restart. So its connection renews a lease only for
+ * A connection of Runyard's own worker, which has an instance, proves that its sandboxes are alive, because this worker reports the end of each. A
+ * public worker may have handed the task to another machine, or have forgotten it at its restart. So its connection renews a lease only for
  * `startSeconds` after the claim, or for `silentSeconds` after the last call of the agent, and never that of a stopping execution.
  */
 const renewLeasesOf = (
@@ -28,8 +28,8 @@ const renewLeasesOf = (
   WHERE connection_id = ${connectionId} AND phase IN ${sandboxPhases} AND (worker_instance IS NOT NULL OR phase <> 'stopping')`;
 
 /**
- * Time after its limit in which a sandbox that no worker adopted surely ends. A lease lasts this much longer than the sandbox, so that
- * no execution counts as lost while its processes may live.
+ * Time after its limit in which a sandbox that no worker adopted surely ends. A lease lasts this much longer than the sandbox, so that an execution
+ * counts as lost only after its processes have ended.
  */
 const endSeconds = 15;
 
@@ -125,7 +125,7 @@ const deadConnections = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns the connections of service processes that died. `asker` is the calling process: it lives, however late its heartbeat is. */
+/** Returns the connections of service processes that died. `asker` is the calling process: it counts as alive, however late its heartbeat is. */
 export async function findConnectionsOfDeadServices(
   db: Queryable,
   asker: string,

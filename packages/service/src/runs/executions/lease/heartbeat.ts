@@ -10,7 +10,7 @@ export const serviceSilentSeconds = 20;
 
 /**
  * Returns after how long without a heartbeat of any service process an outage begins. During an outage no lease could be renewed, so an
- * expired lease means nothing. At most half a lease: the other half is longer than every shorter outage.
+ * expired lease means nothing. The result is at most half a lease, so that the other half is longer than every shorter outage.
  */
 export const outageSeconds = (timing: ExecutionTiming): number =>
   Math.min(serviceSilentSeconds, timing.leaseSeconds / 2);

@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 afterEach(() => fixture.close());
 
-/** Returns the run that is assigned next, or why there is none. */
+/** Returns the id of the next run to assign, or the reason why there is none. */
 async function next(overrides: Partial<FreeSlot> = {}): Promise<string> {
   const assignment = await assignNext(fixture.deps, { ...slot, ...overrides });
   return typeof assignment === 'string' ? assignment : assignment.runId;

@@ -28,7 +28,7 @@ export interface FreeSlot {
   readonly teamId: string | null;
   /** Whether the worker can run container images; absent: it cannot. */
   readonly runsImages?: boolean;
-  /** Least depth of a run that the worker takes, as of `leastDepth`; absent: any. */
+  /** Minimum depth of the runs that the worker accepts, from `leastDepth`; absent: any depth. */
   readonly leastDepth?: number;
 }
 
@@ -43,7 +43,7 @@ export interface Assignment {
   readonly prompt: string;
   readonly modelId: string;
   readonly config: AmbientAgentConfig;
-  /** Of its environment; null: it has none. */
+  /** Limits of its environment; null if the environment has none. */
   readonly limits: EnvironmentLimits | null;
   /** Hosts that its environment allows; null: none. */
   readonly network: EnvironmentNetwork | null;

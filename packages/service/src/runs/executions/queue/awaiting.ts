@@ -15,7 +15,7 @@ interface AttemptKey {
 }
 
 /**
- * SQL: one of the runs works, waits in its sandbox, or is queued for a connected worker that can run it. Otherwise it cannot use the slot
+ * SQL: one of the runs is at work, waits in its sandbox, or is queued for a connected worker that can run it. Otherwise it cannot use the slot
  * that a wait for it would free.
  */
 const canUseSlot = (runIds: string): string => `EXISTS (
@@ -37,8 +37,8 @@ const mark = defineStatement({
 });
 
 /**
- * Marks the attempt's execution as waiting for other runs, for `forMs` from now at most, if a slot helps one of `runIds` and its turn was not
- * interrupted. Returns whether it did.
+ * Marks the attempt's execution as waiting for other runs, for at most `forMs`, if a slot helps one of `runIds` and the turn was not interrupted.
+ * Returns whether it did.
  */
 export async function markAwaiting(
   db: Queryable,

@@ -15,7 +15,7 @@ export const hasKey = (c: string): string => `
 export const isInPool = (e: string, c: string): string => `
   CASE WHEN ${c}.team_id IS NULL THEN ${e}.pool = '' ELSE ${e}.team_id = ${c}.team_id AND ${e}.pool = ${c}.worker_id END`;
 
-/** SQL: the worker's connection `c` takes runs of the pool. The hosted pool is ''; another one is the name of a team's own worker. */
+/** SQL: the worker's connection `c` takes runs of the pool. The hosted pool is ''; any other pool is the name of a team's own worker. */
 export const servesPool = (c: string, pool: string, teamId: string): string =>
   `CASE WHEN ${pool} = '' THEN ${c}.team_id IS NULL ELSE ${c}.worker_id = ${pool} AND ${c}.team_id = ${teamId} END`;
 
@@ -30,9 +30,9 @@ export const holdsSlot = (e: string): string =>
 /**
  * Returns the least depth of a run that may start beside `live` sandboxes; a run without a parent has the depth 0.
  *
- * This bounds the sandboxes of a worker and of a team apart from their slots: a sandbox that waits for other runs holds no slot, but uses
- * memory, and its commands may continue if the worker cannot freeze them. A run at depth d starts only while fewer than (2 + d) times the
- * slots are live. So the runs below a waiting run always find room, and the number of sandboxes is limited, because the depth is.
+ * This limits the sandboxes of a worker and of a team in addition to their slots: a sandbox that waits for other runs uses no slot, but uses memory,
+ * and its commands may continue if the worker cannot freeze them. A run at depth d starts only while fewer than (2 + d) times the slots are live. So
+ * the runs below a waiting run always find room, and the number of sandboxes is limited, because the depth is.
  */
 export const leastDepth = (live: number, slots: number): number =>
   Math.max(0, Math.floor(live / Math.max(1, slots)) - 1);

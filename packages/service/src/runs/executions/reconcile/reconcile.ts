@@ -1,6 +1,6 @@
 /**
- * Finishes work that a crashed process left behind: each sweep is a read of candidates and, for each, the same
- * compare-and-set that the live path uses. Any number of processes may sweep at once.
+ * Finishes work that a crashed process left behind: each sweep reads candidates and applies to each the same compare-and-set as the live path. Any
+ * number of processes may sweep at once.
  */
 import type { Statement } from '../../../platform/store/database/database.ts';
 import {
@@ -120,7 +120,7 @@ async function endLost(deps: ExecutionDeps, row: RowOf<typeof lost>): Promise<vo
   });
 }
 
-/** Ends runs that were queued for longer than their team allows. It reads the whole queue, so it should run once a minute at most. */
+/** Ends runs that were queued for longer than their team allows. It reads the whole queue, so call it at most once a minute. */
 export async function expireWaiting({ db }: ExecutionDeps): Promise<void> {
   for (const row of await db.query(waitedTooLong, [])) {
     const pool = row.pool === '' ? 'the hosted pool' : `worker ${row.pool}`;

@@ -35,12 +35,12 @@ export interface EndedTurn {
 }
 
 /**
- * `retry`: the agent had done nothing, so the launch is repeated; `unfit`: no launch can succeed, so the run is FAILED; `resume`: the turn continues elsewhere; `resumed_too_often` and
- * `error`: the run ends in ERROR.
+ * `retry`: the agent had done nothing, so the launch is repeated; `unfit`: no launch can succeed, so the run is FAILED; `resume`: the turn continues
+ * on another machine; `resumed_too_often` and `error`: the run ends in ERROR.
  */
 type EndDecision = 'retry' | 'unfit' | 'resume' | 'resumed_too_often' | 'error';
 
-/** Ends that the machine or its operator caused. An agent that ended by itself would do so again. */
+/** Ends that the machine or its operator caused. An agent that ended by itself would end again. */
 const lossKinds: ReadonlySet<SandboxEnd['kind']> = new Set(['stopped', 'lost', 'silent']);
 
 /** Decides how a run continues after the end of its sandbox. */
@@ -76,7 +76,7 @@ const lockRun = defineStatement({
   row: {},
 });
 
-/** Comes after the lock of the run's row in a statement of its own, so that it sees the changes for which the lock waited. */
+/** Runs as a separate statement after the lock of the run's row, so that it sees the changes that others committed while the lock waited. */
 const readPhase = defineStatement({
   name: 'read_phase',
   text: `
@@ -139,7 +139,7 @@ export async function endSandbox(deps: ExecutionDeps, executionId: string, end: 
   });
 }
 
-/** Does the same in the caller's transaction, which has locked the run's row and checked that the worker may end the execution. */
+/** Applies the end of a sandbox in the caller's transaction, which has locked the run's row and checked that the worker may end the execution. */
 export async function endSandboxWithin(
   deps: ExecutionDeps,
   tx: Queryable,

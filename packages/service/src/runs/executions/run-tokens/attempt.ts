@@ -8,7 +8,7 @@ import type { Database, Queryable } from '../../../platform/store/database/datab
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import { assignedPhases, type Phase } from '../transitions/transition.ts';
 
-/** One assignment of an execution to a worker, which a run token names. */
+/** One assignment of an execution to a worker; a run token names it. */
 export interface Attempt {
   readonly runId: string;
   readonly executionId: string;
@@ -39,14 +39,17 @@ const lockRuns = defineStatement({
   row: {},
 });
 
-/** Comes after `lockRuns` in a statement of its own, so that it sees the changes for which the lock waited. A token changes only under that lock. */
+/**
+ * Runs as a separate statement after `lockRuns`, so that it sees the changes that others committed while the lock waited. A token changes only under
+ * that lock.
+ */
 const readPhase = defineStatement({
   name: 'read_phase_of_attempt',
   text: `SELECT e.phase FROM executions e WHERE e.id = $1 AND ${isAttempt('e', '$2')}`,
   row: { phase: text<Phase>() },
 });
 
-/** Locks the run, then the execution. PostgreSQL reads locked rows again where it waited for them, so the phase is the one under the locks. */
+/** Locks the run, then the execution. PostgreSQL reads a row again after it waited for its lock, so the phase is the present one. */
 const lockRunAndExecution = defineStatement({
   name: 'lock_attempt',
   text: `
@@ -67,7 +70,7 @@ export async function lockAttempt(tx: Queryable, attempt: Attempt, also: readonl
   return execution.phase;
 }
 
-/** Does the same for a request that an agent may make only until it is stopped. Throws `AttemptOver`. */
+/** Locks an attempt for a request that an agent may make only until it is stopped. Throws `AttemptOver`. */
 export async function lockWorkingAttempt(
   tx: Queryable,
   attempt: Attempt,

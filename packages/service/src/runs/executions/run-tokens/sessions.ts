@@ -19,9 +19,9 @@ import type { Phase } from '../transitions/transition.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
 
 /**
- * SQL: the follow-up `f` is part of the first prompt or of the turn that an execution works on now, and neither the executor of its run nor
- * a run that follows only texts of the executor wrote it. Follow-ups that wait before the start become part of the first prompt; a later one is a turn of its own.
- * `run` and `execution` are names of rows of `runs` and `executions`.
+ * SQL: the follow-up `f` is part of the first prompt or of the turn that an execution works on now, and neither the executor of its run nor a run
+ * that follows only texts of the executor wrote it. Follow-ups that wait before the start become part of the first prompt; each later follow-up is
+ * its own turn. `run` and `execution` are names of rows of `runs` and `executions`.
  */
 export const isOfTurnByOther = (run: string, execution: string): string => `(
   f.run_id = ${run}.id

@@ -13,7 +13,7 @@ import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts'
 import { slotPhases } from '../transitions/transition.ts';
 import { appendTimelineEvent } from './timeline.ts';
 
-/** Bounds of what the timeline repeats of the level of a worker, which its operator writes. */
+/** Limits of the isolation texts in the timeline, which the operator of the worker writes. */
 const maxFeatures = 30;
 const maxFeatureText = 100;
 const maxReasonText = 300;
@@ -36,7 +36,7 @@ const record = defineStatement({
   row: { level: nullable(json<SandboxLevel>()) },
 });
 
-/** Returns what a timeline event says of the level: the features that hold, and those that are missing, each with its reason. */
+/** Returns the isolation for a timeline event: the present features, and the missing ones with their reasons. */
 const isolationOf = ({ features, missing }: Partial<SandboxLevel>): SandboxIsolation => ({
   ...(features ? { features: features.slice(0, maxFeatures).map((each) => shorten(each, maxFeatureText)) } : {}),
   ...(missing

@@ -43,7 +43,7 @@ export interface FinishedTurn {
   readonly idle_seconds: number | null;
   /** True: follow-ups wait that no execution has taken yet. */
   readonly has_followups: boolean;
-  /** True: one of them is for the sandbox of a failed setup. */
+  /** True: at least one follow-up is for the sandbox of a failed setup. */
   readonly has_debug_followups: boolean;
 }
 

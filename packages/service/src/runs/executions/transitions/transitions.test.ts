@@ -32,7 +32,7 @@ afterAll(() => t.close());
 // Removes executions that an earlier test left in the queue, so that they are not assigned.
 beforeEach(() => t.deps.db.query("UPDATE executions SET phase = 'ended'", []));
 
-/** Each change, the states that the contract lets it leave, and the one that it leads to. */
+/** Each transition, the states that the contract lets it leave, and its new state. */
 const contract: readonly (readonly [string, Transition, readonly RunState[], RunState])[] = [
   ['claim', claim, ['PENDING'], 'CLAIMED'],
   ['requeue', requeue, ['PENDING'], 'QUEUED'],

@@ -84,7 +84,7 @@ const ordered = stoppingFor('ordered');
 const over = "phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()";
 
 const waits = "(args->>'idle_seconds')::float8 > 0";
-/** The turn has ended: the agent waits for `args.idle_seconds` for a follow-up and takes no slot. Where that is 0, it leaves. */
+/** The turn has ended: the agent waits for `args.idle_seconds` for a follow-up and takes no slot. If that is 0, the agent leaves. */
 const resting = `finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
   phase = CASE WHEN ${waits} THEN 'idle' ELSE 'stopping' END,
   idle_until = CASE WHEN ${waits} THEN ${fromNow("args->>'idle_seconds'")} END,
@@ -130,7 +130,7 @@ export const fail = defineTransition({
   execution: finishing,
 });
 
-/** → FAILED: the setup failed. The sandbox stays for `args.idle_seconds`, so that people can look at it. Where that is 0, the agent leaves. */
+/** → FAILED: the setup failed. The sandbox stays for `args.idle_seconds`, so that people can look at it. If that is 0, the agent leaves. */
 export const failSetup = defineTransition({
   name: 'fail_setup',
   from: ['CLAIMED', 'INPROGRESS'],
@@ -157,7 +157,7 @@ export const errEnded = defineTransition({
   execution: `${over}, deadline_at = NULL`,
 });
 
-/** CLAIMED → FAILED without a sandbox: none can be made of what the run asks for. */
+/** CLAIMED → FAILED without a sandbox: no sandbox can meet the requirements of the run. */
 export const failUnfit = defineTransition({
   name: 'fail_unfit',
   from: ['CLAIMED'],
@@ -175,7 +175,7 @@ export const expireSetup = defineTransition({
   execution: ordered,
 });
 
-/** INPROGRESS → ERROR: the run's deadline passed. While BLOCKED there is none. */
+/** INPROGRESS → ERROR: the run's deadline passed. A BLOCKED run has no deadline. */
 export const expireRun = defineTransition({
   name: 'expire_run',
   from: ['INPROGRESS'],

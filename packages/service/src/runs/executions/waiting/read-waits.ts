@@ -95,7 +95,7 @@ const readFacts = defineStatement({
   },
 });
 
-/** Returns, by run, the sentence about what it waits for. Runs that do not wait are left out. */
+/** Returns, by run, the sentence about what it waits for. The result has no entry for runs that do not wait. */
 export async function readWaits(
   db: Queryable,
   teamId: string,

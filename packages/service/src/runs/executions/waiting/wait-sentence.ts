@@ -17,7 +17,7 @@ export interface WaitFacts {
   readonly team_live: number;
   /** Runs above it. */
   readonly depth: number;
-  /** Least depth of a run for which one of `workers` has room besides its sandboxes that work or wait for other runs. */
+  /** Minimum depth of a run for which one of `workers` has room besides its working and waiting sandboxes. */
   readonly least_depth: number;
   /** Connected workers of the pool that accept runs. */
   readonly workers: number;
@@ -27,7 +27,7 @@ export interface WaitFacts {
   readonly image: string | null;
   /** Those of `workers` that can run container images. */
   readonly image_workers: number;
-  /** Those of `workers` that do not report how they run agents, such as oz-agent-worker. */
+  /** Number of `workers` that do not report how they run agents, such as oz-agent-worker. */
   readonly public_workers: number;
   /** Slots of `workers`. */
   readonly slots: number;

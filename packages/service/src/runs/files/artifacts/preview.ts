@@ -11,13 +11,13 @@ export type PreviewKind =
   | { readonly kind: 'image' | 'text' | 'frame'; readonly contentType: string; readonly shownBytes: number }
   | { readonly kind: 'none'; readonly reason: string };
 
-/** Bytes of a file that decide what it is. */
+/** Bytes at the beginning of a file that decide its type. */
 const headBytes = 4 * 1024;
 
 const startsWith = (head: Buffer, text: string, at = 0): boolean =>
   head.subarray(at, at + text.length).equals(Buffer.from(text, 'latin1'));
 
-/** Returns the media type of an image; SVG is none, because it can run scripts. */
+/** Returns the media type of an image; SVG does not count, because it can run scripts. */
 function imageType(head: Buffer): string | undefined {
   if (startsWith(head, '\x89PNG\r\n\x1a\n')) return 'image/png';
   if (startsWith(head, '\xff\xd8\xff')) return 'image/jpeg';
@@ -35,7 +35,7 @@ function isText(head: Buffer): boolean {
   }
 }
 
-/** Returns the media type with which a browser runs markup; undefined: the file says to be none. */
+/** Returns the media type with which a browser runs markup; undefined: the file does not look like markup. */
 function markupType(name: string, mimeType: string): string | undefined {
   if (/^image\/svg\+xml\b/i.test(mimeType) || /\.svg$/i.test(name)) return 'image/svg+xml';
   return /^(text\/html|application\/xhtml\+xml)\b/i.test(mimeType) || /\.x?html?$/i.test(name)

@@ -71,7 +71,7 @@ const readOfRuns = defineStatement({
   row,
 });
 
-/** Leaves out what an agent added to references, which has no limit of its own. */
+/** Leaves out references that an agent added, because their number is not limited. */
 const readFirstOfRuns = defineStatement({
   name: 'read_first_artifacts_of_runs',
   text: `

@@ -12,7 +12,7 @@ const maxPlanLength = 2 * 1024 * 1024;
 /** Each answer with the run contains the metadata of its references. */
 const maxMetadataLength = 4096;
 
-/** Returns the text without marks that turn the direction of others: with them, `gpj.exe` reads `exe.jpg`. */
+/** Returns the text without characters that change the direction of text: with them, a person reads `gpj.exe` as `exe.jpg`. */
 function inReadingOrder(text: string): string {
   return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
 }

@@ -11,9 +11,9 @@ import type { ExecutionDeps } from '../../executions/deps.ts';
 import { bytesOfTeam, type StorageRefusal, teamFull } from '../stored-bytes.ts';
 
 /**
- * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413: more bytes than an
- * artifact may have; `run_full` 413: more than the artifacts of a run may have together; `other_bytes`
- * 409: the artifact has other bytes; `busy` 429: the run uploads as many artifacts at once as it may.
+ * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413: more bytes than one artifact may have;
+ * `run_full` 413: more than all artifacts of a run may have together; `other_bytes` 409: the artifact has other bytes; `busy` 429: the run already
+ * uploads its maximum number of artifacts at once.
  */
 export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'other_bytes' | StorageRefusal;
 
@@ -72,7 +72,7 @@ export async function uploadArtifact(
   const roomOfRun = Math.max(0, maxBytesOfRun - Number(known.others));
   const full = roomOfTeam < roomOfRun ? teamFull(executionDeps, Number(known.stored)) : 'run_full';
   const room = Math.min(roomOfRun, roomOfTeam);
-  // Each upload has a blob of its own, so that two uploads at once do not mix their bytes.
+  // Each upload has its own blob, so that two concurrent uploads do not mix their bytes.
   const blobKey = `artifacts/${artifactUid}/${randomUUIDv7()}`;
   const kind = { name: `artifacts/${known.run_id}`, most: maxUploads };
   const mask = byteMaskOf(deps, { grantedSecrets: await readGrantedSecrets(db, known.run_id) });

@@ -23,7 +23,7 @@ interface FilesOfRequest {
   readonly attachments: readonly StoredAttachment[];
 }
 
-/** Returns the parameters of `insertAttachmentsOf`: the rows, and the bytes of those that are in their row. */
+/** Returns the parameters of `insertAttachmentsOf`: the rows, and the bytes of the attachments that are stored in their row. */
 export function attachmentParameters(requests: readonly FilesOfRequest[]): [rows: string, contents: Buffer] {
   const placed = requests.flatMap(({ runId, followupId, attachments }) =>
     attachments.map((file, position) => ({ runId, followupId, position, file })),

@@ -13,8 +13,8 @@ import { readTeamRoom, type StorageRefusal, teamFull } from '../stored-bytes.ts'
 import { blobKeyOf } from './store.ts';
 
 /**
- * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413; `other_bytes` 409: the file has
- * other bytes; `busy` 429: as many files of the run are uploaded at once as may be.
+ * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413; `other_bytes` 409: the file has other bytes;
+ * `busy` 429: the maximum number of files of the run are already being uploaded.
  */
 export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'other_bytes' | StorageRefusal;
 
@@ -54,9 +54,9 @@ export async function uploadAttachment(
   const { db, blobs, vault, executionDeps } = deps;
   const [known] = isUuid(attachmentId) ? await db.query(readRun, [attachmentId]) : [];
   if (!known) return 'not_found';
-  // The bytes count as stored by the team from the follow-up that uses them on; their number is limited until then.
+  // The bytes count as stored bytes of the team only after a follow-up uses them; until then, their number is limited.
   const room = await readTeamRoom(executionDeps, undefined, known.teamId);
-  // Each upload has a blob of its own, so that two uploads at once do not mix their bytes.
+  // Each upload has its own blob, so that two concurrent uploads do not mix their bytes.
   const key = `${blobKeyOf(attachmentId)}/${randomUUIDv7()}`;
   const kind = { name: `attachments/${known.runId}`, most: maxUploads };
   const mask = byteMaskOf({ vault }, { grantedSecrets: await readGrantedSecrets(db, known.runId) });

@@ -7,7 +7,7 @@ import { runChannel } from '../../executions/notices.ts';
 
 const decompress = promisify(gunzip);
 
-/** Most bytes of a report as JSON: those of the body that brought it, in which a mark may have replaced each secret. */
+/** Limit of a report as JSON: the limit of the request body, in which redaction may have replaced each secret with a mark. */
 const maxReportBytes = 64 * 1024 * 1024;
 
 const readReport = defineStatement({
@@ -30,7 +30,7 @@ const askAgent = defineStatement({
   row: {},
 });
 
-/** SQL: number of the last request for the changes of a run, of which its agent may still answer; NULL: there is none. */
+/** SQL: number of the last request for the changes of a run that its agent may still answer; NULL: there is none. */
 export const askedForChanges = (runId: string): string =>
   `(SELECT c.asked FROM run_changes c WHERE c.run_id = ${runId} AND c.asked_at > now() - interval '1 minute')`;
 

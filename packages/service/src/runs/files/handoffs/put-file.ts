@@ -18,8 +18,8 @@ import { holdSandbox } from '../../executions/lease/agent-lease.ts';
 import { deleteReplacedHandoffs } from './begin.ts';
 
 /**
- * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413 and `too_short` 400:
- * not as many bytes as announced; `other_bytes` 409; `busy` 429: the execution uploads as many files at once as it may.
+ * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413 and `too_short` 400: another size than
+ * announced; `other_bytes` 409; `busy` 429: the execution already uploads its maximum number of files at once.
  */
 export type PutOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'too_short' | 'other_bytes';
 

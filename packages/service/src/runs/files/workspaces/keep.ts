@@ -1,5 +1,5 @@
 /**
- * Stores what a sandbox leaves for the next one of its run. The bytes come from untrusted code: the service stores them and never reads
+ * Stores the workspace of a sandbox for the next sandbox of its run. The bytes come from untrusted code: the service stores them and never reads
  * into them.
  */
 import { randomUUIDv7 } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** The files that another run of the conversation left, for a run that continues it. */
+/** Finds the files that another run of the conversation left, for a run that continues it. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
@@ -53,8 +53,8 @@ export interface WorkspaceOfConversation {
 }
 
 /**
- * Returns what the first execution of a run begins with that continues the conversation of other runs: the files that the last of them
- * left, or why it gets none. Undefined: the conversation has no other run, or the last one left nothing.
+ * Returns the workspace with which the first execution of a run begins that continues another run's conversation: the files of the last run, or the
+ * reason why it gets none. Undefined: the conversation has no other run, or the last one left nothing.
  */
 export async function workspaceOfConversation(
   db: Queryable,
@@ -65,7 +65,7 @@ export async function workspaceOfConversation(
   const { run_id, reason, id, number, turn, blob } = row;
   if (reason !== null) return { workspace: { kind: 'missing', reason } };
   if (id === null || number === null || turn === null) return { workspace: { kind: 'missing' } };
-  // The last run left empty folders, as this one has them.
+  // The last run left empty folders, and this run begins with empty folders anyway.
   if (blob === null) return undefined;
   return {
     runId: run_id,

@@ -50,7 +50,7 @@ interface RestorableWorkspace {
 }
 
 /**
- * Returns what an execution restores that continues the execution number `continues` of its run, or resumes its lost turn (`resumes`).
+ * Returns the workspace for an execution that continues the execution number `continues` of its run, or resumes its lost turn (`resumes`).
  * No workspace: the execution begins with the run's prompt in a new one.
  */
 export async function workspaceToRestore(

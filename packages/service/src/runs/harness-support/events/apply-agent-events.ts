@@ -170,8 +170,8 @@ async function startRun(
 type Decided = Extract<AgentEvent, { readonly type: 'decided' }>;
 
 /**
- * Returns the events with the author of the follow-up that decided a request, by the record of the service. What the agent says about the
- * author is dropped. Asks nothing if no request was decided by a follow-up.
+ * Returns the events with the author of the follow-up that decided a request, by the record of the service. The agent's own statement about the
+ * author is ignored. Asks nothing if no request was decided by a follow-up.
  */
 async function nameDeciders(
   tx: Queryable,

@@ -61,12 +61,12 @@ export interface AddedCounts {
   readonly droppedLines: number;
 }
 
-/** The limit that a batch has reached first: that of its run, or that of all that its team stores. */
+/** The limit that a batch has reached first: the limit of its run, or the limit of its team. */
 export type ReachedLimit = 'run' | 'team';
 
 /** The room that one batch of events has. */
 export interface EventBudget {
-  /** Takes room for the row that `toRow` makes of the event, and returns its JSON; undefined where there is no room. */
+  /** Reserves room for the row that `toRow` makes of the event, and returns its JSON; undefined if there is no room. */
   take(event: AgentEvent, toRow: (event: AgentEvent) => object): string | undefined;
   /** Takes room for a transcript line; false: there is none. */
   takeLine(line: string): boolean;
@@ -123,7 +123,7 @@ export function openEventBudget(
       return kept;
     },
     takeLine(line) {
-      // The lines of a batch are one row, so only the first of them counts for it.
+      // The lines of a batch are one row, so only the first line counts the row.
       const bytes = Buffer.byteLength(line) + 1 + (added.transcriptBytes === 0 ? rowBytes : 0);
       const ofRun = limits.transcriptBytes - counters.transcript_bytes - added.transcriptBytes;
       if (!isTranscriptFull && fits(bytes, ofRun, room.files)) {

@@ -31,7 +31,7 @@ export function timeOf(event: AgentEvent, now: Date): string {
   return (year >= 1 && year <= 9999 ? time : now).toISOString();
 }
 
-/** Returns the row of an event. Its time is RFC 3339 in UTC, whatever the sandbox wrote: clients read it. */
+/** Returns the row of an event. Its time is RFC 3339 in UTC, in whatever zone the sandbox wrote it, because clients read it. */
 export function rowOf(event: AgentEvent, now: Date): EventRow {
   const { seq: _seq, ...withoutSeq } = event;
   const time = timeOf(event, now);

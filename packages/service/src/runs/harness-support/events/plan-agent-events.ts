@@ -24,7 +24,7 @@ export interface PlanInput {
     readonly heldTexts: HeldTexts;
   };
   readonly run: RunCounters & {
-    /** The assignment that its worker has not claimed yet; null: there is none. */
+    /** The assignment if its worker has not claimed it yet; null otherwise. */
     readonly assignment_id: string | null;
   };
   readonly limits: RunLimits;

@@ -45,7 +45,7 @@ export async function finishTask(
   });
 }
 
-/** Does the same in the caller's transaction, which has locked the attempt. */
+/** Ends a turn in the caller's transaction, which has locked the attempt. */
 async function finishTaskWithin(
   deps: ExecutionDeps,
   tx: Queryable,
@@ -60,7 +60,7 @@ async function finishTaskWithin(
 }
 
 /**
- * Does the same, after it stored the last events of the turn and, where it was `empty`, the state of the workspace: all in one transaction.
+ * Ends a turn in the transaction that also stores the last events of the turn and, with `empty`, the state of the workspace.
  * Throws `AttemptOver`.
  */
 export async function finishTaskWithEvents(
@@ -90,9 +90,9 @@ const readWorker = defineStatement({
 const maxReasonBytes = 2000;
 
 /**
- * Logs the exit of an agent. If its worker is a public one, which does not report the ends of all sandboxes, the execution ends too: where
- * the agent's process has exited, or where the agent leaves after an order. Each owner of the run token can report that, so it does not
- * prove the end of the sandbox: its worker is ordered to end it. Throws `AttemptOver`.
+ * Logs the exit of an agent. If the worker is a public one, which does not report the ends of all sandboxes, the execution ends too: when the agent's
+ * process has exited, or when the agent leaves after an order. Every program with the run token can send this report, so the report does not prove
+ * the end of the sandbox: the worker is ordered to end it. Throws `AttemptOver`.
  */
 export async function reportExit(
   deps: ExecutionDeps,

@@ -33,7 +33,7 @@ type SecretsOfTask =
   | { readonly kind: 'secrets'; readonly secrets: readonly UsableSecret[] }
   | { readonly kind: 'refused'; readonly message: string };
 
-/** Returns the values that the sandboxes of another run ever got, as values that the sandbox of a run with its files has. */
+/** Returns the secret values that the sandboxes of another run ever got, because a run with that run's files also has these values. */
 export async function readSecretsInFiles(
   { db, vault }: { readonly db: Database; readonly vault: Vault },
   runId: string,
@@ -69,7 +69,7 @@ export async function secretsOfTask(
   const usable = row.rights
     ? await readRights(db, vault, user, row.rights.secrets)
     : await findUsableSecrets(db, vault, user, namesOf(row));
-  // The owner of the pool that has the execution may not use them. Those that only the environment names are left out.
+  // The owner of the pool that has the execution may not use them. Secrets that only the environment names are not granted.
   const named = new Set(
     [...(row.config.secrets ?? []), ...secretsOfServers(row.config.mcp_servers ?? {})].map(({ name }) => name),
   );

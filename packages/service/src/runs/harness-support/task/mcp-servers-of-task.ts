@@ -9,7 +9,7 @@ import type { ServerValues } from '../../../team/mcp/sealed-values.ts';
 import { faultsOfSecrets, type SecretsByForm } from '../../../team/mcp/secret-references.ts';
 import type { RunSecret } from '../../../team/stored-secrets/run-secrets.ts';
 
-/** The MCP servers of a task, and the configuration without them; or the reason why the agent cannot have them. */
+/** The MCP servers of a task, and the configuration without them; or the reason why the agent cannot have the servers. */
 export type TaskServers =
   | {
       readonly kind: 'servers';
@@ -51,7 +51,10 @@ export async function mcpServersOfTask(
 const revisionOf = (contents: readonly RunContent[], id: string): number =>
   contents.find(({ kind, uid }) => kind === 'mcp_server' && uid === id)?.revision ?? 1;
 
-/** The values of earlier revisions are not stored, so the run cannot execute its own revision, and its rights were not decided for another one. */
+/**
+ * Earlier revisions of the values are not stored, so the run cannot execute its own revision, and the run's rights were decided for that revision
+ * only.
+ */
 function changedProblem(name: string, id: string): Exclude<TaskServers, { kind: 'servers' }> {
   const message = `config.mcp_servers.${name}: the stored MCP server ${id} was changed after the run was created. Create a run again.`;
   return { kind: 'mcp_server_gone', message };

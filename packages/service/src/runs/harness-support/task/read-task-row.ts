@@ -69,7 +69,7 @@ const readTask = defineStatement({
     executor_uid: text(),
     conversation_id: uuid,
     model_id: text(),
-    /** Model that the run was created with, while it uses another one because of an outage. */
+    /** Model that the run was created with; set while an outage makes the run use another one. */
     wanted_model_id: nullable(text()),
     parent_id: nullable(uuid),
     parent_title: nullable(text()),
@@ -94,7 +94,7 @@ const readTask = defineStatement({
 
 export type TaskRow = RowOf<typeof readTask>;
 
-/** Puts the setup commands of the run's runner in front of those of its environment, which need what the runner prepares. */
+/** Puts the setup commands of the run's runner before those of its environment, because the latter need the results of the former. */
 function withRunner(config: AmbientAgentConfig, environment: EnvironmentConfig | null): EnvironmentConfig | null {
   const commands = runnerOf(config)?.setup_commands ?? [];
   if (commands.length === 0) return environment;

@@ -38,7 +38,7 @@ export async function openAtGitHub(ask: AskApi, wanted: Wanted): Promise<AtHost>
   const url = textOf(answer.json, 'html_url');
   if (answer.status === 201 && url !== undefined) return { kind: 'open', url, isNew: true };
   const hostMessage = saidBy(answer.json);
-  // Another request has opened one in between.
+  // Another request has opened a pull request first.
   if (/already exists/i.test(hostMessage)) {
     const other = await findOpen(ask, wanted);
     if (other !== undefined) return other;

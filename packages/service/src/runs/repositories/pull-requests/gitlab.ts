@@ -33,7 +33,7 @@ export async function openAtGitLab(ask: AskApi, wanted: Wanted): Promise<AtHost>
   const url = textOf(answer.json, 'web_url');
   if (answer.status === 201 && url !== undefined) return { kind: 'open', url, isNew: true };
   if (answer.status === 409) {
-    // Another request has opened one in between.
+    // Another request has opened a pull request first.
     const other = await findOpen(ask, project, wanted);
     if (other !== undefined) return other;
   }

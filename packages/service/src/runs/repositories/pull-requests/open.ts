@@ -43,7 +43,7 @@ export async function openPullRequest(
   request: OpenPullRequest,
   signal: AbortSignal,
 ): Promise<OpenedPullRequest> {
-  // One after the other, so that concurrent requests cannot open more than a run may.
+  // Requests of a run take turns, so that concurrent requests cannot exceed the limit of the run.
   const lease = { name: `pull-request/${session.runId}`, most: 1 };
   const opened = await whileLeased(deps.db, lease, () => openNext(deps, session, request, signal));
   if (opened !== 'busy') return opened;

@@ -4,7 +4,7 @@
 const refPrefixes = /^(?:refs|heads|tags|remotes|origin)\//i;
 /** Names that git itself gives a meaning: HEAD, FETCH_HEAD, @, stash. */
 const ownNames = /^(?:@|stash|(?:[A-Z]+_)*HEAD)$/i;
-/** Hosts and git take them for a commit. */
+/** Hosts and git read such a name as a commit. */
 const commitId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
 /** Marks of direction, joiners, fillers and other characters without a picture. */
 const invisible = /[\p{Cf}\p{DI}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/u;

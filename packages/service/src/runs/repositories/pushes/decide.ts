@@ -14,7 +14,7 @@ export interface PushFacts {
   readonly followedBranches: readonly (string | null)[];
   /** Null: the repository has none yet. */
   readonly defaultBranch: string | null;
-  /** Branch that is only another name → the branch behind it. */
+  /** Branch that is only another name → the real branch. */
   readonly aliases: ReadonlyMap<string, string>;
   /** Branches that this run created, with the last commit that it pushed to each. */
   readonly own: ReadonlyMap<string, string>;
@@ -57,7 +57,7 @@ export function matchesPattern(pattern: string, name: string): boolean {
 /** GitLab merges a branch by an option (`merge_request.auto_merge`); Gitea and Forgejo make a repository public (`repo.private=false`). */
 const optionsRefused = 'push options can merge branches and change the repository: push without -o';
 
-/** Decides the refs of a push. An empty result: all of it may be forwarded; else nothing of it. */
+/** Decides the refs of a push. An empty result: the whole push may be forwarded; otherwise nothing is forwarded. */
 export function decidePush(facts: PushFacts): Refusals {
   const { commands, hasOptions } = facts;
   const refused = new Map<string, string>();
@@ -102,7 +102,7 @@ function isFollowed(branch: string, { followedBranches, defaultBranch, aliases }
   });
 }
 
-/** Returns why a run pushes nothing to the branch of this name; undefined: it is not protected. */
+/** Returns why a run may not push to the branch of this name; undefined: the branch is not protected. */
 function protectionOf(branch: string, { protectedBranches, defaultBranch }: PushFacts): string | undefined {
   for (const pattern of protectedBranches) {
     const isDefault = pattern === 'HEAD';

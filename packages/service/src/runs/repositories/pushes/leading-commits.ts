@@ -105,7 +105,9 @@ function inflate(bytes: Buffer, size: number): { content: Buffer; consumed: numb
   }
 }
 
-/** Returns the object that results from a delta and its base; undefined: the delta does not fit the base, or no instructions are left. */
+/**
+ * Returns the object that results from a delta and its base; undefined if the delta does not fit the base, or the limit of instructions is reached.
+ */
 function applyDelta(base: Buffer, delta: Buffer, instructions: { left: number }): Buffer | undefined {
   let at = 0;
   const size = (): number => {

@@ -17,7 +17,7 @@ export interface Push extends Omit<PushFacts, 'own'> {
   readonly repository: Repository;
 }
 
-/** `forward`: it is recorded as sent; `numbers` are its branches in the record. `refused`: nothing may be forwarded. */
+/** `forward`: the push is recorded as sent; `numbers` are its branches in the record. `refused`: nothing may be forwarded. */
 export type BegunPush =
   | { readonly kind: 'forward'; readonly numbers: readonly number[] }
   | { readonly kind: 'refused'; readonly refusals: Refusals };
@@ -59,7 +59,7 @@ const setResults = defineStatement({
 const nameOf = (ref: string): string => branchOf(ref) ?? ref;
 const keyOf = ({ owner, repo }: Repository): string => `${owner}/${repo}`.toLowerCase();
 
-/** Returns the branches that the run created, with the commit that it left on each. A push of another author in between ends that. */
+/** Returns the branches that the run created, with the commit that it left on each. A later push of another author to the branch ends this. */
 async function readOwn(tx: Queryable, runId: string, { repository, commands }: Push): Promise<Map<string, string>> {
   const own = new Map<string, string>();
   const names = commands.map(({ ref }) => nameOf(ref));
@@ -95,8 +95,8 @@ async function appendPush(
 }
 
 /**
- * Decides a push and records it, in one transaction under the lock of the run: so a run that was cancelled pushes nothing, and
- * two pushes of a run are decided one after the other. Throws `AttemptOver`, `TooManyChanges`.
+ * Decides a push and records it, in one transaction under the lock of the run: so a cancelled run pushes nothing, and two pushes of a run are decided
+ * one after the other. Throws `AttemptOver`, `TooManyChanges`.
  */
 export async function beginPush(
   { db, ...service }: ServiceSecrets & { readonly db: Database },

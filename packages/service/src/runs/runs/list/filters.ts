@@ -5,7 +5,7 @@ import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { specsToFind } from '../../../team/skills/spec.ts';
 import type { Conditions } from './page-query.ts';
 
-/** A filter by facets, which a run matches with any one of these. A run has at most one of several. */
+/** A filter by facets; a run matches it with any one of these. A run has at most one of several. */
 export type Facet = readonly string[];
 
 // No key of a run contains an equals sign. In the key of a query it is encoded, so that it is not read as the start of the value.
@@ -88,7 +88,7 @@ export function joinFacets(conditions: Conditions, query: ListRunsQuery): string
   return hour;
 }
 
-/** Adds the conditions of all filters on columns of the run, but those of `alternativesOf`, which `partsOf` adds. */
+/** Adds the conditions of all filters on columns of the run, except those of `alternativesOf`, which `partsOf` adds. */
 export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQuery): void {
   // The indexes compare text by bytes.
   const equal = (column: string, value: string | undefined) => {

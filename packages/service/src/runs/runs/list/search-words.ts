@@ -47,7 +47,7 @@ function exactWays(letters: readonly string[]): string[] {
   return letters.length === 2 ? [`'@=${word}':*`] : [`'@=${word}':*`, `'@~${word}':*`];
 }
 
-/** Two words that differ by one mistake share a lexeme when one letter is left out of one of them, or of both. */
+/** Two words that differ by one mistake share a lexeme if each loses at most one letter. */
 function similarWays(letters: readonly string[]): string[] {
   const word = letters.join('');
   if (letters.length < 4 || /\p{Nd}/u.test(word)) return exactWays(letters);

@@ -1,4 +1,4 @@
-/** Builds the summaries of runs: what a row of a list shows. */
+/** Builds the summaries of runs for the rows of a list. */
 
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import { type RunItem, summaryArtifacts, summaryLength } from '@runyard/contract/runs/runs';

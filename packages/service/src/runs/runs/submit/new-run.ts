@@ -35,7 +35,7 @@ export interface NewRun {
   readonly workerHost?: string;
   readonly source: RunSourceType;
   readonly creator: RunActor;
-  /** The key and request that create it, for the audit log; absent: an event, a schedule or an agent does. */
+  /** The key and request that create it, for the audit log; absent if an event, a schedule or an agent creates it. */
   readonly by?: Pick<Author, 'keyId' | 'from'>;
   readonly executor: RunActor;
   readonly mode?: string;

@@ -91,7 +91,7 @@ export interface RunSubmission {
   readonly actor: { readonly teamId: string; readonly creator: RunActor };
   readonly request: RunAgentRequest | RerunOf;
   readonly source: RunSourceType;
-  /** The owner of the key that asks, for the audit log; absent: no key does. */
+  /** The owner of the requesting key, for the audit log; absent: the request has no key. */
   readonly by?: Author;
   /** The schedule that creates the run. */
   readonly schedule?: ScheduleOfRun;

@@ -20,7 +20,7 @@ import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { readSteeringAuthors } from '../tree/steering.ts';
 import { workerHostOf } from './request-config.ts';
 
-/** The parts of a request that lead to contents. */
+/** The members of a request that name contents. */
 export interface ContentsOfRequest {
   readonly teamId: string;
   readonly creator: RunActor;

@@ -121,7 +121,7 @@ const missingPrompt: Fault = {
   message: 'is required: the run that is repeated has no prompt of its own, because it continued a conversation',
 };
 
-/** Returns the name of a skill, which is that of its folder; undefined: it is at the top of its repository. */
+/** Returns the name of a skill, which is the name of its folder; undefined: the skill is at the top of its repository. */
 const nameOfSkill = (spec: string | undefined): string | undefined =>
   spec
     ?.slice(spec.indexOf(':') + 1)
@@ -177,7 +177,7 @@ export interface RequestSource {
   readonly contents?: readonly ContentRevision[] | undefined;
   /** The run that it repeats. */
   readonly rerunOf?: string | undefined;
-  /** The request is only checked, for a definition that is kept although this service lacks its model or its platform. */
+  /** The request is only checked, for a definition that is stored although this service lacks its model or its platform. */
   readonly keepsLacking?: boolean | undefined;
 }
 
@@ -192,7 +192,7 @@ export async function checkRunRequest(
   const { db, models, vault } = deps;
   const { teamId } = principal;
   const faults: Fault[] = [];
-  // A child has the configuration of its parent. Of the identity it has only what the parent has.
+  // A child has the configuration of its parent. From the identity it gets only the parts that the parent has.
   const runAs = isChild ? runAsParent(principal, request) : await resolveRunAs(db, principal, request);
   if (runAs.kind === 'forbidden') return runAs;
   if (runAs.kind === 'invalid') return { kind: 'invalid', faults: [runAs.fault] };

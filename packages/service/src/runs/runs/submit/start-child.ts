@@ -154,7 +154,7 @@ function narrowedBudget({ config, seconds_left }: ParentRow, own: AmbientAgentCo
 
 const byStrictness: readonly ApprovalPolicy[] = ['auto-approve', 'ask', 'auto-deny'];
 
-/** Returns the stricter policy, so that a run cannot avoid its own policy with a child. */
+/** Returns the stricter policy, so that a run cannot avoid its own policy by starting a child. */
 function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined): ApprovalPolicy | undefined {
   const rank = (policy: ApprovalPolicy | undefined) => (policy === undefined ? -1 : byStrictness.indexOf(policy));
   return rank(a) > rank(b) ? a : b;

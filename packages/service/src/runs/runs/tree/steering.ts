@@ -4,7 +4,7 @@ import { boolean, defineStatement, json, nullable, uuid } from '../../../platfor
 import type { RunActor } from '../../../team/access/actor.ts';
 import { isSameActor, type RunContent, readContents, storedRevisionOf } from '../../../team/access/contents/content.ts';
 
-/** The runs, the runs above them, and those that sent a message to one of them, over any number of steps. */
+/** The runs, the runs above them, and the runs that sent a message to one of them, directly or through others. */
 const readSteering = defineStatement({
   name: 'read_runs_that_steer',
   text: `

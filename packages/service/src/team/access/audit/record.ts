@@ -50,8 +50,8 @@ const insertEntry = `
 
 const insert = defineStatement({
   name: 'insert_audit_entry',
-  // Guards the limits of the day: the rows of the day are locked until the transaction ends, that of the author first. An owner is not
-  // stopped by what others of the team did.
+  // Guards the limits of the day: locks the rows of the day until the transaction ends, the row of the author first. Changes of others in the team do
+  // not count against an owner.
   text: `
     WITH day AS (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today),
     of_author AS (
@@ -79,7 +79,7 @@ const maxStateLength = 8 * 1024;
 /** Raw keys, invitation keys and signing secrets. Callers pass none; removing them here is a second protection. */
 const secretText = /(ry[ki]|whsec)_[\w+/=-]{16,}/g;
 
-/** Returns the state as JSON without secrets; a state that is too long becomes its size. */
+/** Returns the state as JSON without secrets; a too long state is replaced by its size. */
 function stateText(state: State | undefined): string | null {
   if (state === undefined) return null;
   const text = JSON.stringify(state).replaceAll(secretText, '[removed]');
@@ -105,8 +105,8 @@ export async function recordChange(tx: Queryable, by: Author, change: Change): P
 }
 
 /**
- * Writes an action that changes no resource, such as a follow-up or a sign-in, to the audit log of the author's team. It has no
- * limit of its own, and takes no lock: the things that it is about have limits.
+ * Writes an action that changes no resource, such as a follow-up or a sign-in, to the audit log of the author's team. Such actions need no limit and
+ * no lock of their own, because the things they are about have limits.
  */
 export async function recordAction(tx: Queryable, by: Author, action: Omit<Change, 'endsAccess'>): Promise<void> {
   await tx.query(insertAction, entryValues(by, action));

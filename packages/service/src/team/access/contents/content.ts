@@ -65,7 +65,7 @@ const readPresent = defineStatement({
   row: { kind: text<ContentKind>(), uid: text(), revision: integer },
 });
 
-/** Returns the present revisions of contents of the team. Those that it does not have are left out. */
+/** Returns the present revisions of contents of the team. Contents that the team does not have are missing in the result. */
 export async function readPresentRevisions(
   db: Queryable,
   teamId: string,
@@ -100,7 +100,7 @@ const readNames = defineStatement({
   row: { kind: text<ContentKind>(), uid: text(), revision: integer, name: nullable(text()) },
 });
 
-/** Returns a function that returns the name that a revision of the team gives its content; undefined: it has none, or is not stored any more. */
+/** Returns a function that returns the name of a content in a revision; undefined: the revision has no name, or is no longer stored. */
 export async function readNamesOfContents(
   db: Queryable,
   teamId: string,

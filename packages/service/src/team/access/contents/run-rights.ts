@@ -42,11 +42,11 @@ export interface RightToSecret {
   readonly name: string;
   readonly variable: string;
   readonly as: 'variable' | 'file' | ServerSecretForm;
-  /** It belongs to the executor; absent: to the team. */
+  /** True: the secret belongs to the executor; absent: to the team. */
   readonly personal?: true;
 }
 
-/** A right that a run does not have. `content`: the one whose author lacks it; absent: the executor lacks it. */
+/** A right that a run does not have. `content`: the content whose author lacks the right; absent: the executor lacks it. */
 export interface Withheld {
   readonly right: (typeof RunRightKind)['options'][number];
   /** Name of the secret, UID of the environment. */

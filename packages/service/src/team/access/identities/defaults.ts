@@ -5,10 +5,10 @@ import type { AgentIdentity, UpdateAgentIdentityRequest } from '@runyard/contrac
 import type { Fault } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 
-/** Defaults of the runs in the form in which they have them. */
+/** Defaults of the runs, in the form of a run's configuration. */
 export type IdentityConfig = Pick<AmbientAgentConfig, 'base_prompt' | 'harness' | 'mcp_servers' | 'worker_host'>;
 
-/** The members that runs as an identity get if their requests do not name others. */
+/** Members that runs of an identity get if their requests omit them. */
 export interface Defaults {
   readonly base_model: string | null;
   readonly environment_id: string | null;
@@ -50,7 +50,7 @@ type RequestedConfig = Pick<
   'prompt' | 'harness' | 'base_harness' | 'mcp_servers' | 'worker_host'
 >;
 
-/** Returns the configuration after a request. Members that it leaves out or that are null stay; an empty one removes. */
+/** Returns the configuration after a request. Members that the request omits or sets to null do not change; an empty value removes a member. */
 export function configAfter(request: RequestedConfig, before: IdentityConfig): IdentityConfig {
   const { base_harness: type } = request;
   const named = type == null ? undefined : type === '' ? {} : { type };

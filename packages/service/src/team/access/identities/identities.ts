@@ -164,7 +164,7 @@ export type IdentityRefusal =
 
 export type IdentityOutcome = { readonly kind: 'written'; readonly identity: AgentIdentity } | IdentityRefusal;
 
-/** Creates an identity. Only owners create one that acts for users: its keys can use what is personal. */
+/** Creates an identity. Only owners create an identity that acts for users, because its keys can use personal secrets and credentials. */
 export async function createIdentity(
   tx: Queryable,
   principal: Principal,

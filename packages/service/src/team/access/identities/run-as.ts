@@ -43,7 +43,7 @@ const readPerson = defineStatement({
 interface Runner {
   readonly executor: RunActor;
   readonly config: AmbientAgentConfig;
-  /** The identity; empty: there is none. */
+  /** The identity as a list; empty if the run has none. */
   readonly contents: readonly ContentRevision[];
 }
 

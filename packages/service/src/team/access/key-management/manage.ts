@@ -19,8 +19,7 @@ import { teamHasRoom } from '../teams/has-room.ts';
 
 const lockIdentity = defineStatement({
   name: 'lock_agent_identity_for_key',
-  // Puts a new key in an order with a change of `on_behalf_of_enabled` and with the delete of the identity, which
-  // deletes the keys that it finds.
+  // Locks the identity against a concurrent change of `on_behalf_of_enabled` and against its delete, which deletes only the keys that it finds.
   text: 'SELECT on_behalf_of_enabled FROM agent_identities WHERE team_id = $1 AND uid = $2 FOR SHARE',
   row: { on_behalf_of_enabled: boolean },
 });
@@ -52,7 +51,7 @@ const keyRow = {
   user_uid: nullable(text()),
 };
 
-/** SQL: the keys that a principal may see and delete: administrators all of the team, others their own. */
+/** SQL: the keys that a principal may see and delete: all keys of the team for administrators, own keys for others. */
 const manageable = `k.team_id = $1 AND ($2::boolean OR k.user_id = (SELECT id FROM users WHERE uid = $3))`;
 
 const scopeOf = ({ teamId, role, creator }: Principal) => [teamId, isAtLeast(role, 'admin'), creator.uid];
@@ -63,7 +62,7 @@ const listManageable = defineStatement({
   row: keyRow,
 });
 
-/** The lock orders this against the removal of the person, which deletes the keys that it finds. */
+/** The lock serializes this with the removal of the person, which deletes only the keys that it finds. */
 const insertPersonal = defineStatement({
   name: 'insert_personal_key',
   text: `

@@ -42,8 +42,8 @@ const isOwnerOfKey = (key: string, kind: string, uid: string): string => `
     ELSE ${kind} = 'user' AND ${uid} = (SELECT u.uid FROM users u WHERE u.id = ${key}.user_id) END`;
 
 /**
- * SQL: whether workers connect with the key to the pool of this name in the team: its own pool, or one to which its owner was added. The
- * aliases `mine` and `added` are of no statement that uses it.
+ * SQL: whether workers may connect with the key to the pool of this name in the team: to a pool of the key's owner, or to one that added the owner.
+ * The aliases `mine` and `added` are of no statement that uses it.
  */
 export const mayConnectToPool = (key: string, teamId: string, name: string): string => `
   EXISTS (

@@ -40,7 +40,7 @@ interface Watched {
   readonly key: KeyInTeam;
   readonly use: ConnectionUse;
   readonly callbacks: Set<() => void>;
-  /** As `performance.now()`; infinite if the key never expires, or its row was not read yet. */
+  /** Time of expiry as `performance.now()`; infinite if the key never expires, or if its row was not read yet. */
   endsAt: number;
 }
 

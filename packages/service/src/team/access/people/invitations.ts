@@ -42,7 +42,7 @@ const readInvitations = defineStatement({
 
 const readInviter = defineStatement({
   name: 'read_role_of_inviter',
-  // The lock orders this against a change of the role, which ends the invitations that it finds.
+  // The lock serializes this with a change of the role, which ends only the invitations that it finds.
   text: `
     SELECT m.role FROM team_members m JOIN users u ON u.id = m.user_id WHERE m.team_id = $1 AND u.uid = $2
     FOR SHARE OF m`,

@@ -82,8 +82,8 @@ const removeRow = defineStatement({
 });
 
 /**
- * Runs after the delete of the membership, so that it sees the keys that were created before the delete got its lock. Keys of other
- * teams cannot act in this one without the membership, so all processes forget what they know of keys.
+ * Runs after the delete of the membership, so that it sees keys that were created before the delete got its lock. Keys of other teams cannot act in
+ * this team without the membership, so all processes drop their cached keys.
  */
 const removeKeys = defineStatement({
   name: 'delete_keys_of_team_member',
@@ -206,7 +206,7 @@ const readOne = defineStatement({
   row: { uid: text(), display_name: text(), email: nullable(text()), role: text<Role>() },
 });
 
-/** Returns a person for whom the service acts without a request, with the present role; null: the team has no such person. */
+/** Returns a person with the present role, for an action of the service without a request; null: the person is not in the team. */
 export async function readAuthor(
   db: Queryable,
   teamId: string,

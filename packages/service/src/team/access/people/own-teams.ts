@@ -81,8 +81,8 @@ export async function listTeams(db: Queryable, { creator, teamId }: Principal): 
 }
 
 /**
- * Returns whether the person may be in one more team. It holds a lock until the transaction ends, so that of two joins at once
- * the second counts the first.
+ * Returns whether the person may be in one more team. Holds a lock until the transaction ends, so that the second of two concurrent joins counts the
+ * first.
  */
 export async function mayJoinAnother(tx: Queryable, userUid: string): Promise<boolean> {
   await tx.query(lockTeams, [userUid]);
@@ -95,7 +95,7 @@ export async function createTeam(tx: Queryable, principal: Principal, name: stri
   if (!(await mayJoinAnother(tx, principal.creator.uid))) return 'too_many';
   const [row] = await tx.query(insertTeam, [randomUUIDv7(), newUid(), name, principal.creator.uid]);
   if (!row) throw new Error('the team was not inserted');
-  // This entry is in the log of the new team, so that its administrators see how the team began.
+  // Write this entry into the log of the new team, so that its administrators see who created the team.
   const by = { ...principal, teamId: row.id };
   await recordChange(tx, by, { action: 'team.create', subject: { type: 'team', uid: row.uid, name }, after: { name } });
   return toTeam(row, principal.teamId);

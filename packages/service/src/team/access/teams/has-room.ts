@@ -20,8 +20,8 @@ const uncounted: Readonly<Partial<Record<Limited, string>>> = {
 };
 
 /**
- * Returns whether the team has fewer than `max` rows in the table. Call it in the transaction that adds a row: it holds a lock until
- * the transaction ends, so that of two creates at once the second counts the row of the first.
+ * Returns whether the team has fewer than `max` rows in the table. Call it in the transaction that adds a row: it holds a lock until the transaction
+ * ends, so that the second of two concurrent creates counts the row of the first.
  */
 export async function teamHasRoom(tx: Queryable, teamId: string, table: Limited, max: number): Promise<boolean> {
   await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${table} of ${teamId}`]);

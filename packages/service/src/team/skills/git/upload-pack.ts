@@ -142,8 +142,8 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteReposito
 }
 
 /**
- * Returns the id of a ref in the answer to `ls-refs`, which has all refs whose names begin with its name. Hosts sort them, so it is
- * there also where the answer is cut. Throws `NotGit`.
+ * Returns the id of a ref in the answer to `ls-refs`, which has all refs whose names begin with its name. Hosts sort refs, so the wanted ref is
+ * present even in a cut answer. Throws `NotGit`.
  */
 function idOf(answer: Buffer, wanted: string, isCut: boolean): string | undefined {
   try {

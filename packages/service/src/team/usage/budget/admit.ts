@@ -32,7 +32,7 @@ export interface BudgetedRequest {
 export type BudgetAdmission =
   | { readonly kind: 'admitted' }
   | { readonly kind: 'over'; readonly code: ErrorCode; readonly message: string }
-  /** The request asks for several answers, of which each costs as much as one, and a limit holds. */
+  /** The request asks for several answers, each of which costs as much as one, and a limit applies. */
   | { readonly kind: 'several_answers' }
   | { readonly kind: 'busy' }
   | { readonly kind: 'ended' };

@@ -47,7 +47,7 @@ function advance(tokens: readonly string[], given: readonly string[], { isMany, 
   return reached.has(tokens.length);
 }
 
-/** Adds the positions after tokens for many, which may match nothing. The loop also visits positions that it adds to the set. */
+/** Adds the positions after tokens such as `*`, which also match an empty text. The loop also visits positions that it adds to the set. */
 function skipMany(places: Set<number>, tokens: readonly string[], isMany: Rules['isMany']): Set<number> {
   for (const at of places) {
     const token = tokens[at];

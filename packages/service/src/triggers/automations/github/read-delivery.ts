@@ -54,8 +54,8 @@ const pullRequestEvents: Readonly<Record<string, GithubEvent>> = {
 };
 
 /**
- * Members that every payload of an event has. The signature does not cover the header that names the event, so that a recorded payload of another
- * event could come under its name.
+ * Members that every payload of an event has. The signature does not cover the header that names the event, so a sender could repeat a recorded
+ * payload under the name of another event.
  */
 const subjects: Readonly<Record<string, string>> = {
   push: 'ref',
@@ -141,7 +141,7 @@ function pushFacts(payload: unknown): GithubFacts {
     ['added', 'modified', 'removed'].flatMap((kind) => list(at(commit, kind))),
   );
   const ref = text(at(payload, 'ref'));
-  // A tag is of no branch, so that a filter on branches never matches it, not even one that only excludes some.
+  // A tag belongs to no branch, so a filter on branches never matches it, not even one that only excludes branches.
   const branches = ref.startsWith('refs/tags/') ? {} : { branches: texts([ref]) };
   return { ...branches, paths: texts([...new Set(paths)]) };
 }
@@ -171,7 +171,7 @@ function checkFacts(check: unknown): GithubFacts {
 }
 
 /**
- * Replaces what an issue or pull request has now by what the event is about: the label that was added, and the person to whom it was
+ * Replaces the present labels and assignees of an issue or pull request with those of the event: the added label, and the person to whom it was
  * assigned. Six labels that are added at once come as six deliveries, and each of them lists all six.
  */
 function eventFacts(payload: unknown, state: GithubFacts): GithubFacts {
@@ -206,8 +206,8 @@ function mentionFacts(payload: unknown, member: Written) {
 }
 
 /**
- * Returns why a workflow run starts nothing: it ran for the code of another repository, whose owner names its branches. Undefined: it ran
- * for a branch of this repository.
+ * Returns why a workflow run starts nothing: it ran for the code of another repository, whose owner chooses the names of its branches. Undefined: it
+ * ran for a branch of this repository.
  */
 function faultOfWorkflowRun(payload: unknown): string | undefined {
   const head = text(at(payload, 'workflow_run', 'head_repository', 'full_name'));

@@ -89,7 +89,7 @@ function passesChecks(checks: FieldChecks, found: { readonly value: unknown } | 
   return checks.notIn === undefined || found === undefined || !holdsOneOf(found.value, checks.notIn, budget);
 }
 
-/** Returns true if the value, or an element of it if it is an array, is one of the values: the same JSON type and value. */
+/** Returns true if the value, or an element of an array value, is one of the values: the same JSON type and value. */
 export function holdsOneOf(value: unknown, values: ReadonlySet<FilterValue>, budget: Budget): boolean {
   // Objects are never in the set, and -0 equals 0 in it.
   if (!Array.isArray(value)) return values.has(value as FilterValue);

@@ -3,7 +3,7 @@ import type { Repository } from '@runyard/contract/environments/environments';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 
-/** A repository as a push names it, and the URL at which the code host has it after redirects; null: it was not asked. */
+/** A repository as a push names it, and its URL at the code host after redirects; null: the host was not asked. */
 export interface PushedRepository {
   readonly repository: Repository;
   readonly foundAt: URL | null;

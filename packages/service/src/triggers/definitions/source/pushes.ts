@@ -40,7 +40,7 @@ export function noticePushes(tx: Transaction, deliveries: readonly AcceptedDeliv
     const push = pushOf(delivery);
     return push ? [{ factoryUid: delivery.factoryUid, push }] : [];
   });
-  // Comes last, because a sync locks the source last too; in the order of the UIDs, because other transactions do this at the same time.
+  // Lock the factories last, because a sync also locks them last; lock them in the order of their UIDs, because concurrent transactions do the same.
   for (const { factoryUid, push } of pushes.sort((a, b) => (a.factoryUid < b.factoryUid ? -1 : 1)))
     bringSyncForward(tx, factoryUid, push);
 }

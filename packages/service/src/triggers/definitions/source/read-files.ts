@@ -33,7 +33,7 @@ interface Found {
 const packBytes = maxDefinitionBytes + 64 * 1024;
 const pointerStart = 'version https://git-lfs.github.com/spec/';
 
-/** Reads the files beside factory.yaml that a definition may have, and no others. Nothing is checked out. */
+/** Reads those files beside factory.yaml that a definition may have. Checks out no files. */
 export async function readSourceFiles(options: ReadOptions): Promise<ReadFiles> {
   const pack = await options.remote.fetchTree(options.commit);
   const objects = await makeObjects(options.parent, options.signal);

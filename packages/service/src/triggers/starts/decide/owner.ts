@@ -25,7 +25,7 @@ export interface Owner extends StartPolicy {
   readonly kind: Lane['kind'];
   /** Id of the schedule, or UID of the automation. */
   readonly owner: string;
-  /** Why it starts nothing until a person enables it; null: it is enabled. A schedule that is paused has no times. */
+  /** Why it starts nothing until a person enables it again; null: it is enabled. A schedule that is paused has no times. */
   readonly disabled: string | null;
   /** Why the editor starts nothing; null: the editor may start runs of the team. */
   readonly editorProblem: string | null;

@@ -1,6 +1,4 @@
-/**
- * Deliveries at the same time as changes of the automations that they start. No two transactions wait for each other.
- */
+/** Tests deliveries that arrive while the automations that they start change. No two transactions wait for each other. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Factory } from '@runyard/contract/factories/factories';
 import { expect, test, vi } from 'vitest';

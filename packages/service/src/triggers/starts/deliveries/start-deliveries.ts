@@ -30,7 +30,7 @@ import { type Candidate, outcomeOf, resultOf, runsOf, type Started, startAll } f
 type StartAccepted = (deliveries: readonly AcceptedDelivery[], rows: DeliveryRows) => Promise<readonly boolean[]>;
 
 /**
- * Reads the automations of deliveries that the transaction may accept, and returns the function that starts those that it accepts. It
+ * Reads the automations of deliveries that the transaction may accept, and returns the function that starts the accepted ones. It
  * sends its first statement at once, and may be called again for the same deliveries after the transaction was rolled back. What it
  * throws rolls the deliveries back, and their senders get an error.
  */
@@ -47,7 +47,7 @@ export function startDeliveriesWith(deps: SubmitDeps): StartDeliveries {
 
 /**
  * Of two deliveries at once, the second counts the run of the first. Every transaction locks in the order of the UIDs.
- * Automations that allow overlap are not locked, so that their deliveries do not wait for one another.
+ * Automations that allow overlap are not locked, so their deliveries do not wait for one another.
  */
 const lockOverlaps = defineStatement({
   name: 'lock_overlaps_of_automations',
@@ -175,7 +175,7 @@ export async function writeStarting(
   deliveries: readonly CheckedDelivery[],
 ): Promise<(Written | NotWritten)[]> {
   const candidates = deliveries.filter(({ startsNothing }) => !startsNothing).map(toAccepted);
-  // Their statements are sent together, and the server runs them one after the other.
+  // Their statements are sent together, and the server executes them in order.
   const [kinds, startAccepted] = await Promise.all([
     takeDeliveries(tx, deliveries),
     candidates.length > 0 ? startDeliveries(tx, candidates) : undefined,

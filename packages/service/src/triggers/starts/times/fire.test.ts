@@ -49,7 +49,7 @@ describe('a schedule that is due', () => {
   });
 
   test('fires once for the times that it missed, and next at its next time', async () => {
-    // Its next time is minutes away, whatever the clock says.
+    // Its next time is minutes away at any time of the clock.
     const schedule = await create({ cron_schedule: '@every 5m' });
     await makeDue(schedule.id, 3600);
     await fireDueSchedules(deps);

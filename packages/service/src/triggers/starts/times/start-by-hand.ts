@@ -13,7 +13,7 @@ import { scheduleOfRun } from '../decide/owner.ts';
 /** Reasons why no run was started: 404, or the outcome of the submission. */
 export type StartFailure = { readonly kind: 'not_found' } | SubmitRefusal;
 
-/** Starts a run of a schedule now, as the person who asks for it. The times of the schedule do not change. */
+/** Starts a run of a schedule now, as the requesting person. The times of the schedule do not change. */
 export async function startByHand(
   deps: SubmitDeps,
   tx: Queryable,

@@ -19,7 +19,7 @@ export function memberAt(value: unknown, path: string): unknown {
 export function memberText(value: unknown, path: string): string | undefined {
   const found = memberAt(value, path);
   if (typeof found === 'string') return found;
-  // A larger number has lost digits, so that two of them could look the same.
+  // A larger number has lost digits, so two different numbers could become equal.
   return Number.isSafeInteger(found) ? String(found) : undefined;
 }
 
@@ -61,7 +61,7 @@ export function providerId(scheme: SignatureScheme, headers: IncomingHttpHeaders
 const partsOf = ({ separator }: SignatureScheme, header: string): string[] =>
   (separator === undefined ? [header] : header.split(separator)).map((part) => part.trim());
 
-/** Returns the id and the timestamp that a signature covers, as the sender wrote them. */
+/** Returns the signed id and timestamp, as the sender wrote them. */
 function signedParts(scheme: SignatureScheme, { headers, body }: SignedRequest): SignedParts {
   const used = headersIn(scheme, headers);
   const { timestampPrefix: before } = scheme;
@@ -156,9 +156,9 @@ function eventInBody({ eventMember, eventMembers = {} }: SignatureScheme, body: 
 }
 
 /**
- * Returns why the event in the header cannot be right: the body, which is signed, is of another event. Undefined: they agree, or the body
- * does not show its event. Without this check, a recorded delivery could be sent again as another event. `header`: the header that the
- * webhook names instead of the header of the scheme. Its names of events may differ from those in `eventMember`.
+ * Returns why the event in the header cannot be right: the body, which is signed, is of another event. Undefined: header and body agree, or the body
+ * does not show its event. Without this check, a recorded delivery could be sent again as another event. `header`: the header that the webhook names
+ * instead of the header of the scheme. Its names of events may differ from those in `eventMember`.
  */
 export function faultOfEvent(
   sender: SignatureScheme,
@@ -215,7 +215,7 @@ export function checkToken(webhook: KnownWebhook, { headers, urlToken }: Credent
 export const isSigned = ({ sender }: KnownWebhook, { headers, urlToken }: Credentials): boolean =>
   sender !== null && urlToken === undefined && hasSignature(sender, headers);
 
-/** Returns whether the sender is the one for which the webhook was made. */
+/** Returns true if the sender is the one for which the webhook was created. */
 export function authenticate(webhook: KnownWebhook, credentials: Credentials, body: Buffer, nowMs: number): boolean {
   const hasToken = checkToken(webhook, credentials);
   if (hasToken !== undefined) return hasToken;

@@ -1,4 +1,4 @@
-/** The enabled webhooks with their decrypted secrets, as this process knows them. */
+/** Stores the enabled webhooks with their decrypted secrets in this process. */
 import type { SignatureScheme } from '@runyard/contract/webhooks/signature-schemes/scheme';
 import { schemeOf } from '@runyard/contract/webhooks/signature-schemes/schemes';
 import type { WebhookRules } from '@runyard/contract/webhooks/webhook-rules';
@@ -30,7 +30,7 @@ export interface KnownWebhook {
   readonly name: string;
   readonly authMode: WebhookAuthMode;
   readonly scheme: SignatureSchemeName | null;
-  /** The scheme's own value; null: it has none. */
+  /** The scheme of the webhook's own definition; null: it has none. */
   readonly sender: SignatureScheme | null;
   readonly rules: WebhookRules;
   readonly deliveryIdHeader: string | null;
@@ -47,7 +47,7 @@ export interface KnownWebhook {
 }
 
 export interface WebhookDirectory {
-  /** Returns an enabled webhook that the process has read recently; undefined: it has not. */
+  /** Returns an enabled webhook that the process has read recently; undefined if it has not. */
   known(uid: string): KnownWebhook | undefined;
   /** Returns the enabled webhook; null: unknown, disabled or deleted. All of these need the same statements. */
   find(uid: string): Promise<KnownWebhook | null>;

@@ -114,7 +114,7 @@ export interface Identity {
   readonly hash: Buffer;
 }
 
-/** Ids of senders that the log can show unchanged. For others it shows the hash. */
+/** Ids of senders that the log can show unchanged. Ids of senders that the log can show unchanged; it shows other ids as a hash. */
 const visibleText = /^[\x21-\x7e]{1,200}$/;
 
 const sha256 = (data: string | Buffer): Buffer => hash('sha256', data, 'buffer');
@@ -125,9 +125,9 @@ const identityOf = (kind: 'header' | 'body' | 'replay', text: string): Identity 
 });
 
 /**
- * Returns the identity of a delivery: the header that the webhook names, the provider's own header, the sender's own header, a member of the
- * body that the webhook or its scheme names, or the hash of the body as it was received, in this order. `value`: that of its JSON.
- * interface.md, "Ingress rules", 3.
+ * Returns the identity of a delivery: the header that the webhook names, the provider's own header, the sender's own header, a member of the body
+ * that the webhook or its scheme names, or the hash of the body as it was received, in this order. `value`: the parsed body. interface.md, "Ingress
+ * rules", 3.
  */
 export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, body: Buffer, value?: unknown): Identity {
   const { deliveryIdHeader, sender, rules } = webhook;
@@ -179,8 +179,8 @@ export type EventHeaders = Readonly<Record<string, string>>;
 const storable = /^[\x20-\x7e]{1,200}$/;
 
 /**
- * Returns the headers of a delivery that identify its event. They are listed by name, so that no credential or signature of a sender is
- * stored.
+ * Returns the headers of a delivery that identify its event. Only listed headers are stored, so that the log never contains a credential or signature
+ * of a sender.
  */
 export function eventHeadersOf(
   { sender, rules, deliveryIdHeader }: Pick<KnownWebhook, 'sender' | 'rules' | 'deliveryIdHeader'>,

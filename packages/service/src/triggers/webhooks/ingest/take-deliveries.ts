@@ -25,7 +25,7 @@ export interface AcceptedDelivery {
   readonly payload: unknown;
 }
 
-/** The parts of a delivery by which the automations are found that its webhook feeds. */
+/** The members of a delivery that select the automations of its webhook. */
 export type FeedingDelivery = Pick<AcceptedDelivery, 'webhookUid' | 'factoryUid' | 'scheme'>;
 
 /** The rows of the webhooks are the locks of their budgets, taken in one order. */
@@ -42,8 +42,8 @@ const lockWebhooks = defineStatement({
 });
 
 /**
- * A statement of its own after the locks: it sees what transactions wrote for which the locks waited. `same_bytes`: the delivery that was
- * accepted with the same signed bytes; NULL: the identity was accepted.
+ * Runs as a separate statement after the locks: it sees the rows that other transactions wrote while the locks waited. `same_bytes`: the delivery
+ * that was accepted with the same signed bytes; NULL: the identity was accepted.
  */
 const findAccepted = defineStatement({
   name: 'find_accepted_webhook_deliveries',
@@ -65,7 +65,7 @@ interface Delivery {
   readonly sameBytes?: SignedBytes;
 }
 
-/** A duplicate, and why it is one; null: by its identity. */
+/** A duplicate, and the reason; null: a delivery with the same identity was accepted. */
 interface Duplicate {
   readonly label: 'DUPLICATE';
   readonly reason: string | null;
@@ -75,9 +75,9 @@ interface Duplicate {
 type Taken = 'ACCEPTED' | Duplicate | 'changed' | 'full';
 
 /**
- * Locks the webhooks of the deliveries until the transaction ends, and decides about each delivery in their order. Only the version by
- * which a delivery was authenticated is current: nothing is accepted after a disable, a rotation or a delete, even if no notice of
- * it arrived. The partial unique index guards that one of several deliveries with one identity is accepted.
+ * Locks the webhooks of the deliveries until the transaction ends, and decides about each delivery in their order. Only the version that
+ * authenticated a delivery counts as current: after a disable, a rotation or a delete no delivery is accepted, even without a notice. The partial
+ * unique index guards that one of several deliveries with one identity is accepted.
  */
 export async function takeDeliveries(tx: Queryable, deliveries: readonly Delivery[]): Promise<Taken[]> {
   const uids = [...new Set(deliveries.map(({ webhook }) => webhook.uid))];

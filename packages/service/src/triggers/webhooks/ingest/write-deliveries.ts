@@ -1,4 +1,4 @@
-/** Writes deliveries that start nothing, and that passed all checks except that of their identity. */
+/** Writes deliveries that start no run, and that passed all checks except the check of their identity. */
 
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import { bytesArray } from '../../../platform/store/database/bytes-array.ts';
@@ -23,7 +23,7 @@ const explainSameBytesSql = (earlierId: string, windowSeconds: string): string =
   explainSameBytes(`' || ${earlierId} || '`, `' || ${windowSeconds} || '`).replace(/^/, "'").replace(/$/, "'");
 
 /**
- * SQL: the delivery that the webhook accepted last with the same signed bytes, within the window; NULL: there is none. `i` has the columns
+ * SQL: the last accepted delivery of the webhook with the same signed bytes, within the window; NULL: there is none. `i` has the columns
  * webhook_uid, signed_hash and window_seconds.
  */
 export const findSameBytes = (i: string): string => `(
@@ -113,7 +113,7 @@ const insertUnheld = defineStatement({
   row: { outcome: text<InsertOutcome>(), wait_ms: nullable(float) },
 });
 
-/** A delivery that passed all checks except that of its identity. */
+/** A delivery that passed all checks except the check of its identity. */
 export interface CheckedDelivery {
   readonly webhook: KnownWebhook;
   readonly id: string;

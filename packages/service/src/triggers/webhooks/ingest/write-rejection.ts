@@ -80,7 +80,7 @@ export async function explainRefusal(
   return { kind: 'full', waitMs: Math.max(deliveries, of === 'rejection' ? rejections : 0, 1) };
 }
 
-/** Writes a refused delivery; null: it was written. */
+/** Writes a refused delivery; returns null after writing it. */
 export async function writeRejection(
   db: Queryable,
   webhook: Checked,

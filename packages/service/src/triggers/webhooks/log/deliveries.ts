@@ -197,7 +197,7 @@ const noteLater: Statement = {
     WHERE id = $1`,
 };
 
-/** Records in the log the later outcome of an automation for which the delivery had to wait. */
+/** Records in the log the later outcome of an automation that made the delivery wait. */
 export async function noteLaterOutcome(tx: Queryable, deliveryId: string, outcome: AutomationOutcome): Promise<void> {
   const { automation_id: automation, run_id: runId = null } = outcome;
   await tx.query(noteLater, [deliveryId, automation, runId, JSON.stringify(outcome)]);

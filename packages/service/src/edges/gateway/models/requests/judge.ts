@@ -58,7 +58,7 @@ export function judgeTools(
   return { kept, removed };
 }
 
-/** Judges messages: what they refer to outside of the request. The first use of each tool is enough. */
+/** Judges messages: their references to things outside of the request. The first use of each tool is enough. */
 export function judgeContent(judgement: Judgement, rules: RequestRules, value: unknown, place: string): void {
   if (Array.isArray(value)) {
     for (const each of value) judgeContent(judgement, rules, each, place);
@@ -80,7 +80,7 @@ export function judgeContent(judgement: Judgement, rules: RequestRules, value: u
   }
 }
 
-/** Returns why a request is refused; undefined: the environment allows all that it needs. */
+/** Returns why a request is refused; undefined: the environment allows everything that the request needs. */
 export function refusalOf(judgement: Judgement, allowed: readonly ProviderTool[]): string | undefined {
   if (judgement.never !== undefined)
     return `${judgement.never} is not available to runs: it would cost more than the model of the run, or hide its cost`;

@@ -24,7 +24,7 @@ export interface RequestRules {
   tool(tool: unknown): Verdict;
   /** Returns the tool that a member of a message or of its parts needs. `name`: in lower case without `_`; `within`: the object. */
   inContent(name: string, value: unknown, within: Readonly<Record<string, unknown>>): ProviderTool | undefined;
-  /** Names, in lower case without `_`, of members whose values are texts or arguments of a program's own tools: they are not walked. */
+  /** Names, in lower case without `_`, of members whose values are texts or arguments of a program's own tools: the check skips these values. */
   readonly free: ReadonlySet<string>;
 }
 

@@ -33,7 +33,7 @@ function addSlice(count: Count, slice: Buffer): void {
 }
 
 /**
- * Estimates the tokens of a request from its bytes: four bytes of text are a token, encoded images and files are left out. Linear in the
+ * Estimates the tokens of a request from its bytes: four bytes of text count as one token, and encoded images and files do not count. Linear in the
  * size of the request.
  */
 export async function estimateTokens(request: readonly Buffer[]): Promise<number> {
