@@ -29,9 +29,9 @@ export interface ProgramStart {
 }
 
 /**
- * Starts a program with this Node. It has its own session, so that Ctrl-C in the terminal reaches only this process.
+ * Starts a program with this Node. The program has its own session, so that Ctrl-C in the terminal reaches only this process.
  * Its standard input is a pipe: when this process ends, even by kill -9, the pipe closes and the program ends
- * (`--stop-with-parent`). It distinguishes a stop from a crash of this process by the word that `stop` writes.
+ * (`--stop-with-parent`). The program distinguishes a stop from a crash of this process by the word that `stop` writes.
  * @throws if the process cannot be started
  */
 export async function startProgram(start: ProgramStart): Promise<Program> {
