@@ -111,22 +111,28 @@ export interface Control {
   readonly 'aria-describedby': string | undefined;
 }
 
-/** Shows an input with its label, a hint, and the fault that the service found at `path` of the request. */
+/**
+ * Shows an input with its label, a hint, and the fault that the service found at `path` of the request. `fault`: one that was found
+ * before the form was sent.
+ */
 export function Field({
   label,
   path,
   name = path,
   hint,
+  fault: early,
   children,
 }: {
   label: ReactNode;
   path: string;
   name?: string;
   hint?: ReactNode;
+  fault?: Fault | undefined;
   children: (control: Control) => ReactNode;
 }) {
   const id = useId();
-  const fault = useFault(path);
+  const late = useFault(path);
+  const fault = early ?? late;
   const described = [hint === undefined ? '' : `${id}-hint`, fault === undefined ? '' : `${id}-fault`];
   return (
     <div className="field">

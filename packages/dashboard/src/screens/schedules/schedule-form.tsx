@@ -7,6 +7,7 @@ import { useId, useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { CronWords } from './cron-words.tsx';
+import { NextTimes, usePreview } from './next-times.tsx';
 
 /** Names of the five fields of a cron expression. */
 const fields = ['minute', 'hour', 'day', 'month', 'weekday'] as const;
@@ -30,6 +31,7 @@ export function ScheduleForm({
   const [timezone, setTimezone] = useState(
     schedule?.timezone ?? (schedule ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone),
   );
+  const preview = usePreview(cron, timezone);
   const [isBusy, setBusy] = useState(false);
   const form = useId();
   const environments = useQuery({
@@ -77,7 +79,7 @@ export function ScheduleForm({
             <input {...control} name="name" className="in" required maxLength={200} defaultValue={schedule?.name} />
           )}
         </Field>
-        <Field label="Fires" path="cron_schedule">
+        <Field label="Fires" path="cron_schedule" fault={preview.faultOf('cron_schedule')}>
           {(control) =>
             isFields ? (
               <div className="cron">
@@ -114,8 +116,9 @@ export function ScheduleForm({
             {isFields ? 'By interval' : 'By five fields'}
           </button>
         </p>
+        <NextTimes {...preview} />
         <div className="two">
-          <Field label="Time zone" path="timezone">
+          <Field label="Time zone" path="timezone" fault={preview.faultOf('timezone')}>
             {(control) => (
               <>
                 <input

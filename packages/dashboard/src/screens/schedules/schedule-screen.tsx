@@ -9,13 +9,14 @@ import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
-import { exactText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { CronWords } from './cron-words.tsx';
+import { FireLegend, FireStrip } from './fire-strip.tsx';
+import { NextTime } from './next-times.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
@@ -178,7 +179,8 @@ export function ScheduleScreen() {
             </Link>
           </h2>
           <Problem error={fires.error} />
-          <Strip fires={fires.data ?? []} />
+          <FireStrip fires={fires.data ?? []} />
+          <FireLegend />
           <Fires fires={fires.data ?? []} />
         </section>
       </div>
@@ -199,65 +201,6 @@ export function ScheduleScreen() {
         )}
       </Suspense>
     </Page>
-  );
-}
-
-/** Shows a time on the clock of the schedule and on that of the browser. */
-function NextTime({ time, timezone }: { time: string; timezone: string }) {
-  const at = Date.parse(time);
-  const own = new Intl.DateTimeFormat('en-GB', {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-    timeZone: timezone,
-    timeZoneName: 'short',
-  });
-  return (
-    <span className="row" title={exactText(at)}>
-      <span>{own.format(at)}</span>
-      <span className="dim">
-        <Ago time={time} />
-      </span>
-    </span>
-  );
-}
-
-const marks: Readonly<
-  Record<ScheduleFire['outcome'], { readonly className: string; readonly y: number; readonly height: number }>
-> = {
-  started: { className: 'f-ok', y: 4, height: 20 },
-  skipped: { className: 'f-line', y: 18, height: 6 },
-  waiting: { className: 'f-wait', y: 14, height: 10 },
-  failed: { className: 'f-bad', y: 0, height: 24 },
-};
-
-/** Draws what became of the last times, the oldest at the left. */
-function Strip({ fires }: { fires: readonly ScheduleFire[] }) {
-  if (fires.length === 0) return null;
-  const failed = fires.filter(({ outcome }) => outcome === 'failed').length;
-  return (
-    <svg
-      className="chart spark-h"
-      viewBox="0 0 300 24"
-      preserveAspectRatio="none"
-      role="img"
-      aria-label={`The last ${fires.length} times, ${failed} of them failed.`}
-    >
-      {fires.toReversed().map(({ id, outcome, fired_at: at }, index) => (
-        <rect
-          key={id}
-          x={index * 10}
-          y={marks[outcome].y}
-          width="7"
-          height={marks[outcome].height}
-          className={marks[outcome].className}
-        >
-          <title>{`${outcome}, ${exactText(Date.parse(at))}`}</title>
-        </rect>
-      ))}
-    </svg>
   );
 }
 

@@ -11,6 +11,7 @@ import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { CronWords } from './cron-words.tsx';
+import { FireLegend, FireStrip } from './fire-strip.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
 
 const route = getRouteApi('/shell/schedules');
@@ -24,7 +25,7 @@ export function SchedulesScreen() {
   const search = route.useSearch();
   const { data, error, refetch } = useQuery({
     queryKey: ['schedules', team.uid],
-    queryFn: async () => (await client.listSchedules({})).schedules,
+    queryFn: async () => (await client.listSchedules({ query: { include: ['fires'] } })).schedules,
     refetchInterval: 30_000,
   });
   const isNew = oneOf(search.new) !== undefined;
@@ -63,22 +64,28 @@ export function SchedulesScreen() {
           A schedule starts a run of the same prompt at each of its times.
         </Empty>
       ) : (
-        <table className="tbl">
-          <thead>
-            <tr>
-              <th>Schedule</th>
-              <th className="w280">Fires</th>
-              <th className="w140">Next</th>
-              <th className="w140">Last run</th>
-              <th className="w120">State</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.map((schedule) => (
-              <Row key={schedule.id} schedule={schedule} />
-            ))}
-          </tbody>
-        </table>
+        <>
+          <div className="filters hide-l">
+            <FireLegend />
+          </div>
+          <table className="tbl">
+            <thead>
+              <tr>
+                <th>Schedule</th>
+                <th className="w280">Fires</th>
+                <th className="w140">Next</th>
+                <th className="w230 hide-l">Last 30 times</th>
+                <th className="w120 hide-m">Last run</th>
+                <th className="w120">State</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.map((schedule) => (
+                <Row key={schedule.id} schedule={schedule} />
+              ))}
+            </tbody>
+          </table>
+        </>
       )}
     </Page>
   );
@@ -118,7 +125,12 @@ function Row({ schedule }: { schedule: ScheduledAgentItem }) {
         <CronWords cron={schedule.cron_schedule} timezone={schedule.timezone} />
       </td>
       <td>{history?.next_run ? <Ago time={history.next_run} /> : <span className="dim">paused</span>}</td>
-      <td>{history?.last_ran ? <Ago time={history.last_ran} /> : <span className="dim">never</span>}</td>
+      <td className="hide-l">
+        <FireStrip fires={schedule.last_fires ?? []} />
+      </td>
+      <td className="hide-m">
+        {history?.last_ran ? <Ago time={history.last_ran} /> : <span className="dim">never</span>}
+      </td>
       <td>
         <button
           type="button"

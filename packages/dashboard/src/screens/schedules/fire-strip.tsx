@@ -1,0 +1,82 @@
+import type { ScheduleFire } from '@runyard/contract/schedules/schedules';
+import { exactText } from '../../parts/format.ts';
+
+const slots = 30;
+const outcomes = ['started', 'failed', 'skipped', 'waiting'] as const satisfies readonly ScheduleFire['outcome'][];
+
+/** Returns how many of the fires had each outcome: `27 started, 3 failed`. */
+function countsOf(fires: readonly ScheduleFire[]): string {
+  const counts = outcomes.map((outcome) => [fires.filter((fire) => fire.outcome === outcome).length, outcome] as const);
+  return counts
+    .filter(([count]) => count > 0)
+    .map(([count, outcome]) => `${count} ${outcome}`)
+    .join(', ');
+}
+
+/** Draws what became of the last times, the newest at the right. `fires` has the newest first. */
+export function FireStrip({ fires }: { fires: readonly ScheduleFire[] }) {
+  const last = fires.slice(0, slots);
+  if (last.length === 0) return <span className="dim">no time yet</span>;
+  const empty = slots - last.length;
+  return (
+    <svg
+      className="fires"
+      viewBox={`0 0 ${slots * 7} 20`}
+      role="img"
+      aria-label={
+        last.length === 1 ? `The last time: ${countsOf(last)}` : `Last ${last.length} times: ${countsOf(last)}`
+      }
+    >
+      {Array.from({ length: empty }, (_, index) => (
+        <rect key={index} x={index * 7 + 1.5} y="15" width="2" height="1" className="f-line" />
+      ))}
+      {last.toReversed().map((fire, index) => (
+        <g key={fire.id} transform={`translate(${(empty + index) * 7} 0)`}>
+          <title>{titleOf(fire)}</title>
+          <Mark outcome={fire.outcome} />
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+const titleOf = ({ outcome, due_at: due, fired_at: fired, reason }: ScheduleFire): string =>
+  `${outcome}, ${exactText(Date.parse(due ?? fired))}${reason === undefined ? '' : `: ${reason}`}`;
+
+/** Draws one time. Its form differs by the outcome, not only its colour. */
+function Mark({ outcome }: { outcome: ScheduleFire['outcome'] }) {
+  switch (outcome) {
+    case 'started':
+      return <rect y="4" width="5" height="12" rx="1" className="f-ok" />;
+    case 'failed':
+      return (
+        <>
+          <rect y="2" width="5" height="16" rx="1" className="f-bad" />
+          <path d="M.6 8l3.8 4m0-4l-3.8 4" className="k-surf" />
+        </>
+      );
+    case 'skipped':
+      return <rect x=".5" y="11.5" width="4" height="4" className="k-off" />;
+    case 'waiting':
+      return (
+        <>
+          <rect x=".5" y="4.5" width="4" height="11" rx="1" className="k-wait" />
+          <rect x=".5" y="10" width="4" height="5.5" className="f-wait" />
+        </>
+      );
+  }
+}
+
+/** Explains the marks of a strip. */
+export const FireLegend = () => (
+  <p className="row small mut hide-m right" aria-hidden="true">
+    {outcomes.map((outcome) => (
+      <span className="row" key={outcome}>
+        <svg width="6" height="20" aria-hidden="true">
+          <Mark outcome={outcome} />
+        </svg>
+        {outcome === 'failed' ? 'no run' : outcome}
+      </span>
+    ))}
+  </p>
+);

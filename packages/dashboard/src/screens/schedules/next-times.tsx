@@ -1,0 +1,83 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { failureOf, statusOf } from '../../api/problem.ts';
+import { useClient, useSession } from '../../api/session.ts';
+import { exactText } from '../../parts/format.ts';
+import { Ago } from '../../parts/time.tsx';
+
+const pauseMs = 300;
+
+/** Returns the value after it has stayed the same for a moment, so that not each key press sends a request. */
+function useSettled(value: string): string {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), pauseMs);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
+/** When an expression that is not saved would fire. */
+export interface Preview {
+  readonly times: readonly string[];
+  /** IANA name of the zone of the times. */
+  readonly timezone: string;
+  readonly isStale: boolean;
+  /** Returns the fault of a member of the request. */
+  readonly faultOf: (path: string) => { readonly message: string } | undefined;
+}
+
+/** Asks the service for the next times of an expression while a person writes it. */
+export function usePreview(cron: string, timezone: string): Preview {
+  const client = useClient();
+  const { team } = useSession();
+  const asked = { cron: useSettled(cron), timezone: useSettled(timezone) };
+  const { data, error } = useQuery({
+    queryKey: ['next-times', team.uid, asked.cron, asked.timezone],
+    queryFn: async () =>
+      await client.previewSchedule({ body: { cron_schedule: asked.cron, timezone: asked.timezone || undefined } }),
+    placeholderData: keepPreviousData,
+    refetchInterval: 60_000,
+  });
+  const faults = statusOf(error) === 400 ? failureOf(error).members : undefined;
+  return {
+    times: error ? [] : (data?.upcoming_runs ?? []),
+    timezone: data?.timezone ?? 'UTC',
+    isStale: asked.cron !== cron || asked.timezone !== timezone,
+    faultOf: (path) => faults?.get(path),
+  };
+}
+
+/** Shows the next times on the clock of the schedule, with how far away they are. */
+export function NextTimes({ times, timezone, isStale }: Pick<Preview, 'times' | 'timezone' | 'isStale'>) {
+  if (times.length === 0) return null;
+  return (
+    <section className={`stack s1 small ${isStale ? 'dim' : ''}`} aria-label="Next times" aria-busy={isStale}>
+      {times.map((time) => (
+        <NextTime key={time} time={time} timezone={timezone} />
+      ))}
+    </section>
+  );
+}
+
+/** Shows a time on the clock of the schedule, and how far away it is. */
+export function NextTime({ time, timezone }: { time: string; timezone: string }) {
+  const at = Date.parse(time);
+  const own = new Intl.DateTimeFormat('en-GB', {
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZone: timezone,
+    timeZoneName: 'short',
+  });
+  return (
+    <span className="row" title={exactText(at)}>
+      <span>{own.format(at)}</span>
+      <span className="dim">
+        <Ago time={time} />
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,70 @@
+/** Schedules in the dashboard, in a real browser, against the real service. */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { testSchedules } from '../../packages/service/test/schedules.ts';
+import { startTestService, type TestService } from '../../packages/service/test/service.ts';
+import { noBrowser, useBrowser } from '../support/browser.ts';
+
+describe.skipIf(noBrowser)(`schedules in the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+  let service: TestService;
+  let page: Page;
+  let complaints: string[];
+  const browser = useBrowser();
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.close());
+  beforeEach(() => {
+    ({ page, complaints } = browser());
+  });
+
+  const signIn = async (path: string) => {
+    await page.goto(service.baseUrl + path);
+    await page.getByLabel('API key', { exact: true }).fill(service.key);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.waitForURL(service.baseUrl + path);
+  };
+
+  test('the list says in words what became of the last times of each schedule', async () => {
+    const { create } = testSchedules(service);
+    const { id } = await create({ name: 'nightly' });
+    await create({ name: 'quiet' });
+    await service.deps.db.query(
+      `INSERT INTO starts (schedule_id, due_at, outcome, reason)
+       SELECT $1, now() - n * interval '1 hour', CASE WHEN n % 2 = 0 THEN 'skipped' ELSE 'failed' END, 'because'
+       FROM generate_series(5, 1, -1) AS n`,
+      [id],
+    );
+    await signIn('/schedules');
+    const row = (name: string) => page.getByRole('row').filter({ hasText: name });
+    await row('nightly').getByRole('img', { name: 'Last 5 times: 3 failed, 2 skipped' }).waitFor();
+    await row('quiet').getByText('no time yet').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('the form shows the next times of what is typed, and a fault at its field', async () => {
+    await signIn('/schedules?new=true');
+    const times = page.getByRole('region', { name: 'Next times' });
+    await page.getByLabel('Time zone').fill('UTC');
+    await page.getByLabel('minute').fill('17');
+    await times
+      .getByText(/09:17 UTC/)
+      .first()
+      .waitFor();
+    expect(await times.getByText(/09:17 UTC/).count()).toBe(5);
+    const minute = page.getByLabel('Fires');
+    await page.getByLabel('hour').fill('25');
+    await page.getByText(/is not a cron expression/).waitFor();
+    expect(await minute.getAttribute('aria-invalid')).toBe('true');
+    expect(await times.count()).toBe(0);
+    await page.getByLabel('hour').fill('10');
+    await times
+      .getByText(/10:17 UTC/)
+      .first()
+      .waitFor();
+    await page.getByLabel('Time zone').fill('Mars/Olympus');
+    await page.getByText(/is not the name of an IANA time zone/).waitFor();
+    expect(await minute.getAttribute('aria-invalid')).toBeNull();
+  });
+});
