@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 const program = path.join(import.meta.dirname, '../bin/test');
 
 test.each([
-  [['--help'], 0, 'stdout', /^usage: bin\/test \[--filter TEXT\]\n/],
+  [['--help'], 0, 'stdout', /^usage: bin\/test \[--filter TEXT\] \[--server\]\n/],
   [['--filter'], 2, 'stderr', /^usage: /],
   [['--bogus'], 2, 'stderr', /^bin\/test: unknown argument --bogus\nusage: /],
 ] as const)('bin/test %j prints its usage and runs nothing', (words, code, stream, text) => {

@@ -14,11 +14,15 @@ import { reportVariable, type VitestReport } from './reporter.ts';
 import { installSystemPackages, newestPostgres } from './system-packages.ts';
 import { findReaderFaults } from './table-readers.ts';
 import { findWriterFaults } from './table-writers.ts';
-import { findTestFiles } from './test-files.ts';
+import { findTestFiles, sliceForServer } from './test-files.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
-const { values } = parseArgs({ options: { filter: { type: 'string', default: '' } } });
-const filter = values.filter;
+const { values } = parseArgs({
+  options: { filter: { type: 'string', default: '' }, server: { type: 'boolean', default: false } },
+});
+const { filter } = values;
+/** Whether it runs everything: neither one kind of test nor a part of the files. */
+const isWhole = filter === '' && !values.server;
 process.env.TMPDIR = placeOfRuns();
 
 /**
@@ -164,9 +168,9 @@ const together = 2 * processors;
 
 // Install packages only for a full run: a person who runs one file did not ask for a change of the machine, and its tests skip themselves if a
 // package is missing.
-if (filter === '') installSystemPackages(say);
+if (isWhole) installSystemPackages(say);
 const files = findTestFiles(root, filter);
-if (filter === '') {
+if (isWhole) {
   await check('types (tsc)', [tool('tsc'), '--noEmit', '--checkers', String(processors)]);
   await check('types of the dashboard (tsc)', [tool('tsc'), '--noEmit', '-p', 'packages/dashboard']);
   await check('lint and format (biome)', [tool('biome'), 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.']);
@@ -179,13 +183,14 @@ if (filter === '') {
 const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {
   // Runs all of them together, because the files of the service and of the database keep the processors busy while programs wait.
-  const onServer = onPostgresServer(files.database);
-  await vitest('units, service and end to end', [...files.programs, ...files.service], {
-    env: { [answersVariable]: answers },
-    workers: together,
-  });
+  const onServer = onPostgresServer(isWhole ? sliceForServer(files.database) : files.database);
+  if (!values.server)
+    await vitest('units, service and end to end', [...files.programs, ...files.service], {
+      env: { [answersVariable]: answers },
+      workers: together,
+    });
   await onServer;
-  if (filter === '') checkHere('answers (OpenAPI document and tests)', () => compareAnswers(answers));
+  if (isWhole) checkHere('answers (OpenAPI document and tests)', () => compareAnswers(answers));
 } finally {
   rmSync(answers, { recursive: true, force: true });
 }

@@ -21,6 +21,17 @@ const databaseSubjects = [
   'test/live-streams.test.ts',
 ];
 
+/**
+ * Returns the part of the database tests that `bin/test` runs on the server: those of the store, the subjects above, and one of three
+ * others. `bin/test-long` runs all of them: each statement is prepared on the server in both.
+ */
+export function sliceForServer(database: readonly string[]): string[] {
+  const always = (file: string) =>
+    file.startsWith(`${serviceFolder}src/platform/store/`) || databaseSubjects.includes(file);
+  const others = database.filter((file) => !always(file));
+  return [...database.filter(always), ...others.filter((_, index) => index % 3 === 0)];
+}
+
 /** Returns all test files of the repository whose path contains `filter`, by the group that runs them. Paths are relative to `root`. */
 export function findTestFiles(root: string, filter: string): TestFiles {
   const find = (pattern: string) =>
