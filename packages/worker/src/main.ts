@@ -1,6 +1,7 @@
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
 import { type Logger, pino } from 'pino';
+import { startWhenThereIsRoom } from './full-disk.ts';
 import { closeInheritedDescriptors } from './inherited-descriptors.ts';
 import { endOnSignals, endWithParent } from './signals.ts';
 import { startWorker, WorkerRefused } from './worker.ts';
@@ -12,19 +13,22 @@ if (!parsed.ok) {
   process.stderr.write(`runyard worker: settings are wrong\n${problems}`);
   process.exit(2);
 }
+const stopping = new AbortController();
 const log: Logger = pino(
   { level: parsed.settings.RUNYARD_LOG, base: { program: 'worker', pid: process.pid } },
   openLogDestination(2, (gap) => log.error(gap, 'the log could not be written for a while')),
 );
 
 try {
-  const starting = startWorker(parsed.settings, { log, lockPatienceMs: 15_000 });
-  if (process.argv.includes('--stop-with-parent')) endWithParent(starting);
+  const start = () => startWorker(parsed.settings, { log, lockPatienceMs: 15_000 });
+  const starting = startWhenThereIsRoom(start, { log, signal: stopping.signal });
+  if (process.argv.includes('--stop-with-parent')) endWithParent(starting, stopping);
   const worker = await starting;
   endOnSignals(worker);
   const { exitCode } = await worker.drained;
   process.exit(exitCode);
 } catch (error) {
+  if (stopping.signal.aborted) process.exit(0);
   if (!(error instanceof WorkerRefused)) throw error;
   log.fatal(error.message);
   process.exit(2);

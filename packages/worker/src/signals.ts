@@ -19,9 +19,10 @@ export function endOnSignals(worker: Pick<Worker, 'terminate' | 'drain' | 'stop'
   on('SIGINT', () => void worker.stop());
 }
 
-/** Stops the worker when its parent asks it to. When the parent crashed, leaves the sandboxes to the next worker. */
-export function endWithParent(starting: Promise<Pick<Worker, 'stop' | 'leave'>>): void {
+/** Stops the worker when its parent asks it to. When the parent crashed, leaves the sandboxes to the next worker. `waiting`: aborted, so that a worker that waits to start ends. */
+export function endWithParent(starting: Promise<Pick<Worker, 'stop' | 'leave'>>, waiting: AbortController): void {
   onParentGone((how) => {
+    waiting.abort();
     // If the start fails, the process ends anyway.
     starting.then((worker) => (how === 'asked' ? worker.stop() : worker.leave())).catch(() => {});
   });

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { apiKey, type Context, processContext, requireApiKey } from '../context.ts';
+import { apiKey, type Context, processContext } from '../context.ts';
 import { curlExample, shellQuote } from '../curl-example.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
@@ -48,13 +48,21 @@ function welcome(
   { title, ending } = { title: 'Runyard is running.', ending: 'Ctrl-C stops everything.\n' },
 ): string {
   const { bold, dim, cyan } = context.colours;
-  const key = requireApiKey(context);
+  const key = apiKey(context);
   // Screens are shared and logs are stored, so print the name of the file or variable with the key, and not the key itself.
   const { RUNYARD_API_KEY: ofCaller, RUNYARD_BOOTSTRAP_KEY: ofService } = context.settings;
   const variable = ofCaller ? 'RUNYARD_API_KEY' : ofService ? 'RUNYARD_BOOTSTRAP_KEY' : undefined;
   const file = context.folder.bootstrapKeyFile;
-  const word = variable === undefined ? `$(cat ${shellQuote(file)})` : `$${variable}`;
-  const shortKey = `${key.slice(0, 8)}…  ${dim(`(${variable === undefined ? `in ${file}` : `$${variable}`})`)}`;
+  // The first key of a database is made once, in the data folder of the first service that used it.
+  const isElsewhere = key === null;
+  const word = isElsewhere
+    ? '$RUNYARD_API_KEY'
+    : variable === undefined
+      ? `$(cat ${shellQuote(file)})`
+      : `$${variable}`;
+  const shortKey = isElsewhere
+    ? `none in this data folder  ${dim('(set RUNYARD_API_KEY to a key of this database)')}`
+    : `${key.slice(0, 8)}…  ${dim(`(${variable === undefined ? `in ${file}` : `$${variable}`})`)}`;
   return `
 ${bold(title)}
 

@@ -76,7 +76,12 @@ export async function supervise(supervision: Supervise): Promise<void> {
     const stack = await startStack({ ...supervision, signal: stopping.signal });
     const programs = [...(supervision.service ? ['service'] : []), ...(supervision.worker ? ['worker'] : [])];
     taken.claim.announce(stack.origin, programs);
-    supervision.onReady(stack);
+    try {
+      supervision.onReady(stack);
+    } catch (error) {
+      await stack.stop();
+      throw error;
+    }
     const how = await asked.promise;
     if (how === 'drain') await Promise.race([stack.drain(), askedToStop.promise]);
     const stopped = askedToStop.promise.then(() => false);

@@ -35,6 +35,9 @@ import { startDeliveriesWith } from '../../triggers/starts/deliveries/start-deli
 import { openWebhookDirectory } from '../../triggers/webhooks/ingest/directory.ts';
 import type { ServiceDeps } from '../http/server/deps.ts';
 
+/** Clients get 503 with Retry-After within a second when the database is away. */
+const databasePatienceMs = 500;
+
 /** A mistake in the settings or the machine. `main.ts` prints its message without a stack. */
 export class StartProblem extends Error {}
 
@@ -75,6 +78,7 @@ export async function openParts(options: PartOptions & { took(part: string): voi
   const db = await openDatabase({
     address: embedded ? embedded.connection : { connectionString: settings.RUNYARD_DATABASE_URL ?? '' },
     maxConnections: settings.RUNYARD_DATABASE_CONNECTIONS,
+    connectPatienceMs: databasePatienceMs,
     log,
   });
   undo.add(() => db.close());

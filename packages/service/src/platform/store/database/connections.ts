@@ -15,14 +15,18 @@ export interface DatabaseConfig {
   readonly log: StoreLog;
   /** Time after which the server cancels a statement. Default: 30,000. */
   readonly statementTimeoutMs?: number;
-  /** How long to wait for a server that is starting or out of connections. Default: 5,000. */
+  /** How long to wait for a server that is away or starting, from the first failure on. Default: 5,000. */
   readonly connectPatienceMs?: number;
 }
 
 const defaultStatementTimeoutMs = 30_000;
 
-/** Errors before a connection was open. No statement was sent, so another try is safe. `57P03`: starting up; `53300`: too many clients. */
-const temporary = new Set(['ECONNREFUSED', 'ENOENT', 'ECONNRESET', '57P03', '53300', '57P01', '57P02']);
+const tooManyClients = '53300';
+/** How long to wait for a server that has no connection left. */
+const crowdedMs = 5_000;
+
+/** Errors before a connection was open. No statement was sent, so another try is safe. `57P03`: starting up. */
+const temporary = new Set(['ECONNREFUSED', 'ENOENT', 'ECONNRESET', '57P03', tooManyClients, '57P01', '57P02']);
 
 export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
   return {
@@ -84,17 +88,30 @@ export async function ownConnection<T>(config: DatabaseConfig, work: (client: pg
   }
 }
 
-/** Connects, and waits for a server that is starting. Throws the last error when the time is over. */
-export async function acquire(pool: pg.Pool, config: DatabaseConfig): Promise<pg.PoolClient> {
-  const giveUp = Date.now() + (config.connectPatienceMs ?? 5_000);
-  for (let tries = 0; ; tries += 1) {
-    try {
-      return await pool.connect();
-    } catch (error) {
-      if (!isTemporary(error) || Date.now() > giveUp) throw error;
-      await delay(backoffMs({ firstMs: 20, longestMs: 500 }, tries + 1));
+/**
+ * Returns the function that takes a connection of the pool. It waits for a server that is starting. While the server is away, only the
+ * callers of the first moments wait: `connectPatienceMs` counts from the first failure, so that requests of an outage are answered at once.
+ * The function throws the last error.
+ */
+export function acquireFrom(pool: pg.Pool, config: DatabaseConfig): () => Promise<pg.PoolClient> {
+  const patienceMs = config.connectPatienceMs ?? 5_000;
+  let awaySince: number | undefined;
+  return async () => {
+    const startedAt = Date.now();
+    for (let tries = 0; ; tries += 1) {
+      try {
+        const client = await pool.connect();
+        awaySince = undefined;
+        return client;
+      } catch (error) {
+        if (!isTemporary(error)) throw error;
+        awaySince ??= Date.now();
+        const isCrowded = sqlState(error) === tooManyClients;
+        if (Date.now() - (isCrowded ? startedAt : awaySince) > (isCrowded ? crowdedMs : patienceMs)) throw error;
+        await delay(backoffMs({ firstMs: 20, longestMs: 250 }, tries + 1));
+      }
     }
-  }
+  };
 }
 
 function isTemporary(error: unknown): boolean {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { bytesArray } from './bytes-array.ts';
+import { acquireFrom, makePool } from './connections.ts';
 import { openDatabase } from './database.ts';
 import { silentLog } from './log.ts';
 import { plannedByValues } from './planned-by-values.ts';
@@ -218,6 +219,25 @@ describe('open', () => {
       connectPatienceMs: 100,
     });
     await expect(opening).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  test('waits for a server that is away only from the first failure on, so later statements of an outage fail at once', async () => {
+    const config = {
+      address: { connectionString: 'postgresql://nobody@127.0.0.1:1/none' },
+      maxConnections: 1,
+      log: silentLog,
+      connectPatienceMs: 300,
+    };
+    const pool = makePool(config);
+    const acquire = acquireFrom(pool, config);
+    const took = async () => {
+      const startedAt = performance.now();
+      await expect(acquire()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+      return performance.now() - startedAt;
+    };
+    expect(await took()).toBeGreaterThan(290);
+    expect(await took()).toBeLessThan(290);
+    await pool.end();
   });
 
   test('refuses a database with another encoding', async () => {

@@ -1,7 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/system/backoff';
 import type pg from 'pg';
-import { acquire, type DatabaseConfig, makePool, ownConnection, spoilsConnection, sqlState } from './connections.ts';
+import {
+  acquireFrom,
+  type DatabaseConfig,
+  makePool,
+  ownConnection,
+  spoilsConnection,
+  sqlState,
+} from './connections.ts';
 import { makeListener } from './listener.ts';
 import { run } from './send.ts';
 import { boolean, defineStatement, integer, type TypedStatement, text } from './statement.ts';
@@ -53,9 +60,10 @@ export const minServerVersion = 140_000;
 /** Connects and checks the server. Does not migrate. */
 export async function openDatabase(config: DatabaseConfig): Promise<Database> {
   const pool = makePool(config);
+  const acquire = acquireFrom(pool, config);
   const listener = makeListener(config);
   const withClient = async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
-    const client = await acquire(pool, config).catch((error: unknown) => {
+    const client = await acquire().catch((error: unknown) => {
       throw asUnavailable(error, 'database');
     });
     let spoilt = false;

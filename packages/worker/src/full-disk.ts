@@ -1,0 +1,45 @@
+import { delay } from '@runyard/system/backoff';
+import type { Logger } from 'pino';
+
+/** Time between two tries to start on a full disk. */
+const retryMs = 5_000;
+/** The system's messages, also in the output of programs that the worker starts. */
+const messages = /ENOSPC|EDQUOT|no space left on device|disk quota exceeded/i;
+
+/** Returns whether an error, or one that caused it, says that a disk has no room. */
+export function isFullDisk(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return messages.test(`${'code' in error ? error.code : ''} ${error.message}`) || isFullDisk(error.cause);
+}
+
+interface Waiting {
+  readonly log: Pick<Logger, 'warn' | 'info'>;
+  /** Aborts the wait for room. */
+  readonly signal: AbortSignal;
+  readonly waitMs?: number;
+}
+
+/**
+ * Starts a worker, and waits while it cannot start because a disk is full. Each try says so in the log, because the worker serves no
+ * run meanwhile.
+ */
+export async function startWhenThereIsRoom<W>(
+  start: () => Promise<W>,
+  { log, signal, waitMs = retryMs }: Waiting,
+): Promise<W> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const worker = await start();
+      if (tries > 1) log.info({ tries }, 'there is room on the disk again: the worker starts');
+      return worker;
+    } catch (error) {
+      if (!isFullDisk(error)) throw error;
+      const { message } = error as Error;
+      log.warn(
+        { error: message, next_in_ms: waitMs },
+        'a disk is full, so the worker waits; make room for it to start',
+      );
+      await delay(waitMs, signal);
+    }
+  }
+}
