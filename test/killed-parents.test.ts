@@ -87,7 +87,10 @@ test('continues the runs of up when kill -9 ends it and it is started again at o
   const left = await here.begin(300);
   await kill9(second);
   const stopped = await here.call(['down']);
-  expect(stopped).toMatchObject({ code: 0, output: expect.stringContaining('ended what an earlier worker left') });
+  expect(stopped).toMatchObject({
+    code: 0,
+    output: expect.stringContaining('ended the sandboxes that an earlier worker left'),
+  });
   expect(processesOf(here.dataDir)).toEqual([]);
   // In the background, as `run` starts the programs.
   const background = await here.begin(8);

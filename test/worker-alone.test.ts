@@ -49,7 +49,7 @@ describe.concurrent('a worker that was started alone', () => {
     const follow = startCommand([runyard, 'logs', runId, '--follow'], { cwd: here.folder, env: here.client });
     await follow.sees('│ begun');
     const stopped = await runCommand([runyard, 'down'], { cwd: here.folder, env });
-    expect(stopped.output).toContain('the worker finishes the runs that it has');
+    expect(stopped.output).toContain('the worker finishes its current runs');
     expect(stopped.code).toBe(0);
     expect(await drained.exited).toBe(0);
     await follow.exited;

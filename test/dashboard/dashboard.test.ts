@@ -259,7 +259,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('button', { name: 'New webhook' }).click();
     await page.getByLabel('Name', { exact: true }).fill('GitHub');
     await page.getByRole('button', { name: 'Create webhook' }).click();
-    await page.getByText('It is shown this once.').waitFor();
+    await page.getByText('It is shown only once.').waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'I stored it' }).click();
     await page.getByRole('link', { name: 'GitHub' }).waitFor();

@@ -42,7 +42,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
       {
         name: 'open',
         usage: '[options] [run]',
-        description: 'open the page of a run in the browser, signed in; without RUN, that of the newest run',
+        description: 'open the page of a run in the browser, signed in; without RUN, the page of the newest run',
         load: async () => (await import('./commands/open.ts')).declareOpen,
       },
       {
@@ -168,8 +168,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
       {
         name: 'accept',
         usage: '[options] [kind] [uid]',
-        description:
-          'accept what somebody else wrote and your runs execute; without arguments, list what waits for you',
+        description: 'accept texts of others that your runs execute; without arguments, list those that wait for you',
         load: async () => (await import('./commands/accept.ts')).declareAccept,
       },
       {

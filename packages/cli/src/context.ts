@@ -92,7 +92,7 @@ export function requireApiKey(context: Context): string {
       ? `no API key for ${named}: set RUNYARD_API_KEY. The key of ${context.folder.path} is sent only to the service of that folder.`
       : named === undefined && serviceOrigin(context) === null
         ? `Runyard does not run here. Start it with bin/runyard up, or set RUNYARD_BASE_URL and RUNYARD_API_KEY to use a service elsewhere. (Data folder: ${context.folder.path})`
-        : `no API key: set RUNYARD_API_KEY (there is none in ${context.folder.bootstrapKeyFile})`,
+        : `no API key: set RUNYARD_API_KEY (no key in ${context.folder.bootstrapKeyFile})`,
   );
 }
 

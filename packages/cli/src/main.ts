@@ -20,8 +20,8 @@ const program = new Command('runyard')
     `
 Settings are environment variables: docs/settings.md.
 
-  bin/runyard run examples/hello.md          the first run; starts everything it needs
-  bin/runyard up                             start everything, stay, show address and key
+  bin/runyard run examples/hello.md          the first run; starts all programs
+  bin/runyard up                             start all programs in the foreground, show address and key
   bin/runyard doctor                         check this machine, and say how to fix problems`,
   );
 

@@ -43,6 +43,6 @@ export function requireSameSettings(context: Context, names?: readonly SettingNa
   );
   const unset = differences.map(({ name }) => ` -u ${name}`).join('');
   throw new Failure(
-    `Runyard runs on ${context.folder.path} with other settings than this command has:\n${lines.join('\n')}\nSettings count from the start of the programs. To restart with yours: bin/runyard down && bin/runyard up\nTo use Runyard as it runs: unset them, for example with env${unset} bin/runyard …`,
+    `Runyard runs on ${context.folder.path} with other settings than this command has:\n${lines.join('\n')}\nSettings count from the start of the programs. To restart with yours: bin/runyard down && bin/runyard up\nTo use Runyard with its present settings: unset them, for example with env${unset} bin/runyard …`,
   );
 }

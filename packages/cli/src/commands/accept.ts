@@ -88,7 +88,7 @@ const kinds = [
 export function declareAccept(command: Command): void {
   command
     .addArgument(new Argument('[kind]', 'kind of the content').choices(kinds))
-    .argument('[uid]', 'its UID; of a definition, that of the factory')
+    .argument('[uid]', 'its UID; for a definition, the UID of the factory')
     .option('--revision <number>', 'only this revision (default: the present one)', wholeNumber)
     .option('--yes', 'do not ask')
     .option('--json', 'print the list as JSON')

@@ -38,7 +38,7 @@ export async function listAgents(context: Context, options: AgentOptions): Promi
   const rows = found.agents.flatMap(({ variants }) => variants);
   const none = options.all
     ? 'no skills: no repository of an environment has a SKILL.md in skills/ or .agents/skills/'
-    : 'no skills that can be used; see those that cannot, and why, with: bin/runyard agents --all';
+    : 'no usable skills; list the unusable ones with their reasons: bin/runyard agents --all';
   printList(context, { columns, rows, json: found, none }, options);
 }
 

@@ -94,7 +94,7 @@ async function answered(
   }
 }
 
-const watchAfter = ['--follow', 'watch what the run does with it, and exit with the code of its state'] as const;
+const watchAfter = ['--follow', 'watch the run afterwards, and exit with the code of its state'] as const;
 
 /** Declares the command `send`. */
 export function declareSend(command: Command): void {

@@ -138,7 +138,7 @@ function tryJson(text: string): unknown {
 export function declareApi(command: Command): void {
   command
     .argument('<method>', 'GET, POST, …')
-    .argument('<path>', 'such as /agent/runs; /api/v1 may be left out')
+    .argument('<path>', 'such as /agent/runs, with or without /api/v1')
     .option('--data <json>', 'body; - for standard input, @FILE for a file')
     .option('-H, --header <header>', "a header, 'Name: value'; repeat for more", collect)
     .option('-i, --include', 'print status and headers first')

@@ -133,7 +133,7 @@ export function declareBudget(budget: Command): void {
     .action((options) => showBudget(processContext(), options));
   budget
     .command('set')
-    .description('set limits; those that are not given stay')
+    .description('set limits; limits without an option do not change')
     .option('--monthly <usd>', 'US dollars of a calendar month in UTC, or none')
     .option('--credits <credits>', 'credits that are left from now on, or none; a credit is a US cent')
     .option(...asJson)

@@ -79,7 +79,7 @@ export async function listDeliveries(
     },
     { header: 'REASON', sentence: true, text: whyNot },
   ];
-  const none = 'no deliveries; those that got 404 or 429 are in no log';
+  const none = 'no deliveries; requests that got 404 or 429 are not logged';
   printList(context, { columns, rows: found.deliveries, json: found, none }, options);
 }
 

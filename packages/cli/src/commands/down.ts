@@ -44,7 +44,7 @@ export async function down(context: Context, options: DownOptions): Promise<void
   const live = claim.origin === undefined ? noRuns : await readLiveRuns(context, claim.origin, options.force === true);
   const choice = live.count === 0 ? 'force' : await choose(context, live, options);
   if (choice === 'wait') {
-    context.report(`waiting for ${runs(live)}; those that are queued or created now begin after the next start`);
+    context.report(`waiting for ${runs(live)}; queued and new runs begin after the next start`);
     if (programs.includes('worker')) send(claim.pid, drainSignal);
     else await noneIsLive(context, claim);
     await gone(context, claim, Number.POSITIVE_INFINITY);
@@ -73,7 +73,7 @@ async function endRemains({ folder, out, report }: Context): Promise<void> {
   out(
     ended === 0 || ended === undefined
       ? `nothing runs (data folder ${folder.path})\n`
-      : `ended what an earlier worker left; nothing runs now (data folder ${folder.path})\n`,
+      : `ended the sandboxes that an earlier worker left; no program runs now (data folder ${folder.path})\n`,
   );
 }
 
@@ -127,7 +127,7 @@ async function choose(context: Context, live: LiveRuns, options: DownOptions): P
 
 async function stopWorker(context: Context, claim: Claim, options: DownOptions): Promise<void> {
   send(claim.pid, options.force ? 'SIGINT' : drainSignal);
-  if (!options.force) context.report('the worker finishes the runs that it has; bin/runyard down --force ends them');
+  if (!options.force) context.report('the worker finishes its current runs; bin/runyard down --force ends them');
   await gone(context, claim, options.force ? patienceMs : Number.POSITIVE_INFINITY);
   context.out('stopped\n');
 }
@@ -174,7 +174,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
 /** Declares the command `down`. */
 export function declareDown(command: Command): void {
   command
-    .option('--wait', 'stop when the live runs have ended; begin no others')
+    .option('--wait', 'stop when the live runs have ended; begin no queued runs')
     .option('--force', 'end the live runs: they become ERROR and can be run again')
     .action((options) => down(processContext(), options));
 }

@@ -50,6 +50,6 @@ export function declareEnv(command: Command): void {
   command
     .addOption(new Option('--shell <shell>', 'whose syntax').choices(shells).default('sh'))
     .option(...asJson)
-    .addHelpText('after', '\nFor this shell and all that it starts: eval "$(bin/runyard env)"')
+    .addHelpText('after', '\nFor this shell and its programs: eval "$(bin/runyard env)"')
     .action((options) => printEnvironment(processContext(), options));
 }

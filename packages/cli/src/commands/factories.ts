@@ -82,7 +82,7 @@ export function declareFactory(factory: Command): void {
     .command('create')
     .description('create a factory and print its UID')
     .argument('<name>', 'name of the factory')
-    .option('--alias <alias>', 'short name, of which a team has each only once')
+    .option('--alias <alias>', 'short name, unique in the team')
     .option('--description <text>', 'purpose of the factory')
     .option(...asJson)
     .action((name, options) => createFactory(processContext(), name, options));

@@ -50,7 +50,7 @@ async function getMcpServer(context: Context, serverId: string): Promise<void> {
 export async function createMcpServer(context: Context, name: string, options: ServerOptions): Promise<void> {
   if ((options.url === undefined) === (options.command === undefined))
     throw new Failure(
-      'give one of --url, for a server over HTTP, and --command, for a program that starts inside the sandbox',
+      'give either --url, for a server over HTTP, or --command, for a program that starts inside the sandbox',
       2,
     );
   const body = { name, ...described(options, options.url !== undefined) };

@@ -96,7 +96,7 @@ export async function open(
   context.out(`${link}\n`);
   const why = problem === null ? '' : `no browser was started: ${problem}. `;
   context.report(
-    `${why}The link signs in one browser, within ${signInCodeSeconds} seconds. Who has it acts as you: do not share it.`,
+    `${why}The link signs in one browser, within ${signInCodeSeconds} seconds. Anyone who has it acts as you: do not share it.`,
   );
 }
 

@@ -129,7 +129,7 @@ export function declareRun(command: Command): void {
     .option('--model <id>', 'language model')
     .option('--name <name>', 'label to group and filter runs by')
     .option('--environment <id>', 'environment, by UID or name: repositories and setup commands')
-    .option('--secret <name>', 'a secret that the sandbox gets as a variable of its name; repeat for more', collect)
+    .option('--secret <name>', 'secret for the sandbox, as a variable of its name; repeat for more', collect)
     .option('--refresh', 'set the environment up from the beginning, also if an earlier run left it prepared')
     .option('--skill <spec>', 'skill to follow: owner/repo:name; see bin/runyard agents')
     .option(

@@ -81,7 +81,7 @@ export async function dryRunAutomation(context: Context, uid: string, options: D
 export function declareSimulate(webhooks: Command): void {
   webhooks
     .command('simulate')
-    .description('show the runs that a delivery would start, or why it would not; nothing is created')
+    .description('show the runs that a delivery would start, or the reason why it starts none; creates nothing')
     .argument('<uid>', webhookHelp)
     .option('--payload <file>', 'JSON file with the payload, - for standard input')
     .option('--delivery <id>', 'id of an accepted delivery')
@@ -94,7 +94,9 @@ export function declareSimulate(webhooks: Command): void {
 export function declareDryRun(automations: Command): void {
   automations
     .command('dry-run')
-    .description('show the run that a delivery or a schedule would start, or why it would not; nothing is created')
+    .description(
+      'show the run that a delivery or a schedule would start, or the reason why it starts none; creates nothing',
+    )
     .argument('<uid>', automationHelp)
     .option('--payload <file>', 'JSON file with the payload, - for standard input')
     .option('--delivery <id>', 'id of an accepted delivery')

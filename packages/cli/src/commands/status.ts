@@ -53,7 +53,7 @@ export async function status(context: Context, options: { readonly json?: true }
   if (named) {
     const ofFolder = originOfFolder(context.folder);
     context.out(
-      `  commands talk to this address because RUNYARD_BASE_URL names it${answered ? '' : '; nothing answers there'}\n`,
+      `  commands use this address because RUNYARD_BASE_URL names it${answered ? '' : '; nothing answers there'}\n`,
     );
     if (ofFolder !== null && ofFolder !== origin) context.out(`  the service of the data folder is at ${ofFolder}\n`);
   }

@@ -62,7 +62,7 @@ async function acceptInvitation(
   if (options.json) return context.out(`${harmlessJson(accepted)}\n`);
   context.out(`${accepted.key}\n`);
   context.report(
-    `you are ${accepted.team.role} of ${harmlessLine(accepted.team.name)}. This is your API key, for RUNYARD_API_KEY; it is shown only now`,
+    `you are ${accepted.team.role} of ${harmlessLine(accepted.team.name)}. This is your API key, for RUNYARD_API_KEY; it is not shown again`,
   );
 }
 
@@ -95,7 +95,7 @@ async function removeUser(
   const made = [
     {
       areDeleted: options.deleteAgentKeys,
-      what: 'agent keys that the person made, of which there may be copies',
+      what: 'agent keys that the person made; other people may have copies',
       things: removed.agent_keys.map(({ uid, name }) => ({ id: uid, text: `${uid} ${harmlessLine(name)}` })),
       command: 'keys delete',
       end: (uid: string) => client.deleteKey({ params: { uid } }),

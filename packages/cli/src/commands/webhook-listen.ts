@@ -137,9 +137,7 @@ async function readDelivery(client: Client, params: WebhookParams & { readonly d
 export function declareListen(webhooks: Command): void {
   webhooks
     .command('listen')
-    .description(
-      'POST each delivery that is accepted from now on, as it came, to a program on this machine, until Ctrl-C',
-    )
+    .description('POST each newly accepted delivery, unchanged, to a program on this machine, until Ctrl-C')
     .argument('<uid>', webhookHelp)
     .requiredOption('--to <url>', 'address of the program, such as http://127.0.0.1:3000/hook')
     .option(
@@ -148,7 +146,7 @@ export function declareListen(webhooks: Command): void {
     )
     .addHelpText(
       'after',
-      '\nThe body has the bytes that came in, with the headers that name the event. The signature is a new one, in the scheme of the\nwebhook, because the one that came in may be too old by now. With --auth token or url_token it is a bearer token instead.',
+      '\nThe body has the received bytes, with the headers that name the event. The signature is a new one in the scheme of the\nwebhook, because the received one may be too old. With --auth token or url_token it is a bearer token instead.',
     )
     .action((uid, options) => listenToWebhook(processContext(), uid, options));
 }

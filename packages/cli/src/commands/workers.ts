@@ -64,7 +64,7 @@ export function declareWorkers(workers: Command): void {
     .action((options) => listWorkerPools(processContext(), options));
   workers
     .command('allow')
-    .description('let the workers of somebody connect to a pool; they get its runs, with tokens and secrets')
+    .description('allow a person or agent to connect workers to a pool; these get its runs, with tokens and secrets')
     .argument('<pool>', poolHelp)
     .argument('<id>', connectorHelp)
     .action((pool, uid) => allowWorkers(processContext(), pool, uid));

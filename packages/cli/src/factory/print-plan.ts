@@ -8,10 +8,10 @@ import { planLines } from './plan-lines.ts';
 
 /** Explains the exit codes of the commands that show a plan. */
 export const planCodes = `
-Exit code: 0 applied, or nothing would change; 1 faults, or not confirmed; 2 with --dry-run: something would change;
+Exit code: 0 applied, or no changes; 1 faults, or not confirmed; 2 with --dry-run: there are changes;
 without it: the files cannot be read, or there is no terminal to ask at; 3 with --strict: an automation does not fire.`;
 
-export const strict = ['--strict', 'exit with 3 if an automation does not fire; it is applied all the same'] as const;
+export const strict = ['--strict', 'exit with 3 if an automation does not fire; the files are still applied'] as const;
 
 /** A fault as the service answers it. */
 export interface AnsweredFault {

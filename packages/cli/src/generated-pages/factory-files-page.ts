@@ -6,8 +6,8 @@ type Schema = Readonly<Record<string, unknown>>;
 
 const files: readonly (readonly [FactoryFileName, string, string])[] = [
   ['factory', '`factory.yaml`', 'The factory itself.'],
-  ['agent', '`agents/<name>/agent.md`', 'Front matter; the text behind it is the prompt of the agent.'],
-  ['automation', '`automations/<name>/automation.md`', 'Front matter; the text behind it is the prompt of the runs.'],
+  ['agent', '`agents/<name>/agent.md`', 'Front matter; the text after it is the prompt of the agent.'],
+  ['automation', '`automations/<name>/automation.md`', 'Front matter; the text after it is the prompt of the runs.'],
   ['webhook', '`webhooks/<name>.yaml`', 'A webhook keeps its UID and URL as long as it keeps its name.'],
   ['runner', '`runners/<name>.yaml`', 'The machine that runs are executed on.'],
 ];
@@ -46,7 +46,7 @@ every few minutes, and at once when a webhook of the factory with \`signatureSch
 commit and applies them as the person who set the source; a commit with faults, or of a person who may not apply definitions any more,
 changes nothing, and \`bin/runyard factory source show UID\` says why. Meanwhile an apply by hand is refused, except as a dry run. Symbolic
 links, submodules and files in Git LFS are faults. A change without files stays until the definition changes, or until
-\`bin/runyard factory source sync UID\`. \`bin/runyard factory source remove UID\` detaches the factory, which stays as it is.
+\`bin/runyard factory source sync UID\`. \`bin/runyard factory source remove UID\` detaches the factory, which does not change.
 
 [limits.md](limits.md) has the limits, and [decisions/definition-files.md](decisions/definition-files.md) the reasons.
 

@@ -104,7 +104,7 @@ async function endLeftSandboxes({ worker, folder, report }: Supervise): Promise<
     await endSandboxes(folder.path);
   } catch (error) {
     report(
-      `sandboxes of a killed worker may go on for RUNYARD_ADOPT_SECONDS: ${error instanceof Error ? error.message : error}`,
+      `sandboxes of a killed worker may continue for RUNYARD_ADOPT_SECONDS: ${error instanceof Error ? error.message : error}`,
     );
   }
 }

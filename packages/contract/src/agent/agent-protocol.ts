@@ -71,7 +71,7 @@ const TaskEnvironment = z
     uid: z.string().optional().describe('Id of the environment; absent: the run has none, but a runner'),
     config: EnvironmentConfig,
   })
-  .meta({ id: 'TaskEnvironment', description: 'What the sandbox must hold before the agent begins' });
+  .meta({ id: 'TaskEnvironment', description: 'Content of the sandbox before the agent begins' });
 
 const TaskChildRuns = z
   .object({ max_live: z.int().describe('How many child runs may be live at once') })
@@ -116,7 +116,7 @@ const TaskSkillFile = z
 export const TaskSkill = z
   .object({
     name: z.string().describe('Name of the skill and of its folder'),
-    description: z.string().describe('What the skill is for, and when to use it'),
+    description: z.string().describe('Purpose of the skill, and when to use it'),
     files: z.array(TaskSkillFile).describe('Its files; one is SKILL.md'),
   })
   .meta({ id: 'TaskSkill', description: 'A skill to lay into the home folder of the run' });
@@ -132,9 +132,7 @@ const TaskLoss = z
     record: z
       .string()
       .optional()
-      .describe(
-        'What was said and done after that archive, as text; absent: nothing. `conversation` has what was before',
-      ),
+      .describe('Conversation after that archive, as text; absent: there is none. `conversation` has what was before'),
     done_blocks: z.int().describe('Commands of a runbook whose effects are in the archive'),
   })
   .meta({
@@ -166,7 +164,7 @@ export const AgentTask = z
     max_workspace_bytes: z
       .int()
       .optional()
-      .describe('Largest archive of the workspace that is kept; absent or 0: none is kept'),
+      .describe('Maximum size of the stored archive of the workspace; absent or 0: no archive is stored'),
     checkpoint_seconds: z
       .int()
       .optional()
@@ -196,9 +194,7 @@ export const AgentTask = z
       .array(z.string())
       .readonly()
       .optional()
-      .describe(
-        'Values that the agent removes from all that it reports: those of `secrets`, and earlier ones of the run',
-      ),
+      .describe('Values that the agent removes from its reports: those of `secrets`, and earlier ones of the run'),
     prepared_workspace: TaskPreparedWorkspace.optional(),
   })
   .meta({ id: 'AgentTask', description: 'Task of the agent, with everything that it needs to begin' });
@@ -216,7 +212,7 @@ export type InboxItem = z.infer<typeof InboxItem>;
  */
 export const AgentInbox = z
   .object({ items: z.array(InboxItem).describe('Items that the agent does not have yet') })
-  .meta({ id: 'AgentInbox', description: 'What waits for the agent' });
+  .meta({ id: 'AgentInbox', description: 'Items that wait for the agent' });
 export type AgentInbox = z.infer<typeof AgentInbox>;
 
 /**

@@ -48,7 +48,7 @@ export const FinishTaskResponse = z
     acknowledged: z
       .int()
       .optional()
-      .describe('All events up to this `seq` are stored; absent: none came with the report'),
+      .describe('All events up to this `seq` are stored; absent: the report had no events'),
   })
-  .meta({ id: 'FinishTaskResponse', description: 'What the agent does after a turn' });
+  .meta({ id: 'FinishTaskResponse', description: 'Next step of the agent after a turn' });
 export type FinishTaskResponse = z.infer<typeof FinishTaskResponse>;

@@ -114,7 +114,7 @@ export const harnessRoutes = {
       turn: TurnNumber.describe('Number of the turn in the execution: 1, 2, …'),
       request_id: Text.max(200).optional().meta({
         description:
-          'As before this request was asked, within the turn; of use until it is decided. Absent: as at the end of the turn',
+          'Memory from before this request within the turn; valid until the request is decided. Absent: as at the end of the turn',
       }),
     }),
     bodyType: 'application/octet-stream',
@@ -138,7 +138,7 @@ export const harnessRoutes = {
     path: '/harness-support/workspace',
     summary: 'Upload workspace and home at the end of a turn, or at a checkpoint',
     description:
-      'Replaces what was kept before, when all of it has arrived. An empty body says that there is nothing in them. Checkpoints are at least half of `RUNYARD_CHECKPOINT_SECONDS` apart: an earlier one gets 429. While it is sent, an agent that was told to leave may stay, for up to two minutes.',
+      'Replaces what was kept before, when all of it has arrived. An empty body says that there is nothing in them. Checkpoints are at least half of `RUNYARD_CHECKPOINT_SECONDS` apart: an earlier one gets 429. During the upload, an agent that must leave may stay for up to two minutes.',
     query: z.object({
       turn: TurnNumber.describe('Number of the turn in the execution: 1, 2, …'),
       checkpoint: z.int().min(1).max(2_147_483_647).optional().meta({

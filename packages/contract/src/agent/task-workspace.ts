@@ -52,7 +52,7 @@ export const TaskWorkspace = z
         reason: z
           .string()
           .optional()
-          .describe('Why the run does not get the files of its conversation; absent: none were kept'),
+          .describe('Why the run does not get the files of its conversation; absent: no files were stored'),
       })
       .meta({ id: 'MissingWorkspace', description: 'There is no archive of workspace and home' }),
   ])

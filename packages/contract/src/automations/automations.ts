@@ -70,7 +70,7 @@ const AutomationSchedule = z
     name: NonBlank.max(100)
       .optional()
       .describe(
-        'Name of the schedule in the automation; one may be without a name. It keeps times and history while the name stays the same',
+        'Name of the schedule in the automation; one may be without a name. The schedule keeps times and history while the name stays the same',
       ),
     cron: NonBlank.max(200).describe('Five fields, a word such as @daily, or @every with a duration from 1m'),
     timezone: NonBlank.max(100)
@@ -144,7 +144,7 @@ export type CreateAutomationRequest = z.infer<typeof CreateAutomationRequest>;
 /** `PUT /factory/{factoryUid}/automations/{automationUid}`. */
 export const UpdateAutomationRequest = z.object(requested).meta({
   id: 'UpdateAutomationRequest',
-  description: 'An automation as it shall be; absent members get their defaults',
+  description: 'The whole automation; absent members get their defaults',
 });
 export type UpdateAutomationRequest = z.infer<typeof UpdateAutomationRequest>;
 
@@ -182,7 +182,7 @@ export const Automation = z
     problems: z
       .array(z.string())
       .optional()
-      .describe('Why it does not fire, such as a webhook that was deleted; absent: nothing is known to prevent it'),
+      .describe('Why it does not fire, such as a deleted webhook; absent: no reason is known'),
     last_spawn_error: z
       .string()
       .nullable()
@@ -193,7 +193,7 @@ export const Automation = z
     updated_at: Timestamp.describe('When it last changed, RFC 3339 in UTC'),
     created_by: UserProfile.optional().meta({ description: 'Person or agent that created it' }),
     updated_by: UserProfile.optional().meta({
-      description: 'Person or agent that created or last replaced it. Its runs act as this one',
+      description: 'Person or agent that created or last replaced it. Creator as whom the runs act',
     }),
   })
   .meta({ id: 'Automation', description: 'A prompt that becomes a run when a trigger fires' });

@@ -61,7 +61,7 @@ export const automationRoutes = {
     tag: 'automations',
     summary: 'Create an automation',
     description:
-      'Its runs act as its creator, or as the one who last replaced it, and only while that person may start runs of the team. Everything that the configuration names is checked as for a run that the caller creates now.',
+      'Its runs act as the person who created or last replaced it, and only while that person may start runs of the team. The configuration is checked as for a run that the caller creates now.',
     allow: members,
     params: factory,
     body: CreateAutomationRequest,
@@ -91,7 +91,7 @@ export const automationRoutes = {
     path: onePath,
     tag: 'automations',
     summary: 'Replace an automation',
-    description: 'Its runs act as the caller from now on. Runs that have started go on.',
+    description: 'Its runs act as the caller from now on. Runs that have started continue.',
     allow: members,
     params: automation,
     body: UpdateAutomationRequest,
@@ -110,7 +110,7 @@ export const automationRoutes = {
     path: onePath,
     tag: 'automations',
     summary: 'Delete an automation',
-    description: 'It starts no more runs, and none that waits. Its runs stay, and those that are live go on.',
+    description: 'It starts no more runs, not even waiting ones. Its runs stay, and live ones continue.',
     allow: members,
     params: automation,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
@@ -175,7 +175,11 @@ export const automationRoutes = {
     params: automation,
     body: DryRunRequest,
     bodyLimitBytes: maxSimulationBytes,
-    answer: { status: 200, description: 'What the automation would make of the event', schema: SimulatedStart },
+    answer: {
+      status: 200,
+      description: 'The run that the automation would start for the event',
+      schema: SimulatedStart,
+    },
     errors: {
       ...simulationErrors,
       400: 'Not exactly one of payload, delivery_id and schedule_name, a payload that a webhook would not take, no trigger that takes deliveries, or no schedule trigger with this name',
@@ -195,7 +199,7 @@ export const automationRoutes = {
     bodyLimitBytes: maxSimulationBytes,
     answer: {
       status: 200,
-      description: 'What each automation would make of the delivery',
+      description: 'The run that each automation would start for the delivery',
       schema: SimulateDeliveryResponse,
     },
     errors: { ...simulationErrors, 404: 'No such webhook in the factory, or no such delivery with a stored payload' },

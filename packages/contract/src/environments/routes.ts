@@ -74,7 +74,7 @@ export const environmentRoutes = {
     tag: 'environments',
     summary: 'Delete an environment',
     description:
-      'Runs that use it keep what they have. Those that wait for it to be set up become FAILED `resource_not_found`.',
+      'Runs that use it keep their configuration. Runs that wait for its setup become FAILED `resource_not_found`.',
     allow: teamEdits,
     params: environment,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },

@@ -14,7 +14,7 @@ const described = {
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$/, { error: 'must be 1 to 50 characters of [A-Za-z0-9_-]' })
     .optional()
-    .describe('Short name, of which a team has each only once'),
+    .describe('Short name, unique in the team'),
   repositories: z
     .array(Repository)
     .max(maxRepositories)
@@ -34,7 +34,7 @@ export const FactoryAgent = z
     agent_type: FactoryAgentType,
     description: z.string().optional().describe('Task of the agent'),
     prompt: z.string().describe('Instructions in front of the prompt of every run'),
-    config: AmbientAgentConfig.describe('Members that replace those of `agent_defaults`'),
+    config: AmbientAgentConfig.describe('Members that override those of `agent_defaults`'),
   })
   .meta({ id: 'FactoryAgent', description: 'An agent that runs of a factory are given to' });
 export type FactoryAgent = z.infer<typeof FactoryAgent>;
@@ -74,7 +74,7 @@ export const Factory = z
     agent_defaults: FactoryAgentDefaults,
     // Definition files allow longer ones.
     name: z.string().describe('Name for people'),
-    alias: z.string().optional().describe('Short name, of which a team has each only once'),
+    alias: z.string().optional().describe('Short name, unique in the team'),
     agents: z
       .array(FactoryAgent)
       .optional()

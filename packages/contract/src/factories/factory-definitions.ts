@@ -75,7 +75,7 @@ const FactoryThing = z
 
 const FactoryAction = z
   .enum(['create', 'change', 'delete'])
-  .meta({ id: 'FactoryAction', description: 'What an apply does to a thing' });
+  .meta({ id: 'FactoryAction', description: 'Effect of an apply on a thing' });
 
 export const FactoryChange = z
   .object({
@@ -103,10 +103,10 @@ export const FactoryNotice = z
     file: z.string().describe('Path of the file'),
     line: z.int().describe('Line, from 1'),
     column: z.int().describe('Column, from 1'),
-    message: z.string().describe('What has no effect here'),
+    message: z.string().describe('Part without an effect on this service'),
     suggestion: z.string().optional().describe('Name that was probably meant'),
   })
-  .meta({ id: 'FactoryNotice', description: 'What a definition says without effect on this service' });
+  .meta({ id: 'FactoryNotice', description: 'Part of a definition without an effect on this service' });
 
 export const DefinitionProblem = z
   .object({
@@ -122,7 +122,7 @@ export const definitionProblems = z
 
 const drift = z
   .array(FactoryChange)
-  .describe('What differs now from the definition that was applied last, as the changes that take it back');
+  .describe('Differences from the last applied definition, as the changes that revert them');
 
 export const ApplyDefinitionResponse = z
   .object({
@@ -130,10 +130,10 @@ export const ApplyDefinitionResponse = z
     dry_run: z.boolean().describe('True: nothing was changed'),
     changes: z.array(FactoryChange).describe('Differences to the definition that was stored before'),
     drift,
-    notices: z.array(FactoryNotice).describe('What is kept without effect, at most 100'),
+    notices: z.array(FactoryNotice).describe('Parts that are stored without an effect, at most 100'),
     problems: definitionProblems,
   })
-  .meta({ id: 'ApplyDefinitionResponse', description: 'What an apply has changed, or would' });
+  .meta({ id: 'ApplyDefinitionResponse', description: 'Changes of an apply or of its dry run' });
 export type ApplyDefinitionResponse = z.infer<typeof ApplyDefinitionResponse>;
 
 export const FactoryDefinitionItem = z
@@ -150,7 +150,7 @@ export const FactoryDefinitionItem = z
         'Person who applied it last. An automation acts as the person whose apply created it or changed it last',
     }),
     drift,
-    notices: z.array(FactoryNotice).describe('What of it is kept without effect, at most 100'),
+    notices: z.array(FactoryNotice).describe('Parts of it that are stored without an effect, at most 100'),
   })
   .meta({ id: 'FactoryDefinitionItem', description: 'The definition that was applied last' });
 export type FactoryDefinitionItem = z.infer<typeof FactoryDefinitionItem>;
@@ -203,12 +203,12 @@ export const ValidateFactoryFilesResponse = z
       .object({
         parser: ValidationTier,
         state_independent: ValidationTier,
-        state_dependent: z.literal('not_checked').describe('What depends on the team is never checked here'),
+        state_dependent: z.literal('not_checked').describe('References to things of the team are never checked here'),
       })
       .meta({ id: 'ValidationScope', description: 'Which checks were done' }),
-    notices: z.array(FactoryNotice).describe('What is kept without effect on this service, at most 100'),
+    notices: z.array(FactoryNotice).describe('Parts that are stored without an effect on this service, at most 100'),
   })
-  .meta({ id: 'ValidateFactoryFilesResponse', description: 'What a check of files has found' });
+  .meta({ id: 'ValidateFactoryFilesResponse', description: 'Result of a check of files' });
 export type ValidateFactoryFilesResponse = z.infer<typeof ValidateFactoryFilesResponse>;
 
 export const FactoryFileSchema = z

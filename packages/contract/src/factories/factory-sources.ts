@@ -93,11 +93,11 @@ export const FactorySync = z
     errors,
     version: z.int().optional().describe('Version of the definition that is stored now, where the outcome is applied'),
     changes: z.array(FactoryChange).describe('Differences to the definition that was stored before'),
-    drift: z.array(FactoryChange).describe('What was changed without files, and is taken back'),
-    notices: z.array(FactoryNotice).describe('What is kept without effect, at most 100'),
+    drift: z.array(FactoryChange).describe('Changes that were made without files, which the sync reverts'),
+    notices: z.array(FactoryNotice).describe('Parts that are stored without an effect, at most 100'),
     problems: definitionProblems,
   })
-  .meta({ id: 'FactorySync', description: 'What a sync has changed, or would' });
+  .meta({ id: 'FactorySync', description: 'Changes of a sync or of its dry run' });
 export type FactorySync = z.infer<typeof FactorySync>;
 
 const LastFactorySync = z
@@ -110,7 +110,7 @@ const LastFactorySync = z
   })
   .meta({
     id: 'LastFactorySync',
-    description: 'The last sync that applied a commit or could not. Looks that found the same commit are not in it',
+    description: 'The last sync that applied a commit or could not. Syncs that found the same commit are not listed',
   });
 
 export const FactorySource = z

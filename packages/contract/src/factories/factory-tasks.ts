@@ -86,7 +86,7 @@ export const UpdateFactoryTaskRequest = z
     description: Description.optional().describe('New text, at most 20,000 characters; null or empty: none'),
     stage: Stage.describe('New stage'),
   })
-  .meta({ id: 'UpdateFactoryTaskRequest', description: 'Changes of a task. Absent members stay as they are' });
+  .meta({ id: 'UpdateFactoryTaskRequest', description: 'Changes of a task. Absent members do not change' });
 export type UpdateFactoryTaskRequest = z.infer<typeof UpdateFactoryTaskRequest>;
 
 const FactoryTaskSortField = z

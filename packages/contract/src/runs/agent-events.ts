@@ -34,7 +34,7 @@ const SetupStepKind = z
 const setupStep = {
   step_id: EventId.describe('Id of the setup step, the same at its start and its end'),
   kind: SetupStepKind,
-  name: z.string().describe('What is prepared: a repository, a command, a server'),
+  name: z.string().describe('The prepared thing: a repository, a command, a server'),
 };
 
 export const SetupStepStartedEvent = z
@@ -99,7 +99,7 @@ export const TurnFinishedEvent = z
   .object({
     ...eventOf('turn_finished'),
     step_id: stepId,
-    summary: z.string().optional().describe('What the agent did, in its own words'),
+    summary: z.string().optional().describe("The agent's own summary"),
   })
   .meta({ id: 'TurnFinishedEvent', description: 'A turn has ended' });
 
@@ -190,7 +190,7 @@ const AnsweredBy = z
   })
   .meta({
     id: 'AnsweredBy',
-    description: 'Who answered a request. The service adds it: what an agent reports is not taken',
+    description: 'Who answered a request. The service adds it and ignores the value that an agent reports',
   });
 export type AnsweredBy = z.infer<typeof AnsweredBy>;
 

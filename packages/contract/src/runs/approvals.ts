@@ -27,7 +27,7 @@ export type Decision = z.infer<typeof Decision>;
 /** `permission`: the agent asks whether it may do something. `question`: the agent asks for instructions. */
 export const RequestKind = z.enum(['permission', 'question']).meta({
   id: 'RequestKind',
-  description: '`permission`: the agent asks whether it may do something. `question`: it asks what to do',
+  description: '`permission`: the agent asks whether it may do something. `question`: the agent asks for instructions',
 });
 export type RequestKind = z.infer<typeof RequestKind>;
 

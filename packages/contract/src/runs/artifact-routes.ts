@@ -8,14 +8,14 @@ import { ArtifactPreview, ArtifactResponse, ArtifactSharing, RunByExternalRefere
 
 const artifact = z.object({ artifactUid: z.string().meta({ description: 'UID of the artifact' }) });
 const errors = {
-  400: 'Nothing to download: pull requests and external references',
+  400: 'The artifact has no download: pull requests and external references',
   404: 'No such artifact, or it belongs to another team',
 };
 
 /** A signed URL's query. */
 const Signature = z.object({
   expires: z.string().meta({ description: 'Unix time in seconds' }),
-  signature: z.string().describe('Part of the signed URL; take it as it is'),
+  signature: z.string().describe('Part of the signed URL; use it unchanged'),
 });
 
 export const artifactRoutes = {
@@ -51,7 +51,7 @@ export const artifactRoutes = {
     allow: teamReads,
     params: artifact,
     answer: { status: 200, description: 'The kind of the preview, and its URL', schema: ArtifactPreview },
-    errors: { 400: 'Nothing to preview: plans, pull requests and external references', 404: errors[404] },
+    errors: { 400: 'The artifact has no preview: plans, pull requests and external references', 404: errors[404] },
   },
   putAttachment: {
     method: 'PUT',
@@ -66,7 +66,7 @@ export const artifactRoutes = {
     errors: {
       403: 'The signature is wrong or has expired',
       404: 'A follow-up has used the file, or it was deleted',
-      409: 'Its bytes are there already, and are others',
+      409: 'The artifact already has other bytes',
       413: `More than ${maxAttachmentBytes / 1024 / 1024} MB, or the team has no room for it (RUNYARD_TEAM_STORAGE_MB)`,
       429: 'Other files of the run are being uploaded',
     },
@@ -87,12 +87,12 @@ export const artifactRoutes = {
     path: '/agent/artifacts/{artifactUid}/share',
     tag: 'artifacts',
     summary: 'Let everyone read an artifact',
-    description: 'Whoever has its UID reads and downloads it without a key. Doing it twice is not an error.',
+    description: 'Everyone who has its UID can read and download it without a key. Doing it twice is not an error.',
     allow: teamWrites,
     params: artifact,
     answer: { status: 200, description: 'It is public', schema: ArtifactSharing },
     errors: {
-      400: 'Nothing to read: pull requests and external references',
+      400: 'The artifact has no content to read: pull requests and external references',
       404: errors[404],
       429: `The team has made ${maxChangesPerDay} changes today (UTC)`,
     },

@@ -45,7 +45,7 @@ const ExternalReferenceData = z
     reference_type: z.string().describe("Kind of the thing that it refers to, such as `issue`, in the agent's words"),
     url: z.string().meta({ description: 'As the run reported it. Searches use its canonical form' }),
     title: z.string().optional().describe('Title that the agent gave it'),
-    metadata: z.record(z.string(), z.unknown()).optional().describe('Anything that the agent added'),
+    metadata: z.record(z.string(), z.unknown()).optional().describe('Any data that the agent added'),
   })
   .meta({ id: 'ExternalReferenceData', description: 'Something elsewhere that the run made or worked on' });
 
@@ -122,13 +122,13 @@ const FileDownload = z
     description: z.string().optional().describe('What it shows or holds'),
     title: z.string().optional().describe('Title that the agent gave it'),
   })
-  .meta({ id: 'FileDownload', description: 'Where to download a file' });
+  .meta({ id: 'FileDownload', description: 'Download address of a file' });
 const ScreenshotDownload = z
   .object({
     ...download,
     description: z.string().optional().describe('What it shows or holds'),
   })
-  .meta({ id: 'ScreenshotDownload', description: 'Where to download a picture' });
+  .meta({ id: 'ScreenshotDownload', description: 'Download address of a picture' });
 const PlanContent = z
   .object({
     content: z.string().describe('The plan, as Markdown'),

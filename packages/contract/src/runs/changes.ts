@@ -12,7 +12,7 @@ const FilePath = z.string().max(4096);
 
 export const ChangedFile = z
   .object({
-    path: FilePath.describe('Path in the repository. The agent chose it: it can have any characters'),
+    path: FilePath.describe('Path in the repository. The agent chose the path, so it can contain any characters'),
     old_path: FilePath.optional().describe('Earlier path of a renamed file'),
     status: ChangeStatus,
     additions: z.int().min(0).optional().describe('Added lines; absent: the file is binary or too large'),

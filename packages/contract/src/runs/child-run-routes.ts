@@ -66,7 +66,7 @@ export const childRunRoutes = {
     endsSomething: true,
     path: '/harness-support/child-runs/{childRunId}/cancel',
     summary: 'Cancel a child run and all runs below it',
-    description: 'One that has ended stays as it is. One that is PENDING is waited for.',
+    description: 'A run that has ended does not change. One that is PENDING is waited for.',
     params: child,
     answer: { status: 200, description: 'The run', schema: ChildRun },
     errors: { 403: notAllowed, 404: noChild, 409: 'The run is still PENDING; try again. Or the caller is not at work' },

@@ -17,7 +17,7 @@ export const MCPServerConfig = z
       'Environment variables of `command`. `${NAME}` stands for the secret NAME, which only this server gets',
     ),
     url: NonBlank.optional().describe(
-      'Address of an MCP server that is reached over HTTP (Streamable HTTP). Only the service reaches it; a sandbox asks through the service',
+      'Address of an MCP server that is reached over HTTP (Streamable HTTP). Only the service connects to this URL; a sandbox sends its requests to the service',
     ),
     headers: z.record(Text, Text).optional().describe(
       // biome-ignore lint/suspicious/noTemplateCurlyInString: the form of a name in a configuration

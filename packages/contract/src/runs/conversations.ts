@@ -4,7 +4,7 @@ import { Timestamp, Uuid } from '../wire/primitives.ts';
 /** The kind of work of an action. */
 export const ActionCategory = z
   .enum(['command', 'files', 'search', 'integration', 'documents', 'computer', 'review', 'skill'])
-  .meta({ id: 'ActionCategory', description: 'What kind of work an action is' });
+  .meta({ id: 'ActionCategory', description: 'Kind of work of an action' });
 export type ActionCategory = z.infer<typeof ActionCategory>;
 
 /** State of an action's result. */
@@ -40,7 +40,7 @@ export const ActionBlock = z
 /** The output of a tool call. */
 export const ActionOutput = z
   .object({
-    text: z.string().describe('What the tool wrote; JSON if it gave no text. Of over 64 KB: head, tail and size'),
+    text: z.string().describe('Output of the tool; JSON if it is not text. Of over 64 KB: head, tail and size'),
     exit_code: z.int().optional().describe('Exit code of the command; 128 + signal if a signal ended it'),
     duration_ms: z
       .number()
@@ -73,7 +73,7 @@ export const EventBlock = z
       .describe('Content of the event, as the harness gave it; `text` if it gave no object'),
     message_id: z.string().optional().describe('Id of the message it is part of'),
   })
-  .meta({ id: 'EventBlock', description: 'Anything else that the harness told' });
+  .meta({ id: 'EventBlock', description: 'Any other report of the harness' });
 
 export const ContentBlock = z
   .discriminatedUnion('type', [TextBlock, ActionBlock, ActionResultBlock, EventBlock])
@@ -101,7 +101,7 @@ export const Step = z
   .object({
     id: z.string().describe('Id of the step'),
     description: z.string().optional().describe('Message of the user'),
-    summary: z.string().optional().describe('What the agent did, in its own words'),
+    summary: z.string().optional().describe("The agent's own summary"),
     started_at: Timestamp.optional().describe('When work on the prompt began, RFC 3339 in UTC'),
     completed_at: Timestamp.optional().describe(
       'When work on the prompt ended, RFC 3339 in UTC; absent: it has not ended',
@@ -111,7 +111,7 @@ export const Step = z
       return z.array(Step).describe('Delegated work');
     },
   })
-  .meta({ id: 'Step', description: 'One user prompt and what the agent did on it' });
+  .meta({ id: 'Step', description: "One user prompt and the agent's work on it" });
 export type Step = z.infer<typeof Step>;
 
 export const ConversationResponse = z

@@ -51,7 +51,7 @@ export const handoffRoutes = {
     description:
       "It takes the place of the execution's older one when the bytes of its last file have arrived, at once where it has no files.",
     body: UploadSnapshot,
-    answer: { status: 200, description: 'Where to PUT each file, in order', schema: UploadSnapshotResponse },
+    answer: { status: 200, description: 'Upload addresses of the files, in order', schema: UploadSnapshotResponse },
     errors: {
       400: 'More than 100 files, or one of more than 25 MB',
       413: 'The team has no room for them (RUNYARD_TEAM_STORAGE_MB)',
@@ -66,7 +66,7 @@ export const handoffRoutes = {
     params: z.object({ fileId: z.string().describe('Id of the file; part of the signed URL') }),
     query: z.object({
       expires: z.string().meta({ description: 'Unix time in seconds' }),
-      signature: z.string().describe('Part of the signed URL; take it as it is'),
+      signature: z.string().describe('Part of the signed URL; use it unchanged'),
     }),
     bodyType: 'application/octet-stream',
     answer: { status: 200, description: 'Stored', schema: EmptyResponse },

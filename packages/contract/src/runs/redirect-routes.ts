@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { Route } from '../wire/route.ts';
 import { ConversationRedirect, SessionRedirect } from './conversations.ts';
 
-const withoutKey = 'Needs no key, so that whoever opens an old link is led on before signing in; what is there does.';
+const withoutKey =
+  'Needs no key, so that a person who opens an old link is redirected before signing in; the target needs one.';
 
 export const redirectRoutes = {
   checkSessionRedirect: {

@@ -28,7 +28,7 @@ const notOfStream = 'Last-Event-ID is not an id of this stream';
 const tooManyStreams = 'The key, the team or the service has as many event streams open as it can have';
 const goneEvents = 'Events after Last-Event-ID are no longer stored: connect again without it';
 const streamRules =
-  'Ids are opaque; `Last-Event-ID` continues after one. `retry` says how long to wait before connecting again. While nothing happens, a heartbeat comes every 15 s. A reader that takes nothing for a minute is disconnected.';
+  'Ids are opaque; `Last-Event-ID` continues after one. `retry` says how long to wait before connecting again. While nothing happens, a heartbeat comes every 15 s. A reader that accepts no bytes for a minute is disconnected.';
 const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes' };
 
 const create = {
@@ -165,7 +165,7 @@ export const runRoutes = {
     once: 'sendFollowup',
     answer: {
       status: 200,
-      description: 'Accepted; read the run to see what became of it',
+      description: 'Accepted; read the run to see the outcome',
       schema: RunFollowupResponse,
     },
     errors: {
@@ -261,7 +261,7 @@ export const runRoutes = {
     path: '/agent/runs/{runId}/events',
     tag: 'runs',
     summary: 'Follow a run live',
-    description: `Server-sent events: \`id\`, \`event\` (the event's \`type\`) and \`data\`, a LiveEvent as JSON: states, timeline and conversation, from the run's beginning, then as they come. ${streamRules} The stream ends when the run has ended and all is sent, with the comment \`: end\`; after a follow-up it goes on. Also a follow-up to the sandbox of a failed setup: who comes back with the last id gets its turn, and the stream ends again when that has ended or asks something.`,
+    description: `Server-sent events: \`id\`, \`event\` (the event's \`type\`) and \`data\`, a LiveEvent as JSON: states, timeline and conversation, from the run's beginning, then as they come. ${streamRules} The stream ends when the run has ended and all is sent, with the comment \`: end\`; after a follow-up, a new stream continues. The same holds for a follow-up to the sandbox of a failed setup: a reader that reconnects with the last id gets its turn, and the stream ends again when the turn has ended or asks a question.`,
     allow: teamReads,
     params: run,
     query: z.object({

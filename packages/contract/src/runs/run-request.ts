@@ -231,10 +231,10 @@ export const RunFollowupRequest = z
         'Answers what the run asks (`blocked_on`); a message may come with it. Without one, a message answers in words',
     }),
     request_id: Text.max(200).optional().meta({
-      description: 'blocked_on.request_id that this answers. 400 if the run asks something else by now, or nothing',
+      description: 'blocked_on.request_id that this answers. 400 if the run now asks another question, or none',
     }),
   })
-  .meta({ id: 'RunFollowupRequest', description: 'What to say to a run, or how to answer it' });
+  .meta({ id: 'RunFollowupRequest', description: 'Message to a run, or answer to its question' });
 export type RunFollowupRequest = z.infer<typeof RunFollowupRequest>;
 
 /** How a follow-up reaches the agent. */

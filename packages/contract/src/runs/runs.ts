@@ -115,7 +115,7 @@ export const RunEnvironment = z
 export const RunAutomation = z
   .object({
     automation_id: z.string().describe('UID of the automation'),
-    name: z.string().optional().describe('Name that it had then; absent: not known any more'),
+    name: z.string().optional().describe('Name of the thing in that revision; absent: no longer known'),
   })
   .meta({ id: 'RunAutomation', description: 'The automation that started a run' });
 
@@ -179,13 +179,13 @@ export const RunItem = z
       .optional()
       .describe('Of FAILED runs. True: the sandbox of the failed setup still takes follow-ups'),
     is_run_type_cancellable: z.boolean().optional().describe('False: `POST …/cancel` answers 422'),
-    artifacts: z.array(ArtifactItem).optional().describe('What the run produced'),
+    artifacts: z.array(ArtifactItem).optional().describe('Results of the run'),
     metadata: z.record(z.string(), z.string()).optional().describe('Key/value pairs of the run; they do not change'),
     scope: Scope.optional(),
     execution_location: RunExecutionLocation.optional(),
     request_usage: RequestUsage.optional(),
     dropped_output: DroppedOutput.optional().meta({
-      description: 'What was not stored because the run reached its limits; absent: everything was stored',
+      description: 'Amounts that were not stored because the run reached its limits; absent: everything was stored',
     }),
     contents: z.array(RunContentItem).optional().meta({
       description: 'Revisions that the run executes; absent: only the prompt of its executor',

@@ -90,7 +90,7 @@ export const scheduleRoutes = {
     tag: 'schedules',
     summary: 'Replace a schedule',
     description:
-      'Its runs act as the caller from now on. A changed expression or time zone counts from now; runs that have started go on.',
+      'Its runs act as the caller from now on. A changed expression or time zone takes effect now; runs that have started continue.',
     allow: teamEdits,
     params: schedule,
     body: UpdateScheduledAgentRequest,
@@ -108,7 +108,7 @@ export const scheduleRoutes = {
     path: onePath,
     tag: 'schedules',
     summary: 'Delete a schedule with its history',
-    description: 'It fires no more. Its runs stay, and those that are live go on.',
+    description: 'It fires no more. Its runs stay, and live ones continue.',
     allow: teamEdits,
     params: schedule,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },

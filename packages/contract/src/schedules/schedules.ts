@@ -101,7 +101,7 @@ export const UpdateScheduledAgentRequest = members
   .superRefine(checkPrompt)
   .meta({
     id: 'UpdateScheduledAgentRequest',
-    description: 'A schedule as it shall be. Of the optional members, the absent ones stay as they are',
+    description: 'A schedule as it shall be. Absent optional members do not change',
     allOf: [promptOrSkill],
   });
 export type UpdateScheduledAgentRequest = z.infer<typeof UpdateScheduledAgentRequest>;

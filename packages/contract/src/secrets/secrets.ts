@@ -16,7 +16,7 @@ const reservedVariable =
 
 /** Name of the environment variable that a secret is in. */
 export const SecretVariable = SecretName.refine((name) => !reservedVariable.test(name) && isVariableName(name), {
-  error: 'is a variable that the sandbox needs itself; give the secret another one with "variable"',
+  error: 'is a variable that the sandbox needs itself; choose another one for the secret with "variable"',
 });
 
 /** The way in which a sandbox gets a secret. */
@@ -94,7 +94,7 @@ export const PutSecretRequest = z
       .max(maxSecretAgents)
       .optional()
       .describe(
-        'Service accounts whose runs may name the secret; absent: those that it has, at first none. Only with the scope team',
+        'Service accounts whose runs may name the secret; absent: unchanged, at first none. Only with the scope team',
       ),
   })
   .refine(({ scope, agents }) => scope === 'team' || agents === undefined, {

@@ -56,7 +56,7 @@ export const containerSettings = {
   RUNYARD_SIDECAR_IMAGE: {
     read: imageName,
     description:
-      'Image with the agent for workers of `oz-agent-worker` in docker or kubernetes mode, in a registry that they reach: `bin/build-sidecar-image` makes it. Where it is set, such workers take runs whose environment names an image.',
+      'Image with the agent for workers of `oz-agent-worker` in docker or kubernetes mode, in a registry that they reach: `bin/build-sidecar-image` makes it. If it is set, such workers execute runs whose environment names an image.',
     usedBy: ['service'],
   },
 } as const satisfies Record<string, Setting<unknown>>;

@@ -35,7 +35,7 @@ const AgentEnvironment = z
 export const AgentVariant = z
   .object({
     id: z.string().describe('owner/repo:path/to/SKILL.md, which a run takes as skill_spec'),
-    description: z.string().describe('What the skill is for; empty for a malformed one'),
+    description: z.string().describe('Purpose of the skill; empty for a malformed one'),
     base_prompt: z.string().describe('Text of the skill; empty for a malformed one'),
     source: AgentSource,
     environments: z.array(AgentEnvironment).describe('Environments of the caller that have the repository'),

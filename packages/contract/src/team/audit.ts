@@ -23,7 +23,7 @@ export const AuditOrigin = z
     request_id: z.string().optional().describe('Header X-Request-Id of the answer'),
     key_uid: z.string().optional().describe('UID of the API key of the request'),
   })
-  .meta({ id: 'AuditOrigin', description: 'Where a change came from' });
+  .meta({ id: 'AuditOrigin', description: 'Origin of a change' });
 
 /** One change. */
 export const AuditEntry = z
@@ -33,11 +33,11 @@ export const AuditEntry = z
     actor: UserProfile.describe('Person or agent that made the change'),
     action: z.string().describe('What was done, such as member.update'),
     subject: AuditSubject,
-    before: State.optional().describe('The members that changed, as they were; absent: the thing is new'),
-    after: State.optional().describe('The members that changed, as they are; absent: the thing is gone'),
+    before: State.optional().describe('The changed members before the change; absent: the thing is new'),
+    after: State.optional().describe('The changed members after the change; absent: the thing was deleted'),
     origin: AuditOrigin,
   })
-  .meta({ id: 'AuditEntry', description: 'A change: who did what to which thing, and from where' });
+  .meta({ id: 'AuditEntry', description: 'A change: author, action, thing and origin' });
 export type AuditEntry = z.infer<typeof AuditEntry>;
 
 export const ListAuditEntriesQuery = z.object({

@@ -81,5 +81,5 @@ export const Session = z
     expires_at: expiresAt.optional(),
     base_url: z.string().describe('URL at which clients reach the service, without `/api/v1`'),
   })
-  .meta({ id: 'Session', description: 'Who is signed in' });
+  .meta({ id: 'Session', description: 'The signed-in person' });
 export type Session = z.infer<typeof Session>;

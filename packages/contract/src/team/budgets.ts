@@ -16,7 +16,7 @@ export const TeamBudget = z
       .number()
       .optional()
       .describe(
-        'Credits that the team has left; a credit is a US cent. Below 0 by what the last answers cost. Absent: the team does not use credits',
+        'Credits that the team has left; a credit is a US cent. The last answers can make it negative. Absent: the team does not use credits',
       ),
     updated_at: Timestamp.optional().describe('When the limits were last changed, RFC 3339 in UTC; absent: never'),
   })

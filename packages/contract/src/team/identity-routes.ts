@@ -71,7 +71,7 @@ export const agentIdentityRoutes = {
     path: '/agent/identities/{identityUid}',
     tag: 'agent_identities',
     summary: 'Delete an agent identity',
-    description: 'Its agent keys stop working at once. Its runs stay, and those that are live go on.',
+    description: 'Its agent keys stop working at once. Its runs stay, and live ones continue.',
     allow: administrators,
     params: identity,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },

@@ -34,7 +34,7 @@ export function clientOf(csrfToken: string, teamUid?: string): Client {
   return createClient({ baseUrl: location.origin, fetch: send, ...(teamUid === undefined ? {} : { teamUid }) });
 }
 
-/** Returns true if the service says that nobody is signed in. */
+/** Returns true if the service says that no person is signed in. */
 export const isSignedOut = (error: unknown): boolean => error instanceof ApiError && error.status === 401;
 
 export const SessionContext = createContext<Session | null>(null);
@@ -42,7 +42,7 @@ export const SessionContext = createContext<Session | null>(null);
 /** Returns the session. Only screens below the signed-in part of the app call it. */
 export function useSession(): Session {
   const session = use(SessionContext);
-  if (session === null) throw new Error('nobody is signed in');
+  if (session === null) throw new Error('no person is signed in');
   return session;
 }
 

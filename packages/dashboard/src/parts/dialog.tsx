@@ -130,7 +130,7 @@ export function SecretOnceDialog({
         </>
       }
     >
-      <p className="mut">It is shown this once. Runyard keeps only a hash, so nobody can show it again.</p>
+      <p className="mut">It is shown only once. Runyard keeps only a hash, so nobody can show it again.</p>
       <CommandBlock command={value} what="Copy value" onCopied={() => setCopied(true)} />
       {children}
     </Dialog>

@@ -27,7 +27,7 @@ describe.each(presetTypes)('the preset %s', (type) => {
   test('is configured only for policies that it can follow, and its program is pinned', () => {
     for (const policy of ['ask', 'auto-deny'] as const) {
       const configure = () => configureProgram(preset, protocols[0] ?? 'anthropic', policy, values);
-      if (typeof preset.approvals[policy] === 'string') expect(configure).toThrow('asks nobody');
+      if (typeof preset.approvals[policy] === 'string') expect(configure).toThrow('cannot ask a person');
       else expect(configure().command[0]).toBe(preset.program.command);
     }
     expect(installCommand(preset, '/usr/local')).toContain(`${preset.program.package}@${preset.program.version}`);

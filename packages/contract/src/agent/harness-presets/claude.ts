@@ -48,5 +48,5 @@ export const claude: HarnessPreset = {
   },
   approvals: { 'auto-approve': {}, ask: asks, 'auto-deny': asks },
   usageCounters: 'CLAUDE_CODE',
-  differences: ['It puts the exit code of a command that fails in front of its output.'],
+  differences: ['It writes the exit code of a failing command before its output.'],
 };

@@ -1,7 +1,7 @@
 import type { HarnessPreset, PresetConfiguration } from './preset.ts';
 
 const neverAsks =
-  'codex asks nobody in the only mode that works inside a sandbox; use auto-approve, or another harness';
+  'codex cannot ask a person in the only mode that works inside a sandbox; use auto-approve, or another harness';
 
 /** `segment` of the forwarder's path: the provider. */
 const responses = (segment: string): PresetConfiguration => ({

@@ -153,9 +153,9 @@ export const executionDefaults = {
   harness: HarnessDefault.optional().describe('Harness and model; not together with `model`'),
   runner: ResourceName.optional().describe(runner),
   environmentId: Uid22.optional().describe(environmentId),
-  secrets: SecretNames.optional().describe('Secrets of agents that do not list their own'),
+  secrets: SecretNames.optional().describe('Secrets of agents without a list of their own'),
   skills: Skills.optional().describe(skills),
-  mcpServers: McpServers.optional().describe('MCP servers of agents that do not list their own'),
+  mcpServers: McpServers.optional().describe('MCP servers of agents without a list of their own'),
   workerHost,
 };
 

@@ -65,7 +65,7 @@ export function AgentsScreen() {
                         {identity.available ? (
                           <span className="mut">can run</span>
                         ) : (
-                          <span className="badc" title="Its environment, model, a skill or a secret is gone">
+                          <span className="badc" title="Its environment, model, a skill or a secret no longer exists">
                             cannot run
                           </span>
                         )}

@@ -6,7 +6,7 @@ import { defineTool, errorsToModel, failedWith, maxResultBytes, succeeded, toolP
 const Input = z.object({
   pattern: z.string().min(1).describe('Extended regular expression (grep -E).'),
   path: z.string().min(1).optional().describe('File or folder; default: the workspace.'),
-  glob: z.string().min(1).optional().describe('Only files whose name matches, for example *.ts'),
+  glob: z.string().min(1).optional().describe('Search only files whose name matches, for example *.ts'),
   names_only: z.boolean().optional().describe('Only the names of files with a match.'),
 });
 
