@@ -70,7 +70,7 @@ export async function startFakeWorkerService(options: FakeWorkerServiceOptions =
         if (message.type === 'worker_hello') {
           const { token, instance_id } = message.data;
           if (token === undefined) answer({ type: 'worker_welcome', data: { token: `token of ${instance_id}` } });
-        } else if (acknowledges && message.seq !== undefined) {
+        } else if (acknowledges && 'seq' in message && message.seq !== undefined) {
           answer({ type: 'messages_applied', data: { seq: message.seq } });
         }
         messages.push(message);

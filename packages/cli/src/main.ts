@@ -1,19 +1,12 @@
 /** The runyard command. `command-list.ts` lists its subcommands; each is declared and implemented in a module of commands/. */
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
+import { productVersion } from '@runyard/system/product-version';
 import { Command, CommanderError, Help } from 'commander';
 import { addCommands } from './add-commands.ts';
-import { root } from './installation.ts';
 import { explainUsageErrors, showHelpOf } from './usage-errors.ts';
-
-function version(): string {
-  const manifest: { version: string } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
-  return `${manifest.version} (Node ${process.versions.node})`;
-}
 
 const program = new Command('runyard')
   .description('Run AI agents in sandboxes on your own machine.')
-  .version(version())
+  .version(`${productVersion()} (Node ${process.versions.node})`)
   .exitOverride()
   .addHelpText(
     'after',

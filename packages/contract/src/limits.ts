@@ -94,6 +94,8 @@ export const maxEgressConnections = 64;
 export const maxEgressBytes = 20 * 1024 * 1024 * 1024;
 /** Denied connections of an execution that its timeline shows one by one. */
 export const maxDeniedShown = 20;
+/** Connections of one worker in the list of connected workers. */
+export const maxConnectionsListed = 50;
 /** Fires of each schedule in a list of schedules. */
 export const maxLastFires = 30;
 /** Schedules of a team. */

@@ -52,6 +52,14 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect((await it.service.waitFor('worker_hello')).sandbox.features).toContain('no-network');
   });
 
+  test('reports its version, and the free space of the disk of its sandboxes', async () => {
+    const { version } = await it.service.waitFor('worker_hello');
+    expect(version).toMatch(/^\d+\.\d+\.\d+/);
+    const { disk } = await it.service.waitFor('worker_status');
+    expect(disk.free_bytes).toBeGreaterThan(0);
+    expect(disk.total_bytes).toBeGreaterThanOrEqual(disk.free_bytes);
+  });
+
   test('claims, starts and completes an execution whose agent ends well', async () => {
     const id = assign('exit', '0');
     await completed(id);

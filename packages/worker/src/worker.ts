@@ -1,8 +1,11 @@
+import { statfs } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Settings } from '@runyard/contract/settings/settings';
+import type { WorkerStatus } from '@runyard/contract/workers/worker-protocol';
+import { productVersion } from '@runyard/system/product-version';
 import type { Logger } from 'pino';
 import { adoptLeft, openBackend } from './backends/open.ts';
 import { sweepLeftovers } from './backends/sweep.ts';
@@ -81,6 +84,14 @@ async function waitForDataFolder(dataDir: string, { log, lockPatienceMs = 0 }: W
     lock = await lockDataFolder(dataDir);
   }
   return lock;
+}
+
+/** Returns the free space of the file system of a folder; undefined: the system does not say. */
+async function statusOf(folder: string): Promise<WorkerStatus | undefined> {
+  const found = await statfs(folder).catch(() => undefined);
+  if (found === undefined) return undefined;
+  const { bavail, blocks, bsize } = found;
+  return { type: 'worker_status', data: { disk: { free_bytes: bavail * bsize, total_bytes: blocks * bsize } } };
 }
 
 /** Starts a worker in this process, on the main thread. Rejects with `WorkerRefused` if it cannot run here. */
@@ -198,9 +209,11 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
           executions: [...executions.list(), ...unconfirmedEnds()],
           sandbox: backend.describe(),
           draining: executions.isDraining(),
+          version: productVersion(),
           adopt_seconds: adoptSeconds,
         },
       }),
+      status: () => statusOf(state.folder),
       onToken: token.keep,
       onMessage: (message) => executions.handle(message),
       onRefused: () => void end(2),

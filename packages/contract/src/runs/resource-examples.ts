@@ -202,7 +202,27 @@ export const resourceExamples = {
   },
   listConnectedWorkers: {
     answer: {
-      workers: [{ worker_host: 'build-1', connection_count: 1, connected_at: created, last_seen_at: ended }],
+      workers: [
+        {
+          worker_host: 'build-1',
+          connection_count: 1,
+          connected_at: created,
+          last_seen_at: ended,
+          connections: [
+            {
+              backend: 'bubblewrap',
+              features: ['user', 'no-network'],
+              missing_features: [{ feature: 'cgroup', reason: 'the service manager delegates no control group' }],
+              slots: { used: 1, total: 8 },
+              version: '0.1.0',
+              disk: { free_bytes: 52_613_349_376, total_bytes: 105_226_698_752 },
+              draining: false,
+              connected_at: created,
+              last_seen_at: ended,
+            },
+          ],
+        },
+      ],
     },
   },
   listWorkerPools: { answer: { pools: [workerPool] } },

@@ -37,8 +37,9 @@ export const serviceRoutes = {
     method: 'GET',
     path: '/agent/connected-self-hosted-workers',
     tag: 'workers',
-    summary: 'List connected self-hosted workers',
-    description: 'Presence comes from heartbeats and may be a minute old.',
+    summary: 'List connected workers',
+    description:
+      "Presence comes from heartbeats and may be a minute old. With the operator's key, and in a browser session of the person who has it, the workers of the service are listed too.",
     allow: teamReads,
     answer: { status: 200, description: 'By name', schema: ListConnectedSelfHostedWorkersResponse },
   },

@@ -153,11 +153,22 @@ export const WorkerHello = z.object({
     sandbox: SandboxLevel,
     /** True: the worker takes no new executions and ends with its last one. */
     draining: z.boolean(),
+    /** Version of the worker. */
+    version: z.string().max(100).optional(),
     /** Seconds for which its sandboxes continue without it, so that its next process can list them; absent: they end with it. */
     adopt_seconds: z.int().min(0).max(3600).optional(),
   }),
 });
 export type WorkerHello = z.infer<typeof WorkerHello>;
+
+/** Ours: the disk of the worker's sandboxes. Sent after the hello and once a minute; an older service ignores it. */
+export const WorkerStatus = z.object({
+  type: z.literal('worker_status'),
+  data: z.object({
+    disk: z.object({ free_bytes: z.int().min(0), total_bytes: z.int().min(0) }),
+  }),
+});
+export type WorkerStatus = z.infer<typeof WorkerStatus>;
 
 /**
  * Ours: number of the message in its process. The service answers a numbered message with `messages_applied`. The worker repeats
@@ -269,6 +280,7 @@ export const TaskFailed = z.object({
 /** A message of a worker. */
 export const WorkerMessage = z.discriminatedUnion('type', [
   WorkerHello,
+  WorkerStatus,
   TaskClaimed,
   TaskRejected,
   SandboxReady,

@@ -1,24 +1,69 @@
 import { z } from 'zod';
+import { maxConnectionsListed } from '../limits.ts';
 import { Timestamp } from '../wire/primitives.ts';
 
-/** A self-hosted worker of the team that is connected now. */
+/** One connection of a worker: one program on one machine. */
+export const WorkerConnection = z
+  .object({
+    backend: z.string().optional().meta({
+      description:
+        'How its sandboxes isolate: bubblewrap, gvisor, docker, kubernetes or none. Absent: the worker is of another program, which does not say',
+    }),
+    features: z.array(z.string()).describe('What holds for its sandboxes, such as `user`, `cgroup` and `no-network`'),
+    missing_features: z
+      .array(z.object({ feature: z.string().describe('Name of the feature'), reason: z.string().describe('Why') }))
+      .describe('What does not hold, and why'),
+    slots: z
+      .object({
+        used: z.int().describe('Sandboxes that work now'),
+        total: z.int().optional().describe('Sandboxes that may work at once; absent: the worker does not say'),
+      })
+      .describe('Its room'),
+    version: z.string().optional().describe('Version of the worker; absent: it does not say'),
+    disk: z
+      .object({
+        free_bytes: z.int().describe('Bytes that are free for sandboxes'),
+        total_bytes: z.int().describe('Size of the file system'),
+      })
+      .optional()
+      .describe('Disk of its sandboxes, about a minute ago; absent: the worker does not say'),
+    draining: z.boolean().describe('True: it takes no new runs, and ends with its last one'),
+    connected_at: Timestamp.describe('When it connected, RFC 3339 in UTC'),
+    last_seen_at: Timestamp.describe('When it last gave a sign of life, RFC 3339 in UTC'),
+  })
+  .meta({
+    id: 'WorkerConnection',
+    description: 'A connection of a worker, with its sandboxes, its room and its version',
+  });
+export type WorkerConnection = z.infer<typeof WorkerConnection>;
+
+/** A worker that is connected now. */
 export const ConnectedWorker = z
   .object({
     worker_host: z.string().meta({ description: 'What `config.worker_host` of a run names' }),
     connection_count: z.int().describe('Connections of workers with this name'),
     connected_at: Timestamp.describe('When the oldest of them connected, RFC 3339 in UTC'),
     last_seen_at: Timestamp.describe('When one of them last gave a sign of life, RFC 3339 in UTC'),
+    connections: z
+      .array(WorkerConnection)
+      .describe(`Its connections, the oldest first, at most ${maxConnectionsListed} of them`),
   })
-  .meta({ id: 'ConnectedWorker', description: 'A self-hosted worker that is connected now' });
+  .meta({ id: 'ConnectedWorker', description: 'A worker that is connected now' });
 export type ConnectedWorker = z.infer<typeof ConnectedWorker>;
 
 export const ListConnectedSelfHostedWorkersResponse = z
   .object({
-    workers: z.array(ConnectedWorker).describe('Workers, by name'),
+    workers: z.array(ConnectedWorker).describe('Self-hosted workers of the team, by name'),
+    hosted_workers: z
+      .array(ConnectedWorker)
+      .optional()
+      .describe(
+        'Workers of the service, which take the runs that name no worker. Absent: the caller is not the operator',
+      ),
   })
   .meta({
     id: 'ListConnectedSelfHostedWorkersResponse',
-    description: 'Self-hosted workers of the team that are connected now',
+    description: 'Workers that are connected now',
   });
 
 export const EgressRanges = z

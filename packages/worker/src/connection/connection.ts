@@ -1,5 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ServiceMessage, type WorkerHello, type WorkerMessage } from '@runyard/contract/workers/worker-protocol';
+import {
+  ServiceMessage,
+  type WorkerHello,
+  type WorkerMessage,
+  type WorkerStatus,
+} from '@runyard/contract/workers/worker-protocol';
 import { backoffMs } from '@runyard/system/backoff';
 import type { Logger } from 'pino';
 import { WebSocket } from 'ws';
@@ -35,6 +40,7 @@ function rejectionOf(message: unknown, issues: readonly string[]): WorkerMessage
 const pingEveryMs = 10_000;
 const silenceMs = 25_000;
 const handshakeMs = 10_000;
+const statusEveryMs = 60_000;
 /** Pause after a refusal, which an immediate retry would not change. */
 const refusedPauseMs = 10_000;
 /** After a connection of this length, the next loss starts with the shortest pause again. */
@@ -58,6 +64,8 @@ export interface ConnectionOptions {
   readonly outbox: Outbox;
   /** First message of each connection. */
   readonly hello: () => WorkerHello;
+  /** Sent after the hello and once a minute; undefined: nothing is known now. */
+  readonly status: () => Promise<WorkerStatus | undefined>;
   /** Called when the service issued a token to this process. */
   readonly onToken: (token: string) => void;
   readonly onMessage: (message: WorkMessage) => void;
@@ -152,6 +160,11 @@ export function connect(options: ConnectionOptions): Connection {
         if (performance.now() - heard > silenceMs) current.terminate();
         else if (current.readyState === WebSocket.OPEN) current.ping('0');
       }, pingEveryMs);
+      const tellStatus = async (): Promise<void> => {
+        const status = await options.status();
+        if (status !== undefined && current.readyState === WebSocket.OPEN) current.send(JSON.stringify(status));
+      };
+      const statusTimer = setInterval(tellStatus, statusEveryMs);
       const hear = (): void => {
         heard = performance.now();
       };
@@ -169,6 +182,7 @@ export function connect(options: ConnectionOptions): Connection {
         socket = current;
         log.info({ service: options.serviceRoot, worker: options.workerName }, 'connected to the service');
         current.send(JSON.stringify(options.hello()));
+        void tellStatus();
         for (const entry of outbox.kept()) transmit(entry);
       });
       current.on('message', (data, isBinary) => {
@@ -184,6 +198,7 @@ export function connect(options: ConnectionOptions): Connection {
       const onStop = (): void => (current.readyState === WebSocket.OPEN ? current.close(1000) : current.terminate());
       current.on('close', (code, reason) => {
         clearInterval(beat);
+        clearInterval(statusTimer);
         stop.signal.removeEventListener('abort', onStop);
         if (socket === current) socket = undefined;
         if (stop.signal.aborted) return resolve('lost');

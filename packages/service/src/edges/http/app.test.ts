@@ -4,7 +4,6 @@ import { connect } from 'node:net';
 import { ListModelsResponse } from '@runyard/contract/team/models';
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
 import { errorSlug, Problem } from '@runyard/contract/wire/errors';
-import { ListConnectedSelfHostedWorkersResponse } from '@runyard/contract/workers/workers';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { authenticateWorker } from './server/authorize.ts';
@@ -154,22 +153,6 @@ describe('models and workers', () => {
   test('models are listed with the default model', async () => {
     const { body } = await service.request('GET', '/agent/models');
     expect(ListModelsResponse.parse(body).default_model_id).toBe('runbook');
-  });
-
-  test('self-hosted workers of the team are listed while they are connected', async () => {
-    const insert = (workerId: string, teamId: string | null, silentSeconds = 0) =>
-      service.deps.db.query(
-        `INSERT INTO worker_connections (id, service_instance_id, worker_id, team_id, last_seen_at) VALUES ($1, $1, $2, $3, now() - make_interval(secs => $4))`,
-        [randomUUIDv7(), workerId, teamId, silentSeconds],
-      );
-    await insert('box', service.teamId);
-    await insert('box', service.teamId);
-    await insert('gone', service.teamId, 200);
-    await insert('theirs', service.otherTeamId);
-    await insert('runyard-hosted', null);
-    const { body } = await service.request('GET', '/agent/connected-self-hosted-workers');
-    const { workers } = ListConnectedSelfHostedWorkersResponse.parse(body);
-    expect(workers).toMatchObject([{ worker_host: 'box', connection_count: 2 }]);
   });
 
   test("the key of a worker's connection is found like the key of a request", async () => {

@@ -1,5 +1,7 @@
 /** Handles the start of a worker's connection: gives it the executions that the worker still runs. */
-import { imagesFeature, type WorkerHello } from '@runyard/contract/workers/worker-protocol';
+
+import { shorten } from '@runyard/contract/wire/shorten';
+import { imagesFeature, type SandboxLevel, type WorkerHello } from '@runyard/contract/workers/worker-protocol';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { adoptExecutions, adoptOfPublicWorker, nameInstance } from '../../runs/executions/lease/adopt.ts';
 import { updateWorkerConnection } from '../../runs/executions/lease/connection-rows.ts';
@@ -14,6 +16,17 @@ export function orderStop(connection: OpenConnection, runId: string, executionId
   connection.send({ type: 'task_cancellation', data: { task_id: runId, execution_id: executionId, grace_ms: 0 } });
 }
 
+const maxFeatures = 50;
+
+/** Returns the level with as many features as our worker can have at most, because each list of workers shows it. */
+const shortened = ({ backend, features, missing }: SandboxLevel): SandboxLevel => ({
+  backend,
+  features: features.slice(0, maxFeatures).map((feature) => shorten(feature, 100)),
+  missing: missing
+    .slice(0, maxFeatures)
+    .map(({ feature, reason }) => ({ feature: shorten(feature, 100), reason: shorten(reason, 500) })),
+});
+
 /**
  * Handles the hello of our own worker and compares its list with the database, in both directions. The worker is ordered to end
  * sandboxes that the database does not assign to it. Executions are lost if the database assigns them to it, or to an instance that it
@@ -21,7 +34,7 @@ export function orderStop(connection: OpenConnection, runId: string, executionId
  * `ConnectionEnded`.
  */
 export async function greet(deps: ExecutionDeps, connection: OpenConnection, { data }: WorkerHello): Promise<void> {
-  const { slots, draining, sandbox, adopt_seconds: adoptSeconds = 0 } = data;
+  const { slots, draining, sandbox, version, adopt_seconds: adoptSeconds = 0 } = data;
   const { workerId } = connection;
   const listed = data.executions.map((execution) => execution.execution_id);
   const greeted = await deps.db.transaction(async (tx) => {
@@ -29,7 +42,15 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
     const known = connection.instanceId ?? (await findInstances(tx, connection, data.token ? [data.token] : []))[0];
     const issued = known === undefined ? await newInstance(tx, connection) : null;
     const instanceId = known ?? issued?.id ?? '';
-    await updateWorkerConnection(tx, { id: connection.id, instanceId, slots, draining, sandbox, adoptSeconds });
+    await updateWorkerConnection(tx, {
+      id: connection.id,
+      instanceId,
+      slots,
+      draining,
+      sandbox: shortened(sandbox),
+      adoptSeconds,
+      version,
+    });
     await nameInstance(tx, connection.id, instanceId);
     const adopted = await adoptExecutions(tx, {
       connectionId: connection.id,

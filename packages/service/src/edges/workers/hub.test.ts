@@ -310,3 +310,23 @@ test('greets a worker without a hello as a public one after a moment', async () 
   await untilAssigned(fake, 1);
   expect(performance.now() - began).toBeGreaterThan(950);
 });
+
+test('stores what a worker reports about itself, within bounds', async () => {
+  const features = Array.from({ length: 60 }, (_, n) => `${n}`.repeat(200));
+  const missing = [{ feature: 'cgroup', reason: 'r'.repeat(2000) }];
+  const level = { backend: 'bubblewrap' as const, features, missing };
+  const worker = await connect(hello(1, { version: '1.2.3', sandbox: level }));
+  const disk = { free_bytes: 5_000_000_000, total_bytes: 9_000_000_000 };
+  await worker.connection.message({ type: 'worker_status', data: { disk } });
+  const [row] = await t.deps.db.query<{ [name: string]: unknown; sandbox: typeof level }>(
+    'SELECT version, disk_free_bytes, disk_total_bytes, instance_id, sandbox FROM worker_connections',
+  );
+  expect(row).toMatchObject({
+    version: '1.2.3',
+    disk_free_bytes: disk.free_bytes,
+    disk_total_bytes: disk.total_bytes,
+    instance_id: expect.any(String),
+  });
+  expect([row?.sandbox.features.length, row?.sandbox.features[59]?.length]).toEqual([50, undefined]);
+  expect(JSON.stringify(row?.sandbox).length).toBeLessThan(7000);
+});

@@ -8,7 +8,7 @@ import type { Assignment } from '../../runs/executions/queue/assign.ts';
 import { makeDispatcher } from './dispatcher.ts';
 import { greetPublicWorker } from './greet.ts';
 import { loseConnection } from './lost-connections.ts';
-import { handleWorkerMessage } from './messages.ts';
+import { handleWorkerMessage, isNumbered, isOfWorker } from './messages.ts';
 import { makeConnection, type OpenConnection } from './open-connection.ts';
 import { makeOrders } from './orders.ts';
 import { ConnectionEnded } from './rights.ts';
@@ -136,7 +136,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
         try {
           return (await handleWorkerMessage(deps, connection, message)) ? 'freed' : 'applied';
         } catch (error) {
-          const isHere = connections.has(connection.id) && message.type !== 'worker_hello';
+          const isHere = connections.has(connection.id) && !isOfWorker(message);
           if (!(error instanceof ConnectionEnded) || !isHere) throw error;
           // The public worker does not repeat its messages. This process is alive, so it applies the message.
           await insertWorkerConnection(deps.db, row);
@@ -145,14 +145,14 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
         }
       };
       const acknowledge = (message: WorkerMessage) => {
-        if (message.type === 'worker_hello' || message.seq === undefined) return;
+        if (!isNumbered(message)) return;
         send({ type: 'messages_applied', data: { seq: message.seq } });
       };
       return {
         message: async (message) => {
           clearTimeout(helloWait);
           // After a lost connection, the public worker's first message may be about an execution from before.
-          if (message.type !== 'worker_hello' && !connection.ready) await greetAsPublic();
+          if (!isOfWorker(message) && !connection.ready) await greetAsPublic();
           else await greetedAsPublic;
           // Set before the execution is queued again: the notice may arrive before the statement's answer.
           if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;

@@ -8,9 +8,11 @@ import {
   unfitReasons,
   type WorkerHello,
   type WorkerMessage,
+  type WorkerStatus,
 } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { updateWorkerDisk } from '../../runs/executions/lease/connection-rows.ts';
 import { endSandboxWithin, type SandboxEnd } from '../../runs/executions/reconcile/sandbox-end.ts';
 import {
   addReadySandbox,
@@ -23,7 +25,15 @@ import { greet, orderStop } from './greet.ts';
 import type { OpenConnection } from './open-connection.ts';
 import { lockServed } from './rights.ts';
 
-type ExecutionMessage = Exclude<WorkerMessage, WorkerHello>;
+type ExecutionMessage = Exclude<WorkerMessage, WorkerHello | WorkerStatus>;
+
+/** Returns true for a message about the worker itself. The others are about an execution. */
+export const isOfWorker = (message: WorkerMessage): message is WorkerHello | WorkerStatus =>
+  message.type === 'worker_hello' || message.type === 'worker_status';
+
+/** Returns true for a message that the worker repeats until it is acknowledged. */
+export const isNumbered = (message: WorkerMessage): message is ExecutionMessage & { seq: number } =>
+  !isOfWorker(message) && message.seq !== undefined;
 
 /** The execution of a message, with the assignment that brought it to the connection. */
 interface Target {
@@ -60,6 +70,10 @@ export async function handleWorkerMessage(
   if (message.type === 'worker_hello') {
     await greet(deps, connection, message);
     return true;
+  }
+  if (message.type === 'worker_status') {
+    await updateWorkerDisk(deps.db, connection.id, message.data.disk);
+    return false;
   }
   const { task_id: runId } = message.data;
   const executionId = message.data.execution_id ?? heldExecution(connection, runId);

@@ -12,6 +12,7 @@ import { TooManyChanges } from '../../team/access/audit/record.ts';
 import type { KeyInTeam, KeyWatch } from '../../team/access/keys/watch.ts';
 import type { PoolCaller, PoolEntry } from '../../team/access/worker-pools/enter.ts';
 import type { Hub } from './hub.ts';
+import { isNumbered } from './messages.ts';
 import { paceReading } from './reading-pace.ts';
 import { operatorNames, poolTeamOf, type WorkerPrincipal } from './rights.ts';
 
@@ -183,8 +184,7 @@ function serve(
     const message = isBinary ? null : parse(String(data));
     if (message) {
       then(async (connection) => {
-        const isNumbered = message.type !== 'worker_hello' && message.seq !== undefined;
-        if (!isKeyEnded && !(hasFailed && isNumbered)) await connection.message(message);
+        if (!isKeyEnded && !(hasFailed && isNumbered(message))) await connection.message(message);
       });
       return;
     }

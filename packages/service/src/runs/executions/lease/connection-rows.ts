@@ -63,10 +63,26 @@ export async function insertWorkerConnection(
 const updateConnection = defineStatement({
   name: 'update_worker_connection',
   text: `
-    UPDATE worker_connections SET instance_id = $2, slots = $3, draining = $4, sandbox = $5::jsonb, adopt_seconds = $6, last_seen_at = clock_timestamp()
+    UPDATE worker_connections SET instance_id = $2, slots = $3, draining = $4, sandbox = $5::jsonb, adopt_seconds = $6, version = $7,
+      last_seen_at = clock_timestamp()
     WHERE id = $1`,
   row: {},
 });
+
+const updateDisk = defineStatement({
+  name: 'update_disk_of_worker_connection',
+  text: 'UPDATE worker_connections SET disk_free_bytes = $2, disk_total_bytes = $3 WHERE id = $1',
+  row: {},
+});
+
+/** Stores the free space that a worker reports. */
+export async function updateWorkerDisk(
+  db: Queryable,
+  connectionId: string,
+  disk: { readonly free_bytes: number; readonly total_bytes: number },
+): Promise<void> {
+  await db.query(updateDisk, [connectionId, disk.free_bytes, disk.total_bytes]);
+}
 
 /** Stores the worker's hello on the row of its connection. */
 export async function updateWorkerConnection(
@@ -78,10 +94,11 @@ export async function updateWorkerConnection(
     draining: boolean;
     sandbox: SandboxLevel;
     adoptSeconds: number;
+    version: string | undefined;
   },
 ): Promise<void> {
-  const { id, instanceId, slots, draining, sandbox, adoptSeconds } = connection;
-  await db.query(updateConnection, [id, instanceId, slots, draining, JSON.stringify(sandbox), adoptSeconds]);
+  const { id, instanceId, slots, draining, sandbox, adoptSeconds, version = null } = connection;
+  await db.query(updateConnection, [id, instanceId, slots, draining, JSON.stringify(sandbox), adoptSeconds, version]);
 }
 
 const renew = defineStatement({

@@ -1,0 +1,6 @@
+-- What a worker reports about its program and its disk. NULL: it does not.
+ALTER TABLE worker_connections
+  ADD COLUMN version text,
+  -- Of the file system of its sandboxes.
+  ADD COLUMN disk_free_bytes bigint,
+  ADD COLUMN disk_total_bytes bigint;

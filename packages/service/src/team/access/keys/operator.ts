@@ -1,0 +1,26 @@
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement } from '../../../platform/store/database/statement.ts';
+import { isValidKey } from './key.ts';
+import type { Principal } from './principal.ts';
+
+const readHasOperatorKey = defineStatement({
+  name: 'read_whether_person_has_operator_key',
+  text: `
+    SELECT EXISTS (SELECT FROM users u JOIN team_members m ON m.user_id = u.id
+      JOIN api_keys k ON k.team_id = m.team_id AND k.user_id = u.id
+      WHERE u.uid = $1 AND k.is_operator AND ${isValidKey('k')}) AS found`,
+  row: { found: boolean },
+});
+
+/**
+ * Returns whether the caller may see things of the whole installation: with the operator's key, or in a browser session of the person who
+ * has it. A session may not change them: see `AllowKeys.operator`.
+ */
+export async function isOperatorHere(
+  db: Queryable,
+  { kind, isOperator, creator }: Pick<Principal, 'kind' | 'isOperator' | 'creator'>,
+): Promise<boolean> {
+  if (isOperator || kind !== 'session') return isOperator;
+  const [row] = await db.query(readHasOperatorKey, [creator.uid]);
+  return row?.found === true;
+}
