@@ -109,7 +109,7 @@ function watchSupervisors(system: System): () => number {
       try {
         if (parentOf(pid) === worker) seen.set(pid, timesOf(pid).own);
       } catch {
-        // It has just ended.
+        // The run has just ended.
       }
     }
     return sum([...seen.values()]);
@@ -188,7 +188,7 @@ export async function memoryOfRun(system: System, holders: () => number[] = () =
 export interface WaitingMemory {
   readonly all: number;
   readonly agent: number;
-  /** Its share of the supervisor. */
+  /** Share of the sandbox in the memory of its supervisor. */
   readonly supervisor: number;
 }
 

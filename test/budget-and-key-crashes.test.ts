@@ -15,7 +15,7 @@ import { type OneService, startService } from './support/service-process.ts';
 import { eventually } from './support/system.ts';
 
 interface OneProcess extends OneService {
-  /** Its row in `service_instances`. */
+  /** Id of the row of the process in `service_instances`. */
   readonly instanceId: string;
 }
 

@@ -112,7 +112,7 @@ describeSystem(
             try {
               process.kill(victim.pid, 'SIGKILL');
             } catch {
-              // It had just ended.
+              // The process had just ended.
             }
           } else if (choice < 0.6) {
             killed.worker = (killed.worker ?? 0) + 1;

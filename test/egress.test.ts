@@ -30,7 +30,7 @@ interface Ended {
   readonly timeline: TimelineEvent[];
 }
 
-/** Programs leave loopback out of the proxy, and the servers of the test are there. */
+/** Programs use no proxy for loopback addresses, where the servers of the test listen. */
 const proxied = 'export NO_PROXY= no_proxy=;';
 const fetchOf = (url: string): string =>
   `node -e 'fetch("${url}").then(async (r) => console.log(r.status, await r.text()), (e) => console.log("failed", e.cause?.message))'`;

@@ -20,7 +20,7 @@ describe.skipIf(problem !== null)(name, () => {
 
   beforeAll(async () => {
     const agent = path.resolve(import.meta.dirname, '../packages/agent/src/main.ts');
-    // One after the other: both bundle programs, and the first that has ended stops the bundler of the process.
+    // Open the two one after the other: both bundle programs, and the first that has ended stops the bundler of the process.
     cluster = await startTestCluster(agent);
     system = await startSystem({ workers: [] });
     scenario = await cluster.begin('runs');

@@ -16,7 +16,7 @@ const limitMs = 240_000;
 
 let packages: NpmPackages;
 let service: TestService;
-/** The tests send no key, so this server adds one. It calls the port of the service its own, in `Host` and `Origin` too. */
+/** The tests send no key, so this server adds one. The proxy also replaces the service's port in `Host` and `Origin` by its own. */
 const keyed = createServer((incoming, answer) => {
   const { hostname, port } = new URL(service.baseUrl);
   const own = `:${(keyed.address() as AddressInfo).port}`;

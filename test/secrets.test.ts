@@ -72,7 +72,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
       try {
         for await (const chunk of body ?? []) received += Buffer.from(chunk).toString('latin1');
       } catch {
-        // It ends when the test closes it.
+        // The stream ends when the test closes it.
       }
       return received;
     });

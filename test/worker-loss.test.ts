@@ -52,7 +52,7 @@ describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (
     await eventually('a checkpoint', async () => (await archives()) > 0);
 
     await killHard(system.worker());
-    // One supervisor may hold both.
+    // One supervisor may have both sandboxes.
     const supervisors = new Set<number>();
     for (const sandbox of sandboxes)
       supervisors.add((await supervisorOf(await folder(), sandbox)) ?? expect.fail('no supervisor'));

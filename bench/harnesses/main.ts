@@ -13,7 +13,7 @@ import { takeSteps } from './model-script.ts';
 import { recordSession } from './record.ts';
 
 const [cache = '', ...named] = process.argv.slice(2);
-/** Names of cases; without them all. */
+/** Names of the cases to run; empty: all cases. */
 const only = process.env.HARNESS_CASES?.split(';');
 const chosen = presetTypes.filter((type) => named.length === 0 || named.includes(type));
 const versions: Record<string, string> = {};

@@ -57,7 +57,7 @@ function callOf(step: Step, offered: readonly string[]): FakeToolCall {
     }
     return { name, input: writers[name]?.(step.write, step.text) ?? {} };
   }
-  // A program may offer the tool only on request, under the name that it has there.
+  // A program may offer the tool only on request, under its own name.
   return {
     name: offered.find((name) => name.endsWith(step.tool)) ?? `mcp__everything__${step.tool}`,
     input: step.input,

@@ -161,7 +161,7 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
 const processors = Math.max(2, Math.min(4, availableParallelism()));
 
 /**
- * Test files that run at the same time. They wait for programs and for the database about half of the time. More processes would each load
+ * Test files that run at the same time. The files wait for programs and for the database about half of the time. More processes would each load
  * all modules again, which takes 10 seconds of the processor.
  */
 const together = 2 * processors;

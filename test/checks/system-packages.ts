@@ -74,7 +74,7 @@ export function installSystemPackages(say: (message: string) => void): void {
   const install = (...names: string[]) => apt('install', '-y', '--no-install-recommends', ...names);
   if (install(...missing).status === 0) return;
   apt('update');
-  // One by one, so that a package that is not available does not prevent the others.
+  // Install the packages one by one, so that a package that is not available does not prevent the others.
   for (const { name, otherwise } of packages) {
     const { status, stderr } = install(name);
     if (status !== 0 && (otherwise === undefined || install(otherwise).status !== 0))

@@ -73,7 +73,7 @@ export interface MemoryCluster extends AsyncDisposable {
   put(resource: string, object: object): void;
 }
 
-/** Starts the server. It answers all users alike. */
+/** Starts the server. All users get the same answers. */
 export async function startMemoryCluster(): Promise<MemoryCluster> {
   const stores = new Map(Object.keys(kinds).map((resource) => [resource, new Map<string, Stored>()]));
   const exchanges = new Map<string, Exchange[]>();

@@ -31,7 +31,7 @@ export interface FakePublicWorkerAgent {
   readonly cwd: string;
   /** Exit code; null where a signal ended it. */
   readonly exited: Promise<number | null>;
-  /** Its output so far. */
+  /** Output of the program so far. */
   output(): string;
 }
 

@@ -140,7 +140,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       expect([...(await readFile(path.join(folder, 'fresh/image.bin')))]).toEqual([0, 1, 255]);
       expect(await readFile(path.join(folder, 'fresh/readme.md'), 'utf8')).toBe('one\ntwo\n');
       await rm(folder, { recursive: true });
-      // Nothing of the repository's configuration ran while the patch was made.
+      // No program of the repository's configuration ran while the patch was made.
       await goOn(runId, block('test -e ran || echo nothing-ran-$((1+2))'), 'nothing-ran-3');
     });
 
@@ -154,7 +154,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       const { uid } = await system.call<{ uid: string }>(
         'POST',
         '/agent/environments',
-        // A setup command: the harness is started behind it, when the attachment is there.
+        // Starts in a setup command: the harness starts after it, when the attachment exists.
         { config: { name: 'E', setup_commands: ['test -e attachments/agent.mjs'] } },
         201,
       );

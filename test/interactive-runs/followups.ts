@@ -96,7 +96,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
           events.filter((event) => event.event_type === 'agent_started').map((event) => event.execution_id),
         ).toEqual([1, 2]);
         await system.until(runId, (run) => run.is_sandbox_running === false);
-        // Nothing new is said, but there is a conversation to go on with.
+        // An empty message continues an existing conversation.
         await followUp(runId, '');
         await afterSteps(runId, 3);
       });

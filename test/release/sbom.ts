@@ -15,7 +15,10 @@ interface Component {
   readonly properties?: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** npm's `--omit dev` also leaves out packages that a workspace needs, if the root has them for development. This mark is right. */
+/**
+ * npm's `--omit dev` also leaves out packages that a workspace needs, if the root has them for development. The property of the document marks the
+ * right packages.
+ */
 const isForDevelopment = ({ properties = [] }: Component): boolean =>
   properties.some(({ name, value }) => name === 'cdx:npm:package:development' && value === 'true');
 

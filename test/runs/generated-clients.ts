@@ -94,7 +94,7 @@ export const describeGeneratedClients = (system: System) =>
         ],
         { cwd },
       );
-      // It leaves out the parts that it cannot read, and continues.
+      // The generator leaves out the parts that it cannot read, and continues.
       const { operations, models } = namesIn(document);
       expect(modulesOf(path.join(cwd, 'client'), 'api/*/*.py')).toEqual(expect.arrayContaining(operations));
       expect(modulesOf(path.join(cwd, 'client'), 'models/*.py')).toEqual(expect.arrayContaining(models));

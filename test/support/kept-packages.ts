@@ -15,8 +15,8 @@ export interface KeptPackages {
 const unusedLimitMs = 30 * 86_400_000;
 
 /**
- * Returns a folder that `install` has filled, in this test run or an earlier one. `inputs` is all that the content depends on. Where
- * the folder of caches cannot be written, the packages are in a temporary folder.
+ * Returns a folder that `install` has filled, in this test run or an earlier one. `inputs` is all that the content depends on. If the folder of
+ * caches cannot be written, the packages are in a temporary folder.
  */
 export async function keepPackages(
   inputs: readonly string[],

@@ -11,5 +11,5 @@ export const runKinds = [
   { kind: 'model', config: oneModel, say: (command: string) => `Please run \`${command}\`.` },
 ];
 
-/** Its state can be left only by a follow-up. */
+/** Only a follow-up leaves this state. */
 export const hasEnded = ({ state }: RunItem): boolean => ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(state);

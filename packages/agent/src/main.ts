@@ -57,7 +57,7 @@ const ownVariables = [
   'NODE_OPTIONS',
 ] as const;
 
-/** Waits for a run and runs it. Its argument is the URL of the service. */
+/** Waits for a run and runs it. The argument of the command is the URL of the service. */
 async function runWhatComes([serverRoot = '']: readonly string[]): Promise<number> {
   const { waitForRun } = await import('./waiting/wait.ts');
   const given = await waitForRun(process.env, serverRoot);

@@ -12,7 +12,7 @@ import { addressSettings } from './supervise/running-settings.ts';
  */
 export function connect(context: Context, send?: typeof fetch): Client {
   requireSameSettings(context, addressSettings);
-  // Without a key, only asks whether a server is there. The failure then says that the server needs a key.
+  // Without a key, only checks whether a server answers. The failure then says that the server needs a key.
   const key = context.settings.RUNYARD_BASE_URL === undefined ? requireApiKey(context) : apiKey(context);
   return createClient({
     baseUrl: requireOrigin(context),

@@ -20,7 +20,7 @@ function usageError(command: Command, text: string): string {
   return `runyard: ${fullName(group)} has no command "${surplus}"${rest}; it has ${names}\n`;
 }
 
-/** Makes wrong usage look as other failures do, and names the help of the command. Call after all commands are there. */
+/** Makes wrong usage look as other failures do, and names the help of the command. Call this function after all commands are added. */
 export function explainUsageErrors(command: Command): void {
   command
     .configureOutput({ outputError: (text, write) => write(usageError(command, text)) })

@@ -157,7 +157,7 @@ function fault(reading: Reading, node: Node, message: string): undefined {
   return undefined;
 }
 
-/** `place`: of the node, whose members are added to it. `level`: 0 for the whole document. */
+/** `place`: the place of the node, to which the members are added. `level`: 0 for the whole document. */
 function toValue(node: Node, place: Place, level: number, reading: Reading): unknown {
   reading.values += 1;
   if (isAlias(node)) return fault(reading, node, 'aliases (*name) are not taken; repeat the value');

@@ -8,7 +8,7 @@ import { gatewayPathOf } from '../src/team/environments/git-path.ts';
 import { runGit } from './run-git.ts';
 import { openTestService } from './service.ts';
 
-/** Starts a service and a code host with the repository acme/site, which the runs may push to. They end with the test file. */
+/** Starts a service and a code host with the repository acme/site, which the runs may push to. Both end with the test file. */
 export async function openPushes() {
   const host = await startFakeGitHost();
   const folder = await mkdtemp(path.join(tmpdir(), 'pushes-'));

@@ -8,7 +8,7 @@ import { tryLockFile } from './file-lock.ts';
 export interface ClaimFiles {
   /** Locked; never removed. */
   readonly lock: string;
-  /** JSON about the holder. It stays when the claim is released. */
+  /** JSON about the holder. The file stays when the claim is released. */
   readonly holder: string;
 }
 

@@ -117,7 +117,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
       await expect.poll(isCounting).toBe(true);
       tell(true, true);
       await expect.poll(isCounting).toBe(false);
-      // It waits for a follow-up, so its commands may continue.
+      // The run waits for a follow-up, so its commands may continue.
       tell(true, false);
       await expect.poll(isCounting).toBe(true);
       tell(true, true);

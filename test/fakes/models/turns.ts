@@ -30,7 +30,7 @@ export interface FakeTurn {
 }
 
 /**
- * What can go wrong, each seen at a real provider. `afterPieces` counts events on the wire.
+ * Faults of a provider, each seen at a real one. `afterPieces` counts events on the wire.
  * - `status`: an error answer in the provider's format (429 with `retryAfterSeconds`, 500, 529 …)
  * - `cut`: the connection is closed in the middle of the stream
  * - `slow`: a pause before every event

@@ -11,7 +11,7 @@ export type HarnessOutcome =
 
 /**
  * The verdict of the built-in harness about its turn, in `_meta.runyard` of its answer to `session/prompt`, because ACP has no stop
- * reason for a failure. It is ignored from any other harness.
+ * reason for a failure. The member is ignored from any other harness.
  */
 export interface BuiltinVerdict {
   success: boolean;

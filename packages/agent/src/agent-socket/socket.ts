@@ -14,7 +14,7 @@ export interface ArtifactSocketRequest {
   cwd: string;
 }
 
-/** The function that answers each command. Its error is the answer to the command. */
+/** The function that answers each command. An error of the function is the answer to the command. */
 export interface SocketHandlers {
   artifact: (request: ArtifactSocketRequest) => Promise<ArtifactResult>;
   /** `report-artifact handoff` */

@@ -61,7 +61,7 @@ export function outputWindow(headBytes = halfWindowBytes, tailBytes = halfWindow
 
   function pushTail(chunk: Buffer): void {
     if (chunk.length === 0) return;
-    // One byte more than is shown: a newline before the tail says that the tail begins a line.
+    // Keep one byte more than is shown: a newline before the tail shows that the tail begins a line.
     const last = chunk.length > tailBytes ? chunk.subarray(chunk.length - tailBytes - 1) : chunk;
     // Copied, because a slice would keep the whole read buffer of the pipe in memory.
     tail.push(Buffer.from(last));

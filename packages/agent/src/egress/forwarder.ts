@@ -52,7 +52,7 @@ export async function startEgressForwarder(proxySocket: string): Promise<EgressF
   };
 }
 
-/** Programs differ in the spelling that they read. Loopback is reached directly, because the forwarders of models and git are there. */
+/** Programs differ in the spelling that they read. Loopback addresses are reached directly, because the forwarders of models and git listen there. */
 function proxyVariables(url: string): Record<string, string> {
   const direct = '127.0.0.1,localhost,::1';
   return {

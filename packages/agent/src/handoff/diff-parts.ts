@@ -7,7 +7,7 @@ export interface ListedFile {
   readonly path: string;
   readonly oldPath?: string;
   readonly status: Status;
-  /** Absent: git compares no lines of it. */
+  /** Absent: git does not compare lines of the file. */
   readonly lines?: { readonly additions: number; readonly deletions: number };
 }
 

@@ -6,7 +6,7 @@ export type HandoffResult = { ok: true; files: string[] } | { ok: false; message
 
 /** Files that the agent hands off to people or agents who continue the work elsewhere. */
 export interface HandoffFiles {
-  /** Adds files of the workspace. Their contents at the end of the turn are sent. */
+  /** Adds files of the workspace. Their contents are sent at the end of the turn. */
   add(paths: readonly string[], cwd: string): Promise<HandoffResult>;
   /** Returns absolute paths, in the order in which the files were added. */
   list(): readonly string[];

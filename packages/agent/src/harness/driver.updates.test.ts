@@ -58,7 +58,7 @@ describe('the driver', () => {
   });
 
   test('stores lines that are not messages in the transcript', async () => {
-    // The library of the protocol logs messages that it does not understand there.
+    // The library of the protocol logs messages that it does not understand to the console.
     const written = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     onTestFinished(() => written.mockRestore());
     const { run, of, text } = drive('garbage');

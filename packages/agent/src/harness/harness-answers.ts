@@ -1,7 +1,7 @@
 import type { AgentLink } from '../acp/agent-link.ts';
 import { errorText } from './error-text.ts';
 
-/** A failure of a harness. Its message is the sentence that the run shows. */
+/** A failure of a harness. The run shows its message. */
 export class HarnessFailure extends Error {
   override name = 'HarnessFailure';
 }

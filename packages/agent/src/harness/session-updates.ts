@@ -13,7 +13,7 @@ export interface NormaliserOptions {
   mustAsk?: () => boolean;
 }
 
-/** Thoughts come in small pieces. They are collected and emitted in pieces of about this many characters. */
+/** Thoughts come in small pieces. The pieces are collected and emitted in parts of about this many characters. */
 const thoughtChars = 4_000;
 
 /** Turns the session updates of a harness into agent events. The updates are untrusted and may have any shape. */

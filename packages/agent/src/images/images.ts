@@ -2,7 +2,7 @@ import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { ImageType } from './image-type.ts';
 
-/** An image of a prompt. Its file is in the workspace, also if no model sees it. */
+/** An image of a prompt. Its file is in the workspace even if no model sees the image. */
 export interface PromptImage {
   path: string;
   type: ImageType;

@@ -17,7 +17,7 @@ export interface FollowUpTurnOptions {
   readonly setupFailure: string | undefined;
 }
 
-/** Runs the turn of a follow-up. Its files are written into the workspace before. */
+/** Runs the turn of a follow-up. The files of the follow-up are written into the workspace first. */
 export async function runFollowUpTurn(
   task: AgentTask,
   followUp: FollowUp,

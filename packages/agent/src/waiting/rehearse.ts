@@ -38,7 +38,7 @@ export async function rehearse(options: Rehearsal): Promise<void> {
   await runAgent({ client, task: client.resolvePrompt(), secrets, workspace, ownFolders: true, env });
 }
 
-/** Sends a request that the relay answers itself, without the service. It needs no token. */
+/** Sends a request that the relay answers itself, without the service. The request needs no token. */
 async function askRelay({ serverRoot, relaySocket }: Rehearsal): Promise<void> {
   const connection = connectToService({ serverRoot, relaySocket, token: '' });
   const request = { method: 'GET', path: '/sandbox/memory', idleTimeoutMs: 5000, lane: 'reports' } as const;

@@ -45,7 +45,7 @@ export function packFolders(folders: readonly ArchivedFolder[], options: PackOpt
   return archive;
 }
 
-/** Returns a folder as a tar stream. Links stay links and sockets are left out. A file that changes meanwhile is taken as it is. */
+/** Returns a folder as a tar stream. Links stay links and sockets are left out. A file that changes during the read is stored as it was read. */
 async function* tarOf(
   { path: folder, excluded }: ArchivedFolder,
   { env, signal }: PackOptions,

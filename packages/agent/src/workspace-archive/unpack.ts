@@ -46,7 +46,7 @@ export async function unpackFolders(
 }
 
 /**
- * Lock files of git. No process of the archived sandbox is left that could hold one, and git refuses to work while they are there. No ref
+ * Lock files of git. No process of the archived sandbox remains that could use such a lock, and git refuses to work while lock files exist. No ref
  * has such a name (git-check-ref-format).
  */
 const locks = ['index', 'HEAD', 'config', 'packed-refs', 'shallow', 'refs/*', 'logs/*', 'worktrees/*', 'modules/*'].map(

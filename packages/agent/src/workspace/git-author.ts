@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import type { TaskAuthor } from '@runyard/contract/agent/agent-protocol';
 import { fs } from '../builtin-modules.ts';
 
-/** Files of the machine whose place the file of the run takes. Git skips those that are not there. */
+/** Files of the machine whose place the file of the run takes. Git skips files that do not exist. */
 const ofMachine = ['/etc/gitconfig', '/usr/local/etc/gitconfig'];
 
 /** Quotes a value for a file of git (git-config, "Syntax"). Git refuses control characters in the name of an author. */

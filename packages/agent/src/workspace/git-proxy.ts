@@ -24,7 +24,7 @@ const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'ca
 /**
  * Starts a proxy on loopback through which git in the sandbox reaches the repositories of the run, and nothing else. The proxy adds the run token, so
  * that no program of the sandbox needs it, and the gateway adds the credential of the code host. Returns the variables that make git use it: public
- * URLs stay in `.git/config`. Its path contains a secret that only these variables have, which keeps other users of the machine out.
+ * URLs stay in `.git/config`. The path of the proxy contains a secret that only these variables have, which keeps other users of the machine out.
  */
 export async function startGitProxy(options: GitProxyOptions): Promise<Record<string, string>> {
   const { connection, repositories, signal } = options;

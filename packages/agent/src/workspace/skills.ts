@@ -8,10 +8,7 @@ const places = ['.agents/skills', '.claude/skills'] as const;
 
 const isSafe = (part: string): boolean => part !== '' && part !== '.' && part !== '..' && !/[/\\\0]/.test(part);
 
-/**
- * Writes skills into the home folder, each in a folder of its own, in place of what an earlier execution left there. Throws a
- * `SetupFailure`.
- */
+/** Writes skills into the home folder, each in its own folder, and replaces those of an earlier execution. Throws a `SetupFailure`. */
 export async function writeSkills(skills: readonly TaskSkill[], home: string | undefined): Promise<void> {
   if (home === undefined || !isAbsolute(home))
     throw new SetupFailure('The run has no home folder (HOME), so its skills cannot be written there.');

@@ -151,7 +151,7 @@ async function gone(context: Context, claim: Claim, patience: number): Promise<v
   const deadline = performance.now() + patience;
   while (stateOf(claim) === 'alive') {
     if (performance.now() > deadline) {
-      // Its programs stop by themselves then, because their input closes.
+      // The programs stop by themselves, because their input closes.
       send(claim.pid, 'SIGKILL');
       throw new Failure(
         `process ${claim.pid} did not stop in ${patience / 1000} s and was killed; see ${context.folder.logs}`,

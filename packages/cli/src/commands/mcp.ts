@@ -20,7 +20,7 @@ interface ServerOptions extends Json {
   readonly url?: string;
   readonly command?: string;
   readonly arg?: string[];
-  /** File with a JSON object of headers or variables; `-`: standard input. They are never in the command line. */
+  /** File with a JSON object of headers or variables; `-`: standard input. The values are never in the command line. */
   readonly values?: string;
 }
 

@@ -32,7 +32,7 @@ export interface RunFilters {
   readonly order?: string;
 }
 
-/** Options whose value goes to the service as it is, with its parameter. */
+/** Options whose value is sent unchanged as a parameter. */
 const parameters = {
   name: 'name',
   model: 'model_id',

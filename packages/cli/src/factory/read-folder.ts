@@ -26,7 +26,7 @@ export function readDefinitionFolder(folder: string): DefinitionFile[] {
 function readInto(files: DefinitionFile[], folder: string, within: string, depth: number): void {
   if (depth > maxDepth) throw new Failure(`${within}: has folders more than ${maxDepth} levels deep`);
   for (const entry of list(path.join(folder, within))) {
-    // One more than a definition may have: the definition's own check reports it.
+    // Keep one file more than a definition may have, because the check of the definition reports the excess.
     if (files.length > maxDefinitionFiles) return;
     const relative = `${within}/${entry.name}`;
     if (entry.isDirectory()) readInto(files, folder, relative, depth + 1);

@@ -12,11 +12,11 @@ import { type Claim, readClaim } from './claim.ts';
 import { readLogTail, sizeOf } from './log-file.ts';
 import { makeFolders } from './make-folders.ts';
 
-/** Longest wait. It is longer than the start of both programs may take. */
+/** Longest wait. The wait is longer than the start of both programs may take. */
 const patienceMs = 120_000;
 
 /**
- * Starts service, database and worker in the background. They continue when this process and its terminal are gone. If another
+ * Starts service, database and worker in the background. The programs continue when this process and its terminal are gone. If another
  * process starts them at the same time, waits for that one. An aborted `signal` stops what was started here.
  * @throws Failure with the last log lines of the program that did not start
  */
@@ -29,7 +29,7 @@ export async function startInBackground(
   const logFile = path.join(folder.logs, 'supervisor.log');
   const logStart = sizeOf(logFile);
   const log = openSync(logFile, 'a', 0o600);
-  // It has its own session and none of our descriptors, so closing the terminal or a pipe of ours does not affect it.
+  // The supervisor has its own session and none of this process's descriptors, so closing the terminal or a pipe of this process does not affect it.
   const child = spawn(process.execPath, [fileURLToPath(new URL('background-main.ts', import.meta.url))], {
     env: supervisorEnvironment(folder, env),
     cwd: root,
@@ -58,7 +58,7 @@ export async function startInBackground(
       throw new Failure('stopped; no run was created', interruptedCode);
     }
     if (claim?.origin) return { ...claim, origin: claim.origin };
-    // This process may have ended because another one started first. Then the data folder has a claim.
+    // This process may have ended because another command started a supervisor first. Then the data folder has a claim.
     if (ended && !claim) {
       throw new Failure(
         `runyard did not start in the background:\n${readLogTail(logFile, logStart, 20)}\n(log: ${logFile})`,

@@ -113,7 +113,7 @@ const StoredBudget = {
   max_duration_minutes: MaxDuration.optional().catch(undefined),
 };
 
-/** Reads the limits of a stored configuration, which may be older than these members and have other types of values there. */
+/** Reads the limits of a stored configuration, in which these members may be missing or have other types, because it may be older than they are. */
 export function budgetOf(config: Readonly<Record<string, unknown>>): RunBudget {
   const entries = Object.entries(z.object(StoredBudget).parse(config)).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries);

@@ -58,6 +58,8 @@ export const RunnerConfig = z
   });
 export type RunnerConfig = z.infer<typeof RunnerConfig>;
 
-/** Returns the runner of a stored configuration, which may be older than this member and have another type of value there. */
+/**
+ * Returns the runner of a stored configuration, in which this member may be missing or have another type, because it may be older than the member.
+ */
 export const runnerOf = (config: Readonly<Record<string, unknown>>): RunnerConfig | undefined =>
   RunnerConfig.optional().catch(undefined).parse(config.runner_config);

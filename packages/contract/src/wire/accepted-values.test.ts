@@ -38,7 +38,7 @@ interface Table {
   readonly schema: z.ZodType;
   readonly accepted: readonly unknown[];
   readonly refused: readonly unknown[];
-  /** Refused values that fit the JSON Schema. It cannot exclude U+0000, and cannot count bytes or different characters. */
+  /** Refused values that fit the JSON Schema. JSON Schema cannot exclude U+0000, and cannot count bytes or different characters. */
   readonly beyondJsonSchema?: readonly unknown[];
 }
 
@@ -381,7 +381,7 @@ const shown = (value: unknown) => [(JSON.stringify(value) ?? String(value)).slic
 const ajv = new Ajv2020({ strict: false });
 addFormats.default(ajv);
 
-/** Compiles the schema of the OpenAPI document. Its names of schemas are no keyword of JSON Schema. */
+/** Compiles the schema of the OpenAPI document. The names of schemas in the document are not keywords of JSON Schema. */
 function compiled(schema: z.ZodType): (value: unknown) => boolean {
   const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
   return ajv.compile(

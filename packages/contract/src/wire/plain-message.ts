@@ -106,7 +106,7 @@ function unknownKeysMessage(issue: Extract<RawIssue, { code: 'unrecognized_keys'
   const shape = (issue.inst?._zod.def as { readonly shape?: object } | undefined)?.shape ?? {};
   const known = Object.keys(shape);
   const spelling = makeSpelling(known);
-  // A body can have very many of them.
+  // A body can have very many unknown members.
   const suggestions = issue.keys.slice(0, mostNamedKeys).map((key) => ({ key, meant: spelling.suggest(key) }));
   const named = suggestions.map(({ key, meant }) =>
     meant === undefined ? `no member ${key} is known` : `no member ${key} is known; did you mean ${meant}?`,

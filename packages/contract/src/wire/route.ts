@@ -80,7 +80,7 @@ export interface Route {
   /** True: the names of members are checked even if the caller is an agent, because its model writes them. */
   readonly namesChecked?: true;
   /**
-   * True: the route ends something. It is tried even while the disk is full, when requests that store something are refused. The same
+   * True: the route ends something. Such a route is tried even while the disk is full, when requests that store data are refused. The same
    * holds for every DELETE.
    */
   readonly endsSomething?: true;
@@ -88,7 +88,7 @@ export interface Route {
 
 /**
  * Returns whether the names of query and body are checked: another spelling of a known name is refused, and the answer names every
- * other unknown one. They are not checked for reports of agents and for signed URLs, because agents may be newer than the service.
+ * other unknown one. Names in reports of agents and in requests to signed URLs are not checked, because agents may be newer than the service.
  */
 export const checksNames = ({ allow, namesChecked }: Pick<Route, 'allow' | 'namesChecked'>): boolean =>
   namesChecked === true || 'user' in allow || ('anyone' in allow && allow.anyone === 'always');

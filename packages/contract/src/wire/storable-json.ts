@@ -2,7 +2,7 @@
 
 /**
  * Matches U+0000 and lone surrogates, which PostgreSQL's text and jsonb cannot hold, as JSON.stringify escapes them, and the name that
- * the service refuses. It may also match an escaped backslash before a `u`, which only costs time.
+ * the service refuses. The pattern may also match an escaped backslash before a `u`, which only costs time.
  */
 const unstorable = /\\u(?:0000|d[89a-f][0-9a-f]{2})|"__proto__"/i;
 

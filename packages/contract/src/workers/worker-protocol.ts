@@ -188,7 +188,7 @@ export const TaskRejected = z.object({
   data: z.object({ task_id: z.string(), reason: z.string(), execution_id: z.string().optional() }),
 });
 
-/** Hosts of a list that a worker reports. Its operator can split the rules of an environment into many. */
+/** Hosts of a list that a worker reports. The operator of the worker can split the rules of an environment into many. */
 export const maxReportedHosts = 200;
 
 /** Hosts that a sandbox may reach. */

@@ -25,7 +25,7 @@ const opens =
     throw errorOf(await readError(response));
   };
 
-/** Returns an event whose kind this page knows. The service has checked the rest of it. */
+/** Returns an event whose kind this page knows. The service has checked the rest of the event. */
 const known =
   <E extends { readonly type: string }>(types: readonly E['type'][]) =>
   (data: unknown): E | undefined =>

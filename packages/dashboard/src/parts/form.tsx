@@ -35,7 +35,7 @@ export interface OnceHeaders {
   readonly 'idempotency-key': string;
 }
 
-/** Sends `send` the fields of the form. Its failure is shown at the fields that it names, else below them. */
+/** Sends `send` the fields of the form. A failure is shown at the fields that it names, or else below them. */
 export function Form({
   id,
   className = 'stack',

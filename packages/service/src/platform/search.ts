@@ -2,7 +2,7 @@
 import type { SearchKind, SearchResult } from '@runyard/contract/team/search';
 import type { Database } from './store/database/database.ts';
 
-/** What is searched for, and who asks. */
+/** The searched text, and the searching person. */
 export interface SearchRequest {
   readonly teamId: string;
   /** UID of the searching person; null: an agent searches. */
@@ -11,7 +11,7 @@ export interface SearchRequest {
   readonly isAdministrator: boolean;
   /** Words with single spaces between; empty: only ids are searched for. */
   readonly text: string;
-  /** Ids in the query, in the form of their kinds. They may be of any kind. */
+  /** Ids in the query, in the form of their kinds. Each id may be of any kind. */
   readonly ids: readonly string[];
   readonly limit: number;
 }

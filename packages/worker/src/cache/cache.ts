@@ -8,7 +8,7 @@ export interface CachedObject {
   /** SHA-256 of the content in hexadecimal digits, as it was when it was written. */
   readonly sha256: string;
   readonly bytes: number;
-  /** Returns the content. Its end closes the object. */
+  /** Returns the content. The end of the stream closes the object. */
   content(): Readable;
   close(): Promise<void>;
 }

@@ -75,7 +75,7 @@ export interface ConnectionOptions {
 }
 
 export interface Connection {
-  /** Sends the message now or on a later connection. It is kept until the service confirms it. */
+  /** Sends the message now or on a later connection. The message is kept until the service confirms it. */
   send(message: WorkerMessage): void;
   /** Sends the hello again if a connection is open. */
   sayHello(): void;

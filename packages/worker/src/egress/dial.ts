@@ -33,7 +33,7 @@ export async function dial(
 ): Promise<DialOutcome> {
   let found: readonly string[];
   try {
-    // With the dot, the name is looked up as it is, without the search domains of the machine.
+    // A name with a final dot is looked up without the search domains of the machine.
     found =
       target.kind === 'address'
         ? [target.host]

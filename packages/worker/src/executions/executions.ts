@@ -67,7 +67,7 @@ export interface Executions {
   stopAll(): void;
 }
 
-/** Creates the record of this worker's executions. It answers each message of the service that concerns one. */
+/** Creates the record of this worker's executions. The record answers each message of the service about one of them. */
 export function createExecutions(options: ExecutionsOptions): Executions {
   const { log } = options;
   const live = new Map<string, Execution>();

@@ -45,9 +45,9 @@ export function forwardedStatus({ statusCode = 0 }: IncomingMessage): number {
 }
 
 /**
- * Returns the header that delimits the body. It is explicit because Node sends the body of a GET or DELETE without framing if its
- * length is unknown: the service would read it as the next request, on a connection that other sandboxes share. A `Connection` header
- * that names the length must not remove it either (RFC 9110, 7.6.1).
+ * Returns the header that delimits the body. The header is explicit because Node sends the body of a GET or DELETE without framing if its length is
+ * unknown: the service would read the body as the next request, on a connection that other sandboxes share. A `Connection` header that names the
+ * length must not remove it either (RFC 9110, 7.6.1).
  */
 export function bodyFraming(message: IncomingMessage): Record<string, string> {
   const { 'transfer-encoding': encoding, 'content-length': length } = message.headers;

@@ -46,7 +46,7 @@ export function sandboxLimits(settings: LimitSettings): SandboxLimits {
   };
 }
 
-/** Returns the limits of the worker, lowered to those of the environment where it has lower ones. It cannot raise them. */
+/** Returns the limits of the worker, lowered to those of the environment where it has lower ones. The environment cannot raise them. */
 export function lowerLimits(limits: SandboxLimits, wanted: EnvironmentLimits | undefined): SandboxLimits {
   const least = (own: number, other: number | undefined) => Math.min(own, other ?? own);
   return {

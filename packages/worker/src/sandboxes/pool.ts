@@ -35,7 +35,7 @@ export interface Pool<T extends Pooled> {
 export interface PoolOptions {
   /** Sandboxes to keep ready; 0: none. */
   readonly size: number;
-  /** Pause from the first take until the pool is refilled, in milliseconds. It leaves the processor to the agent of that sandbox. */
+  /** Pause from the first take until the pool is refilled, in milliseconds. The pause leaves the processor to the agent of the taken sandbox. */
   readonly refillMs: number;
   /** Called when a sandbox could not be made, or ended unused. */
   readonly onFailure?: (reason: string) => void;

@@ -30,7 +30,7 @@ export interface SandboxSpecification {
   /** The hosts that the environment allows, in the form of the message to the service; absent: none. */
   readonly network?: SandboxNetwork;
   readonly files: readonly SandboxFile[];
-  /** Shape of the machine that the run asks for. A backend that limits processors keeps to it. */
+  /** Shape of the machine that the run asks for. A backend that limits processors applies it. */
   readonly vcpus?: number;
   /** Gets the steps of the pull of the image. */
   readonly onImage?: (step: ImageStep) => void;
@@ -60,7 +60,7 @@ export type ImageStep =
 export interface AgentLaunch {
   /** Arguments after the bundle's path. No secrets: other processes of the machine can read arguments. */
   readonly args: readonly string[];
-  /** Whole environment of the agent besides what the backend adds. It holds nothing of the worker's own environment. */
+  /** Whole environment of the agent besides what the backend adds. It contains no variable of the worker's own environment. */
   readonly env: Readonly<Record<string, string>>;
   /**
    * Token of the run. The backend passes it through the descriptor that `RUNYARD_RUN_TOKEN_FD` names, because every other
@@ -100,7 +100,7 @@ export interface Sandbox {
   /** Resolves when the agent and every process that it started are gone. Stays pending before `spawn`. */
   readonly ended: Promise<SandboxExit>;
   /**
-   * Its agent waits and holds no slot, or works again. Meanwhile its commands get only the processor time that no other sandbox wants.
+   * Called when its agent waits and uses no slot, or works again. Meanwhile its commands get only the processor time that no other sandbox wants.
    * `isFrozen`: the agent waits for other runs, and only the agent runs, if the kernel can freeze the other processes. Absent: the backend
    * cannot do that.
    */

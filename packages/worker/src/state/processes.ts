@@ -33,7 +33,7 @@ export function killProcesses(pids: readonly number[]): void {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It is gone, or belongs to another user. The caller looks for it again.
+      // The process is gone, or belongs to another user. The caller looks for it again.
     }
   }
 }

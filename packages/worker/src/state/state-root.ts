@@ -9,7 +9,7 @@ import { removeTree } from './remove-tree.ts';
 export interface StateRoot {
   /** Absolute; sandboxed users can pass through it but not list it. */
   readonly folder: string;
-  /** Twelve hex digits that identify this data folder. They label everything that the worker creates on the machine. */
+  /** Twelve hex digits that identify this data folder. The digits label everything that the worker creates on the machine. */
   readonly owner: string;
   /** Why this folder was chosen, for the log. */
   readonly because: string;

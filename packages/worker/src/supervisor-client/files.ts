@@ -14,7 +14,7 @@ export const filesOf = (folder: string) => ({
   control: path.join(folder, 'c'),
   /** Names process and execution. Absent until an agent starts. */
   record: path.join(folder, 'record.json'),
-  /** How the sandbox ended. It exists only when no process of it is left. */
+  /** How the sandbox ended. The report exists only when no process of the sandbox is left. */
   end: path.join(folder, 'end.json'),
 });
 

@@ -29,7 +29,7 @@ export type Report =
       readonly message: string;
     }
   | { readonly type: 'started' }
-  /** Nothing was started in the sandbox, and it has been removed. */
+  /** No program was started in the sandbox, and the sandbox has been removed. */
   | { readonly type: 'disposed' }
   /** Sent again to a worker that adopts the sandbox. */
   | { readonly type: 'denied'; readonly denied: DeniedConnections }

@@ -58,7 +58,7 @@ export async function startSupervisor(start: SupervisorStart): Promise<Superviso
   return { id, process: { ...thisProcess(), pid, start_ticks: startTicks(pid) ?? 0 }, lines, exited };
 }
 
-/** Removes an empty log. Others stay until the next start of a worker. */
+/** Removes an empty log. Other logs stay until the next start of a worker. */
 function removeIfEmpty(log: string): void {
   if (statSync(log, { throwIfNoEntry: false })?.size === 0) rmSync(log, { force: true });
 }

@@ -101,7 +101,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
 
   /** Finds out how the sandbox ended when its supervisor does not answer any more. */
   const lose = async (): Promise<void> => {
-    // It may be about to end, or hang.
+    // The supervisor may be about to end, or hang.
     for (let wait = 0; wait < 1000 && stateOf(supervisor.process) === 'alive'; wait += 10) await sleep(10);
     while (stateOf(supervisor.process) === 'alive') {
       killProcesses([supervisor.process.pid]);

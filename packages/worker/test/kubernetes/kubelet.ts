@@ -1,7 +1,7 @@
 /**
  * Stands in for the kubelet of a node: starts the containers of pods as processes on this machine, with the volumes, users, variables and
  * commands that the pod names, and writes their states through the API as a kubelet does. The root of the first container is the agent's
- * image. It has no other images: the second one sees the programs of this machine. It keeps no limits and no network policies.
+ * image. It has no other images: the second one sees the programs of this machine. The stand-in applies no limits and no network policies.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';

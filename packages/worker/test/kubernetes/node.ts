@@ -31,7 +31,7 @@ const quietly = (...[program = '', ...args]: string[]): void => {
   try {
     execFileSync(program, args, { stdio: 'ignore' });
   } catch {
-    // It is gone already.
+    // The object is already gone.
   }
 };
 

@@ -55,7 +55,7 @@ export interface ForwarderOptions {
 export interface Forwarder {
   /** `http://127.0.0.1:PORT`; the provider's name follows as the first part of the path. */
   readonly url: string;
-  /** Key that requests must have in the place where the client of a provider puts one. It is valid only for this forwarder. */
+  /** Key that requests must have in the place where the client of a provider puts one. The key is valid only for this forwarder. */
   readonly key: string;
   /** Starts a new count. */
   beginTurn(): void;

@@ -21,7 +21,7 @@ export function userContent(text: string, images: readonly TurnImage[]): UserCon
 
 /**
  * Returns the message with the images of tool results, because not every provider accepts them inside a result; undefined: there are
- * none. Its text says that no person has sent them.
+ * none. The text of the message states that no person has sent the images.
  */
 export function imagesOfResults(
   results: ReadonlyMap<string, { readonly images?: readonly TurnImage[] }>,

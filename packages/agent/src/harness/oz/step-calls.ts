@@ -43,7 +43,7 @@ export async function runStepCalls(
       call,
       {
         ...context,
-        // A call asks once, so the verdict is valid for all of it.
+        // A call asks once, so the verdict is valid for the whole call.
         approvals: verdict === undefined ? approvals : { policy: approvals.policy, ask: async () => verdict },
         async waiting(ask) {
           const answer = await ask((requestId) => onOpen({ requestId, calls, results: before }));

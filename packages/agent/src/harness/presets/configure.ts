@@ -44,7 +44,10 @@ export interface ConfiguredProgram {
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Joins the configurations of a preset for all models, for the model's protocol, and for the policy. Throws if the preset has none of them. */
+/**
+ * Joins the configurations of a preset for all models, for the model's protocol, and for the policy. Throws if the preset supports none of the run's
+ * protocols.
+ */
 export function configureProgram(
   preset: HarnessPreset,
   protocol: AgentModel['protocol'],

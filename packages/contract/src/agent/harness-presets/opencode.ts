@@ -22,7 +22,7 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
       enabled_providers: ['runyard'],
       model: 'runyard/{model}',
       small_model: 'runyard/{model}',
-      // It finds this file itself, except where the configuration of the project does not count.
+      // opencode finds this file itself, unless the configuration of the project is ignored.
       instructions: ['{folder}/AGENTS.md'],
       autoupdate: false,
       share: 'disabled',
@@ -31,14 +31,14 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
 });
 
 const asks: PresetConfiguration = {
-  // Its configuration in the workspace could allow every tool.
+  // The program's configuration in the workspace could allow every tool.
   variables: { OPENCODE_DISABLE_PROJECT_CONFIG: '1' },
   jsonVariables: { OPENCODE_PERMISSION: { bash: 'ask', edit: 'ask', webfetch: 'ask', external_directory: 'ask' } },
 };
 
 /**
- * It asks the registry for packages at its start. A turn took 65 s through a proxy that refuses these hosts, and 13 s without a proxy (once each, at
- * different load).
+ * opencode asks the registry for packages at its start. A turn took 65 s through a proxy that refuses these hosts, and 13 s without a proxy (once
+ * each, at different load).
  */
 const direct = '127.0.0.1,localhost,::1,registry.npmjs.org';
 

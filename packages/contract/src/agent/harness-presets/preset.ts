@@ -42,7 +42,7 @@ export interface PresetValues {
 export interface HarnessCapabilities {
   /** How the harness follows each `approval_policy`; a sentence if it cannot. */
   readonly approvals: Readonly<Record<ApprovalPolicy, PresetConfiguration | string>>;
-  /** The command that a run must give in `config.harness.command`, for an error. Its program may have a model of its own. */
+  /** The command that a run must give in `config.harness.command`, for an error. The program of the command may have its own model. */
   readonly neededCommand?: string;
   /** True: the program gets the prompt on standard input and its output is not read, so that its runs have no conversation. */
   readonly hasOnlyRawOutput?: true;

@@ -1,6 +1,6 @@
 /**
- * Keys of the published format that this service does not have, by the path of the key in each kind of file. They parse with any
- * value, are kept, and are reported as not available.
+ * Keys of the published format that this service does not have, by the path of the key in each kind of file. Such keys parse with any value, are
+ * stored, and are reported as not available.
  */
 import { z } from 'zod';
 

@@ -47,7 +47,7 @@ export interface SchemeHeaders {
   readonly timestamp?: string;
   /** The provider's own id of the delivery. */
   readonly id?: string;
-  /** Its id in senders that do not know the first header. */
+  /** Header for the id in senders that do not know the first header. */
   readonly olderId?: string;
 }
 

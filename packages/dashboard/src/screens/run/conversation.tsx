@@ -16,7 +16,7 @@ function scrollerOf(place: HTMLElement | null): HTMLElement | null {
   return document.getElementById('main');
 }
 
-/** Shows the conversation. It follows its end only while the reader is there. */
+/** Shows the conversation. The view follows the end of the conversation only while the reader is at the end. */
 export function Conversation({
   followed,
   run,

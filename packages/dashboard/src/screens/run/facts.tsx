@@ -124,7 +124,7 @@ export function Facts({ run, events }: { run: RunItem; events: readonly Timeline
   );
 }
 
-/** One fact; nothing where there is no value. */
+/** Shows one fact; shows nothing if there is no value. */
 function Fact({ name, children }: { name: string; children: ReactNode }) {
   if (children === undefined || children === null || children === false || children === '') return null;
   return (

@@ -63,7 +63,7 @@ export interface StoryView {
   readonly blocks: readonly (readonly Entry[])[];
   /** Entries in all blocks. */
   readonly count: number;
-  /** The position before the oldest entry; undefined: the story begins there. */
+  /** The position before the oldest entry; undefined: the oldest entry begins the story. */
   readonly older: string | undefined;
 }
 
@@ -84,7 +84,7 @@ export class Story {
   };
   readonly view = (): StoryView => this.#view;
 
-  /** Puts a page before the entries that are there. */
+  /** Puts a page before the present entries. */
   prepend(page: Pick<RunMessagePage, 'steps' | 'continued' | 'older'>): void {
     const part = new Story();
     for (const step of page.steps) part.#addStep(step);

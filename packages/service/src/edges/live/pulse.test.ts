@@ -37,7 +37,7 @@ function setUp(options: { stuckMs?: number; takes?: boolean } = {}) {
 
 test('sends one heartbeat to a stream that was quiet for 15 beats', () => {
   const { feed, seen, round } = setUp();
-  // It has just begun.
+  // The timer has just begun.
   round();
   expect(seen).toEqual([]);
   round();

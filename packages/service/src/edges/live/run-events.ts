@@ -20,8 +20,8 @@ import type { Page } from './feed.ts';
 import { eventBytes, type Frame } from './frame.ts';
 
 /**
- * A position in the stream of a run: twice the number of the last row that the stream got. One less: of that row the stream got the
- * first event (timeline) but not the second (state).
+ * A position in the stream of a run: twice the number of the last row that the stream got. One less: the stream got the first event of that row
+ * (timeline) but not the second (state).
  */
 export type RunPosition = number;
 

@@ -9,7 +9,7 @@ let t: TestExecutions;
 let feeds: TeamFeeds;
 /** Number of answered reads of new events. */
 let reads = 0;
-/** Their answers arrive when this resolves. */
+/** Their answers arrive when this promise resolves. */
 let hold: Promise<void> | undefined;
 beforeEach(async () => {
   t = await openTestExecutions();
@@ -88,7 +88,7 @@ test('sends an event that is committed after later ones to connected and to reco
   const late = await openTransaction();
   await late.append(first);
   await append(second);
-  // One read may have begun before the event existed, but not the next read.
+  // One read may have begun before the event existed, but not the next one.
   const before = reads;
   await vi.waitFor(() => expect(reads).toBeGreaterThan(before + 1), { timeout: 30_000 });
   expect(reader.ids).toEqual([]);

@@ -1,4 +1,4 @@
-/** Texts for models: bounded, and marked if others than the team or the service may have written parts of them. */
+/** Builds texts for models: of limited size, and marked if others than the team or the service may have written parts of them. */
 
 import type { CallToolResult, TextContent } from '@modelcontextprotocol/server';
 import type { ConversationResponse, Step } from '@runyard/contract/runs/conversations';

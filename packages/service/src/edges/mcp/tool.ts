@@ -10,7 +10,7 @@ export interface Tool {
   readonly title: string;
   /** Tells the model the effect of the tool and when to use it. */
   readonly description: string;
-  /** Called with the arguments. It decides who may call the tool, and checks the arguments. */
+  /** Called with the arguments. The function decides who may call the tool, and checks the arguments. */
   readonly operation: RouteName;
   /** Members of the operation's query and body that are arguments. Default: all of the query, none of the body. */
   readonly members?: readonly string[];

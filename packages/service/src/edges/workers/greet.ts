@@ -89,7 +89,7 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
 
 /**
  * Handles a worker that sent no hello. The public worker lists no executions when it connects again: assume that it still runs the
- * executions of lost connections with its name, team and pool. It does not report whether it runs containers: `runsImages` is assumed.
+ * executions of lost connections with its name, team and pool. The worker does not report whether it runs containers: `runsImages` is assumed.
  * Throws `ConnectionEnded`.
  */
 export async function greetPublicWorker(

@@ -59,7 +59,7 @@ export interface HubOptions {
   readonly sidecarImage?: string | undefined;
 }
 
-/** Opens the hub. It assigns work on notices; its owner also calls `dispatch` from a slow poll. */
+/** Opens the hub. The hub assigns work on notices; its owner also calls `dispatch` at a slow interval. */
 export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
   const connections = new Map<string, OpenConnection>();
   let closing = false;

@@ -4,7 +4,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../platform/store/database/statement.ts';
 import { sandboxPhases } from '../../runs/executions/transitions/transition.ts';
 
-/** A worker name in a pool. A token proves an instance only there. */
+/** A worker name in a pool. A token proves an instance only within its name and pool. */
 export interface InstanceScope {
   readonly workerId: string;
   /** null: the hosted pool. */
@@ -50,7 +50,7 @@ export async function newInstance(
   return { id, token };
 }
 
-/** An instance without connection and executions is not needed. Its worker gets a new token when it connects again. */
+/** An instance without connection and executions is not needed. The worker gets a new token when it connects again. */
 const deleteUnused = defineStatement({
   name: 'delete_unused_worker_instances',
   text: `

@@ -42,14 +42,14 @@ interface Target {
   readonly assignmentId: string | null;
 }
 
-/** A worker's reasons for the end of a sandbox whose agent did not fail. Other workers give none of them. */
+/** A worker's reasons for the end of a sandbox whose agent did not fail. Ends by other workers have none of these reasons. */
 const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
   ['worker_stopped', 'stopped'],
   ['worker_lost', 'lost'],
   ['supervisor_lost', 'lost'],
 ]);
 
-/** `failure_reason` of oz-agent-worker where a signal stopped the worker. It reports this while the agent's processes still end. */
+/** `failure_reason` of oz-agent-worker where a signal stopped the worker. The worker reports this while the agent's processes still end. */
 const gracefulShutdown = 'graceful_shutdown';
 
 /**
@@ -59,7 +59,7 @@ const gracefulShutdown = 'graceful_shutdown';
 type Outcome = 'held' | 'released' | 'refused';
 
 /**
- * Applies one message. The public worker names only the run: the connection holds one execution of it. Returns true where the connection
+ * Applies one message. The public worker names only the run: its connection has one execution of each run. Returns true where the connection
  * may take more work than before.
  */
 export async function handleWorkerMessage(

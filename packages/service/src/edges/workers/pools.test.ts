@@ -77,7 +77,7 @@ describe('the pool of a person', () => {
     expect(refused.detail).toContain(`bin/runyard workers allow ${name} ${await keyUidOf(agentKey)}`);
     expect(await refusalOf(other.key, name)).toMatchObject({ status: 403 });
     worker.close();
-    // It stays closed when no worker of its owner is connected.
+    // The pool stays closed when no worker of its owner is connected.
     expect(await refusalOf(agentKey, name)).toMatchObject({ status: 403 });
     const runId = await service.newRun({ config: { worker_host: name } }, owner.key);
     const back = await connect(owner.key, name);

@@ -35,7 +35,7 @@ test('reads no more messages while earlier ones wait for their effects, and read
   const text = 'x'.repeat(1000);
   for (let n = 0; n < sent; n += 1) client.send(text);
   await expect.poll(() => accepted.isPaused, limit).toBe(true);
-  // Those that came in one piece with the last one are read too.
+  // Messages that arrived in one piece with the last one are read too.
   expect(read).toBeLessThan(1000);
   effects.resolve();
   await expect.poll(() => read, limit).toBe(sent);

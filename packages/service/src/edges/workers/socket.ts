@@ -188,7 +188,7 @@ function serve(
       });
       return;
     }
-    // One line for all, because a flood of such frames would fill the disk of the log.
+    // Write one log line for all such frames, because a flood of them would fill the disk of the log.
     unread += 1;
     if (unread === 1) log.warn({ worker: workerId }, 'a worker sent a frame that is not a message of the protocol');
   });

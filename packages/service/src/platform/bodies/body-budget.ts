@@ -138,8 +138,8 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
   const waitsForRoom = ({ owner, bytes }: Waiting): boolean => ownerHasRoom(owner, bytes) && !roomHas(owner, bytes);
   /**
    * Requests get room in the order of arrival. A request that waits for the room of its owner does not delay other owners. A request that waits for
-   * the common room delays later requests that also need it; otherwise a large request could wait forever. It delays no request within the share of
-   * its team.
+   * the common room delays later requests that also need it; otherwise a large request could wait forever. A request within the share of its team is
+   * not delayed.
    */
   const admitWaiting = (): void => {
     let isFull = false;

@@ -16,7 +16,7 @@ export type BodyRead =
 
 type Look = () => void;
 
-/** Functions that are called regularly, by the time between two calls in milliseconds. One timer serves all reads. */
+/** Functions by their interval: the milliseconds between two calls. One timer serves all reads. */
 const looks = new Map<number, Set<Look>>();
 
 /** Calls `look` every `everyMs` until the returned function is called. */

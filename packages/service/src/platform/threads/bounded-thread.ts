@@ -21,7 +21,7 @@ export type ThreadOutcome<Out> =
   | { readonly kind: 'too_slow' | 'busy' };
 
 export interface BoundedThread<In, Out> {
-  /** Does work of a team after the work that already waits; teams take turns. `onMessage` gets each message of it. */
+  /** Does work of a team after the work that already waits; teams take turns. `onMessage` gets each message of the work. */
   run(teamId: string, work: In, onMessage?: (message: Out) => void): Promise<ThreadOutcome<Out>>;
   close(): Promise<void>;
 }

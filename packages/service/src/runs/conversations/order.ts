@@ -58,7 +58,7 @@ export interface ConversationRange {
   readonly upTo?: number;
   /** Only messages that ended after the event with this number. */
   readonly after?: number;
-  /** Only messages that ended with the event with this number or before belong to it. */
+  /** Only messages that ended with this event or an earlier one. */
   readonly until?: number;
 }
 

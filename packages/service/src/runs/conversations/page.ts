@@ -17,7 +17,7 @@ import { startReplay } from './replay.ts';
 export interface PageEnd {
   /** The page has only events with smaller numbers. */
   readonly before: number;
-  /** Actions with events on newer pages that did not begin there. */
+  /** Actions that began on older pages and have events on newer ones. */
   readonly open: readonly string[];
 }
 

@@ -6,7 +6,10 @@ export const workedSeconds = (run: string): string => `(
   SELECT coalesce(sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, clock_timestamp()) - x.started_at) - x.idle_seconds), 0)::float8
   FROM executions x WHERE x.run_id = ${run} AND x.started_at IS NOT NULL)`;
 
-/** SQL: seconds that the run `run` may work by `max_duration_minutes`; NULL: no limit. Earlier versions accepted any value there. */
+/**
+ * SQL: seconds that the run `run` may work by `max_duration_minutes`; NULL: no limit. The configuration of an earlier version may contain any value
+ * here.
+ */
 export const allowedSeconds = (run: string): string => `(
   SELECT CASE WHEN jsonb_typeof(d.config->'max_duration_minutes') = 'number' THEN (d.config->>'max_duration_minutes')::float8 * 60 END
   FROM runs d WHERE d.id = ${run})`;

@@ -41,7 +41,7 @@ export async function waitForRuns<T>(
       const value = await look();
       if (value !== undefined) return value;
       if (performance.now() >= deadline || signal?.aborted) return undefined;
-      // A notice about a further run may have come before this process listened to it.
+      // A notice about another run may have come before this process listened for that run.
       if (listen()) continue;
       await beforePause?.();
       const timer = setTimeout(wake, deadline - performance.now());

@@ -30,7 +30,7 @@ export type DeleteRunOutcome =
   /** 409: its sandbox is still being closed, or its cancel has not reached all runs below it. */
   | { readonly kind: 'sandbox_running' };
 
-/** SQL: the run `r` may be deleted. It has ended, no sandbox of it is left, and its cancel has reached all runs below it. */
+/** SQL: the run `r` may be deleted. The run has ended, none of its sandboxes is left, and its cancel has reached all runs below it. */
 export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${state}'`).join(', ')})
   AND r.cascade_at IS NULL
   AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')`;

@@ -129,7 +129,7 @@ describe('the answer of a receiver', () => {
     stop.abort();
     for (const outcome of await Promise.all(silent))
       expect(outcome).toEqual({ kind: 'failed', error: 'the service was stopped' });
-    // One look-up of each kind for all 32.
+    // Expect one look-up of each kind for all 32.
     expect(server.questions.filter((each) => each === 'silent.test A').length).toBeLessThan(32);
     await server.close();
   });

@@ -13,7 +13,7 @@ const supersededRevisions: RowRule = {
       AND p.superseded_at IS NULL))`,
 };
 
-/** Acceptances of revisions. Their rows go with the revision. */
+/** Acceptances of revisions. Their rows are deleted with the revision. */
 export const acceptancesDomain = ({ db }: { readonly db: Database }): Domain => ({
   name: 'acceptances',
   routes: () => acceptanceRoutes({ db }),

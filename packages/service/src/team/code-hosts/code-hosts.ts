@@ -14,7 +14,7 @@ import { codeHostUrl, hostOf } from './url.ts';
 export interface CodeHosts {
   /** Chooses the credential with which the actor reaches a repository: a caller of the API, or the executor of a run. */
   credentialFor(user: CodeHostUser, repository: Repository): Promise<ChosenCredential>;
-  /** Asks the code host for repositories as this user. The answers are in their order. It takes 10 s at most. */
+  /** Asks the code host for repositories as this user. The answers are in their order. The requests take 10 s at most. */
   ask(user: CodeHostUser, repositories: readonly Repository[]): Promise<RepositoryAnswer[]>;
   /** Returns the secret parts of the credentials with which the user reaches the repositories. */
   secretsFor(user: CodeHostUser, repositories: readonly Repository[]): Promise<string[]>;

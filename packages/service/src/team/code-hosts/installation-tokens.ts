@@ -42,8 +42,9 @@ export function readAppKey(pem: string): KeyObject | string {
 
 /**
  * Returns a JSON web token with which the App proves itself to GitHub
- * (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app), signed with RS256 (RFC 7518, 3.3). It begins a minute ago, because clocks differ, and ends
- * before the ten minutes that GitHub allows. `nowMs`: Unix time in milliseconds.
+ * (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app), signed
+ * with RS256 (RFC 7518, 3.3). The token begins a minute ago, because clocks differ, and ends before the ten minutes that GitHub allows. `nowMs`: Unix
+ * time in milliseconds.
  */
 function signAppToken(appId: string, key: KeyObject, nowMs: number): string {
   const now = Math.floor(nowMs / 1000);

@@ -24,7 +24,7 @@ import type { Principal } from '../access/keys/principal.ts';
 import { decideOwnership, maySee, type Owner, ownerOf } from '../access/ownership.ts';
 import { readProfiles } from '../access/profiles.ts';
 
-/** Returns the purpose of a sealed secret. One that is copied to another credential cannot be opened there. */
+/** Returns the purpose of a sealed secret. A sealed secret that is copied to another credential cannot be opened there. */
 export const sealPurpose = (credentialId: string): string => `code host credential ${credentialId}`;
 
 const columns = `c.id, c.kind, c.host, c.owner, c.username, c.app_id, c.installation_id, c.created_at,

@@ -50,9 +50,9 @@ export type RunMcpServer =
       /** Values of secrets in `headers`. */
       readonly secrets: readonly string[];
     }
-  /** It was deleted, or is not in this team. */
+  /** The server was deleted, or is not in this team. */
   | { readonly kind: 'gone'; readonly id: string }
-  /** Its values were encrypted with another key. */
+  /** The values of the server were encrypted with another key. */
   | { readonly kind: 'sealed'; readonly id: string };
 
 /** Returns the id of the stored server that a configuration names; undefined: the configuration describes the server itself. */

@@ -15,7 +15,7 @@ export interface ServerSecret {
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}/g;
 
-/** Returns the values of a server in which names of secrets count. Those of stored servers are used as they are. */
+/** Returns the values of a server in which names of secrets count. Names in stored servers are not replaced. */
 function valuesOf({ command, env = {}, url, headers = {} }: MCPServerConfig) {
   if (command !== undefined) return { member: 'env', as: 'mcp_variable', values: env } as const;
   return { member: 'headers', as: 'mcp_header', values: url === undefined ? {} : headers } as const;

@@ -25,7 +25,7 @@ export function splitModelId(id: string): { provider: ProviderName; providerMode
 
 /** Returns the offer of a model of which only the name is known. */
 export function namedOffer(provider: ProviderName, providerModel: string): Offer {
-  // It is unknown whether such a model accepts images. The agent may send them, and the provider may refuse.
+  // Such a model may or may not accept images. The agent may send them, and the provider may refuse.
   const visionSupported = provider !== 'local';
   const id = `${provider}/${providerModel}`;
   return { id, provider, providerModel, displayName: providerModel, visionSupported, prices: [], aliases: [] };

@@ -78,9 +78,8 @@ const maxRemembered = 10_000;
 const recent = new WeakMap<Queryable, Map<string, { readonly readAt: number; readonly value: ModelChoices }>>();
 
 /**
- * Returns the choices of a team, at most a second old, without a query for each create. That is exact enough for the check of a
- * request: the choices are read again when the run begins, and for each request to a model. `tx`: the transaction of the caller, if it
- * has one.
+ * Returns the choices of a team, at most a second old, without a query for each create. This is exact enough for the check of a request: the choices
+ * are read again when the run begins, and for each request to a model. `tx`: the transaction of the caller, if it has one.
  */
 export async function readRecentModelChoices(db: Queryable, teamId: string, tx = db): Promise<ModelChoices> {
   const known = recent.get(db) ?? new Map();

@@ -42,7 +42,7 @@ function findIn(sorted: readonly TreeEntry[], path: string): SkillPlace | undefi
   if (entry?.path !== path) return undefined;
   const folder = folderOf(path);
   const [start, end] = rangeBelow(sorted, folder);
-  // The other files at the top of a repository belong to the repository, not to the skill. One file too many is enough for the fault.
+  // The other files at the top of a repository belong to the repository, not to the skill. One file above the limit is enough for the fault.
   const files = folder === '' ? [entry] : sorted.slice(start, Math.min(end, start + maxSkillFiles + 1));
   const fault = faultOf(entry, files);
   return {

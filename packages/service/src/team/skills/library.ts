@@ -33,7 +33,7 @@ export type SkillOutcome =
 export interface SkillLibrary {
   /** Lists the skills of a repository, as they were at most five minutes ago. `refresh`: as they are now. */
   list(from: ReadableRepository, refresh: boolean): Promise<SkillList>;
-  /** Reads a skill as it is now. */
+  /** Reads the present version of a skill. */
   read(from: ReadableRepository, spec: SkillSpec): Promise<SkillOutcome>;
 }
 

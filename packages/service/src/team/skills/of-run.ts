@@ -86,7 +86,7 @@ const deleteFiles = defineStatement({
   row: { key: text() },
 });
 
-/** Deletes the files of the skills of old runs. Their names and commits stay. */
+/** Deletes the files of the skills of old runs. The names and commits of the skills stay. */
 export async function deleteSkillFiles(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   const files = await tx.query(deleteFiles, [runIds]);
   return { blobKeys: files.map(({ key }) => key), isDone: true };

@@ -12,7 +12,7 @@ export interface ListedSkill {
   readonly path: string;
   /** Name of its folder. */
   readonly folder: string;
-  /** Its text, or its fault. */
+  /** Text of the skill, or its fault. */
   readonly text: SkillText | string;
 }
 
@@ -75,7 +75,7 @@ export async function readSkills(options: ReadOptions): Promise<ListedSkill[]> {
     const places = findSkills(await objects.list(options.commit, skillFolders));
     const sound = places.filter(({ fault }) => fault === undefined).map(({ entry }) => entry.id);
     const tooMuch = await fetchMissing(options, objects, sound, roomFor(8 * maxSkillTextBytes));
-    // One very large file must not hide the other skills.
+    // A very large file must not hide the other skills.
     const giant = new Set<string>();
     for (const id of tooMuch)
       for (const each of await fetchMissing(options, objects, [id], roomFor(maxSkillTextBytes))) giant.add(each);
@@ -86,7 +86,7 @@ export async function readSkills(options: ReadOptions): Promise<ListedSkill[]> {
   });
 }
 
-/** Milliseconds for the front matter of all skills of a repository. One usually takes less than a millisecond. */
+/** Milliseconds for the front matter of all skills of a repository. The front matter of one skill usually takes less than a millisecond. */
 const parseMs = 3_000;
 
 /** Reads the texts, with a pause after each in which the process does other work. */

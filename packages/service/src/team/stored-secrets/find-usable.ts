@@ -200,9 +200,9 @@ const toRight = ({ id, is_personal }: SecretRow, reference: NamedSecret): RightT
 const open = (vault: Vault, { id, sealed_value }: SecretRow): string => vault.open(purposeOfSecret(id), sealed_value);
 
 /**
- * Returns the present values of secrets that a run has the right to, or the first one that it may not have any more: since the run was
- * created, the secret may have been deleted, or its executor or an author may have left the team. Those that only the owner of the run's
- * worker pool may not use are withheld: the pool may have got its owner since then.
+ * Returns the present values of secrets that a run has the right to, or the first one that it may not have any more: since the run was created, the
+ * secret may have been deleted, or its executor or an author may have left the team. Secrets that only the owner of the run's worker pool may not use
+ * are withheld, because the pool may have got its owner since then.
  */
 export async function readRights(
   db: Queryable,

@@ -64,8 +64,8 @@ const closeRequest = defineStatement({
 });
 
 /**
- * Accounts for one request to a model, once for each `requestId`: for its run, the runs above it, its team, and the report. Its
- * costs are NULL where the price is not known.
+ * Accounts for one request to a model, once for each `requestId`: for its run, the runs above it, its team, and the report. The costs are NULL if the
+ * price is not known.
  */
 export async function recordUsage(db: Database, usage: ModelUsage): Promise<void> {
   await db.transaction((tx) => recordUsageWithin(tx, usage));

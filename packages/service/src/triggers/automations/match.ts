@@ -203,7 +203,7 @@ export function matcherOf(delivery: MatchedDelivery): (automation: AutomationRow
 
 /**
  * Returns the lane of a run: the group of runs to which the overlap policy applies. It is a hash of the value at the
- * concurrency key. Null: the automation has no key, or the payload has no text, number or boolean there.
+ * concurrency key. Null: the automation has no key, or the payload has no text, number or boolean at the key.
  */
 export function laneOf(
   { concurrency_key: path }: Pick<AutomationRow, 'concurrency_key'>,

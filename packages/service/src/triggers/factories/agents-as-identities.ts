@@ -44,7 +44,7 @@ export const listAgentsOfFactory: ListAgentsOfFactory = async (db, teamId, wante
       const defaults: Defaults = {
         base_model: config.model_id ?? null,
         environment_id: config.environment_id ?? null,
-        // Those of the definition are there as long as it is.
+        // Skills of the definition exist as long as the definition.
         skills: skills.filter((skill) => !isDefinedSkill(skill)),
         secrets,
         config,

@@ -28,7 +28,7 @@ export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryR
 
 function replaceMembers(inherited: AmbientAgentConfig, own: AmbientAgentConfig): AmbientAgentConfig {
   const kept = { ...inherited };
-  // The two members of a pair mean the same, and a run takes only one of them.
+  // Both members of a pair mean the same, and a run accepts only one of them.
   if (own.skill_spec !== undefined) delete kept.skills;
   if (own.skills !== undefined) delete kept.skill_spec;
   if (own.harness?.model_id !== undefined) delete kept.model_id;

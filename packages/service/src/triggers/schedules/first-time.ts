@@ -30,7 +30,7 @@ type Stored = Timed & Pick<ScheduleRow, 'enabled' | 'next_run_at'>;
 /** Expression and zone of a schedule that is created or changed. */
 export type WantedTimes = Pick<ScheduleRow, 'cron_schedule' | 'timezone'>;
 
-/** Returns when a changed schedule fires next, if it is enabled. Its time is kept unless expression, zone or `enabled` change. */
+/** Returns when a changed schedule fires next, if it is enabled. The time does not change unless expression, zone or `enabled` change. */
 export function changedTimes(
   stored: Stored,
   wanted: WantedTimes,

@@ -11,7 +11,7 @@ import type { WantedSchedule } from './check.ts';
 import { changedTimes, databaseClock, firstTime } from './first-time.ts';
 import { ownerOfSchedule, type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
-/** SQL: the schedule is one of the team. Those of automations are reached through their automation only. */
+/** SQL: the schedule is one of the team. The schedules of automations are reached only through their automation. */
 const ofTeam = 's.team_id = $1 AND s.automation_uid IS NULL';
 
 const readAll = defineStatement({
@@ -166,7 +166,7 @@ export async function createSchedule(
   return row;
 }
 
-/** Replaces a schedule that the transaction has locked. Its time is kept unless expression, time zone or `enabled` change. */
+/** Replaces a schedule that the transaction has locked. Its next time does not change unless expression, time zone or `enabled` change. */
 export async function updateSchedule(
   tx: Queryable,
   stored: ScheduleRow,

@@ -141,7 +141,7 @@ export function webhookRoutes(deps: WebhookRouteDeps): readonly ServedRoute[] {
       if (found instanceof Refusal) return found;
       const { payload, headers } = found;
       const delivery = { ...found.delivery, ...(Object.keys(headers).length === 0 ? {} : { headers }) };
-      // Sent as it was received: parsing would change a large number, and a deeply nested value could not be written again.
+      // Send the received bytes: parsing would change a large number, and a deeply nested value could not be written again.
       return payload ? Readable.from([`${JSON.stringify(delivery).slice(0, -1)},"payload":`, payload, '}']) : delivery;
     }),
   ];

@@ -98,7 +98,7 @@ export interface ProcessLimits {
   readonly dataBytes?: number;
 }
 
-/** Least `RLIMIT_DATA`: Node does not start with half of it. `RLIMIT_AS` would have to be larger still (`bench/sandbox.md`). */
+/** Least `RLIMIT_DATA`: Node does not start with half of this limit. `RLIMIT_AS` would have to be larger still (`bench/sandbox.md`). */
 export const leastDataBytes = 1024 * megabyte;
 
 /**

@@ -8,7 +8,7 @@ import { type CgroupHierarchy, foldersOf } from './hierarchy.ts';
 
 /** A cgroup, in which the kernel limits all processes of one sandbox together. */
 export interface Cgroup {
-  /** Adds a process. It must not start another one before this resolves. The kernel may take many milliseconds. */
+  /** Adds a process. The process must not start another one before this resolves. The kernel may take many milliseconds. */
   add(pid: number): Promise<void>;
   /** Gives its processes only the processor time that no other sandbox wants, or their usual share again. */
   rest(isResting: boolean): void;
@@ -39,7 +39,7 @@ function writeIfThere(file: string, text: string): void {
   try {
     writeFileSync(file, text);
   } catch {
-    // This kernel does not account for it.
+    // This kernel does not have this limit.
   }
 }
 

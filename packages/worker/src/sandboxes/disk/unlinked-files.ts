@@ -23,7 +23,7 @@ export async function unlinkedBytes(
   return bytes;
 }
 
-/** Returns the processes in the pid namespace of `pid`. None of them can leave it. */
+/** Returns the processes in the pid namespace of `pid`. No process can leave the namespace. */
 export async function processesBeside(pid: number): Promise<number[]> {
   const namespaceOf = (name: string) => readlink(`/proc/${name}/ns/pid`).catch(gone);
   const own = await namespaceOf(String(pid));

@@ -48,7 +48,7 @@ export function containerRequest(view: ContainerView): object {
     ReadOnly: readOnly,
     BindOptions: { Propagation: 'rprivate' },
   });
-  // A volume would be on the machine's disk, without a limit, and contain files of the image. Nothing can be written to this mount.
+  // A volume would be on the machine's disk, without a limit, and contain files of the image. This mount is read-only.
   const emptyFolder = (target: string) => ({ Type: 'tmpfs', Target: target, ReadOnly: true });
   const memoryBytes = limits.memoryMb * megabyte;
   // The limit of the worker is lowered to the shape of the run already.

@@ -57,7 +57,10 @@ export type ContainerOrder = Pick<
   'id' | 'executionId' | 'image' | 'limits' | 'vcpus' | 'runtime'
 >;
 
-/** Makes folders, user and relay of a sandbox. Its container is made when its command is known. If a step fails, removes what the earlier steps made. */
+/**
+ * Makes folders, user and relay of a sandbox. The container is created when its command is known. If a step fails, removes what the earlier steps
+ * made.
+ */
 export async function prepareContainer(
   ground: ContainerGround,
   contents: Pick<SandboxContents, 'relay'>,
@@ -124,7 +127,7 @@ export async function prepareContainer(
       sent = await engine.call('POST', `/containers/${name}/kill`, { query: { signal } }).then(
         () => true,
         async (error: Error) => {
-          // It has ended, or is about to start: `run` looks at `isKilled` then.
+          // The container has ended, or is about to start: `run` looks at `isKilled` then.
           if (error instanceof EngineError && (error.status === 404 || error.status === 409)) return true;
           ground.log.warn({ sandbox: id, signal, error: error.message }, 'a container could not be signalled');
           if (signal === 'SIGKILL') await sleep(killAgainMs);
@@ -217,7 +220,7 @@ export async function prepareContainer(
       try {
         await run(agentCommand(launch.args, ground.readsPrograms), agentEnvironment(launch.env), launch.runToken);
       } catch (error) {
-        // Nothing runs in the container.
+        // No program runs in the container.
         ended.resolve({ exitCode: 125, outOfMemory: false, outputTail: '' });
         throw error;
       }

@@ -46,7 +46,7 @@ export class EngineError extends Error {
   }
 }
 
-/** The connection to an engine. Nothing is kept open between two requests. */
+/** The connection to an engine. No connection is kept open between two requests. */
 export interface Engine {
   readonly address: EngineAddress;
   /** Sends a request and reads the answer. Rejects with an `EngineError` for a status of 400 and above, with another error if the engine is not reached. */

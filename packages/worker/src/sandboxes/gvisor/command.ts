@@ -1,6 +1,6 @@
 import type { Gvisor } from './find-gvisor.ts';
 
-/** Where runsc and its files are in the outer sandbox. The container sees none of them. */
+/** Where runsc and its files are in the outer sandbox. The container sees none of these files. */
 export const outside = { runsc: '/run/runsc', bundle: '/run/bundle', state: '/run/state' } as const;
 
 /** Variable with the length of the specification, which comes before the run token on descriptor 4. */

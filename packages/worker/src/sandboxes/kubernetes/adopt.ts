@@ -27,7 +27,7 @@ export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSand
       await cluster.deleteJob(name, uid);
       continue;
     }
-    // It was about to end: no agent works in it any more.
+    // The pod was about to end: no agent works in it any more.
     if (deletionTimestamp !== undefined) continue;
     const image = job.spec?.template.spec?.containers[0]?.image ?? '';
     const pod = pods.find(({ metadata }) => isMadeBy(metadata?.ownerReferences, uid));

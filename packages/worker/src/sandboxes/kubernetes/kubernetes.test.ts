@@ -178,7 +178,7 @@ test('passes the token in a Secret of the Job, which the container of the run ca
   expect(JSON.stringify(job)).not.toContain('ryr_');
   const mounts = first(podOf(it).spec?.containers).volumeMounts?.map(({ name }) => name);
   expect(mounts).not.toContain('secret');
-  // It is gone as soon as the agent runs: a second pod could not start.
+  // The secret is deleted as soon as the agent runs: a second pod could not start.
   expect(answersTo(it, 'DELETE', /\/secrets\//)).toHaveLength(1);
 });
 

@@ -75,7 +75,7 @@ function groundOf({ cluster, secret, settings, log }: GroundRequest): Kubernetes
   };
 }
 
-/** Returns the URL of the service for pods. Throws if it is certain that they cannot reach it. */
+/** Returns the URL of the service for pods. Throws if pods certainly cannot reach the service. */
 function serviceRootOf(settings: KubernetesSettings, serviceRoot: string): string {
   const given = settings.RUNYARD_KUBERNETES_SERVICE_URL;
   if (given !== undefined) return given;

@@ -30,7 +30,7 @@ export const recordOf = (specification: SandboxSpecification, assignedAt: number
 });
 
 /**
- * Returns the secret of a data folder, which no pod can see. It is made once; the caller holds the lock of the data folder. A worker that
+ * Returns the secret of a data folder, which no pod can see. The secret is created once; the caller holds the lock of the data folder. A worker that
  * dies meanwhile leaves a whole file or none: with a part of the secret, others could forge proofs and labels.
  */
 export function openSecret(stateRoot: string): string {
@@ -48,8 +48,8 @@ export function openSecret(stateRoot: string): string {
 }
 
 /**
- * Returns twelve hex digits that label everything of a data folder in a cluster. They come from its secret: several machines may have data folders
- * with the same path, and a worker deletes what has its label and no proof.
+ * Returns twelve hex digits that label everything of a data folder in a cluster. They are derived from the secret of the folder: several machines may
+ * have data folders with the same path, and a worker deletes objects with its label and without a proof.
  */
 export const ownerOf = (secret: string): string =>
   createHash('sha256').update(`owner of ${secret}`).digest('hex').slice(0, 12);

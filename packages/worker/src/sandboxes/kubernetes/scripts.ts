@@ -25,10 +25,10 @@ const tokenFolder = 'once';
 const tokenFile = `${tokenFolder}/token`;
 
 /**
- * Starts the agent in the image of the run. It takes the token from its file and removes the file before any program of the run starts.
- * It is a file beside the agent, because no program of the image, not even its shell, may run earlier. Nodes mount folders at the ends of
- * an image's links: `/agent` could be in a folder whose parts a command can rename. The root file system cannot be written, so
- * one look at the start is enough.
+ * Starts the agent in the image of the run. It takes the token from its file and removes the file before any program of the run starts. The program
+ * that reads the token is a file beside the agent, because no program of the image, not even its shell, may run earlier. Nodes mount folders at the
+ * ends of an image's links: `/agent` could be in a folder whose parts a command can rename. The root file system cannot be written, so one look at
+ * the start is enough.
  */
 export const starter = `
 import { openSync, realpathSync, unlinkSync } from 'node:fs';
@@ -47,9 +47,9 @@ program.start();
 `;
 
 /**
- * Copies the agent from its image to the volume that the agent's container sees, and moves the token to a file that the agent
- * removes. It belongs to another user than the agent, who can start but not read the agent's own Node: so no command of the run can
- * trace the agent (docs/isolation.md). `isReadable`: they can, for runtimes such as gVisor, which cannot start such a program.
+ * Copies the agent from its image to the volume that the agent's container sees, and moves the token to a file that the agent removes. The copy
+ * belongs to another user than the agent, who can start but not read the agent's own Node: so no command of the run can trace the agent
+ * (docs/isolation.md). `isReadable`: they can, for runtimes such as gVisor, which cannot start such a program.
  */
 export const placeAgent = (isReadable: boolean): string => `
 const fs = require('node:fs');

@@ -3,7 +3,7 @@ import type { ByteMask } from '@runyard/system/redaction/mask-bytes';
 
 /** Headers of the sandbox that reach an MCP server, besides those of the protocol (`mcp-…`). */
 const upwards = ['content-type', 'accept', 'user-agent', 'last-event-id'];
-/** Headers of an MCP server that reach the sandbox, besides those of the protocol. Others could set cookies or ask for credentials. */
+/** Headers of an MCP server that reach the sandbox, besides those of the protocol. Other headers could set cookies or ask for credentials. */
 const downwards = ['content-type', 'cache-control', 'retry-after'];
 
 /** Headers that only the service sets, whatever a configuration contains. */
@@ -50,7 +50,7 @@ export const headersToSandbox = (headers: IncomingHttpHeaders, mask: ByteMask): 
     ]),
   );
 
-/** Names of headers whose values are secrets. Others, such as a version, are words that an answer may need. */
+/** Names of headers whose values are secrets. Other headers, such as a version, contain words that an answer may need. */
 const secretNames = /auth|cookie|credential|key|pass|secret|signature|token/i;
 
 /** Returns the secrets in configured headers: whole values, and credentials without their scheme (RFC 9110, section 11.4). */

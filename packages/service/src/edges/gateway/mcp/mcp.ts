@@ -41,7 +41,7 @@ export interface McpGatewayLimits {
   /** Requests of one execution that this process has at once, from before their body arrives, streams included. */
   readonly maxInFlight: number;
   readonly connectMs: number;
-  /** Until the answer begins, and between two pieces of it. */
+  /** Time until the answer begins, and between two pieces of the answer. */
   readonly silenceMs: number;
   /** For the whole answer. */
   readonly answerMs: number;

@@ -85,7 +85,7 @@ export async function exchange(
     letGo(sent.body);
     if (result.kind !== 'answer') {
       if (disconnect.signal.aborted) {
-        // The provider has the request, and bills what it read of it. A turn that the client gives up early counts too.
+        // The provider has the request, and bills the part that it has read. A turn that the client gives up early counts too.
         const isSent = result.isSent && endpoint.kind === 'generate';
         return { ...nothing, status: 499, ...(isSent ? { tokens: promptOnly(sent), isAnswer: true } : {}) };
       }

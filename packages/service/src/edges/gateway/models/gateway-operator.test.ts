@@ -239,7 +239,7 @@ describe('the model gateway', () => {
     const abort = new AbortController();
     const response = await ask({ signal: abort.signal });
     const upstream = await gateway.fake.request(1);
-    // Nothing is read: sender and gateway fill the socket buffers and stop.
+    // Do not read the answer, so that sender and gateway fill the socket buffers and stop.
     let before = -1;
     await expect
       .poll(

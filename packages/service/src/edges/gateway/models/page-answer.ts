@@ -13,7 +13,7 @@ const maxTitleChars = 100;
 /** Beginning of an answer of a model, whatever its type says: some small servers stream events as `text/html`. */
 const answerStart = /^\s*(?:data:|event:|:|[[{])/;
 
-/** Returns whether an answer is a web page. Reads nothing of it. `read`: its body, if it was read already. */
+/** Returns whether an answer is a web page. Reads no bytes of the answer. `read`: its body, if it was read already. */
 export async function isPage(response: IncomingMessage, read?: Buffer): Promise<boolean> {
   if (!/^\s*text\/html\b/i.test(response.headers['content-type'] ?? '')) return false;
   if (read !== undefined) return !answerStart.test(read.toString('utf8', 0, 100));

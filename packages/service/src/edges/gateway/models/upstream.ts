@@ -32,7 +32,7 @@ export interface UpstreamRequest {
 
 /**
  * `failed`: the connection was open, and no answer came. `unreachable`: no connection could be opened, or it broke off at once, as a
- * tunnel does whose other end is dead. Their messages have neither address nor credential in them.
+ * tunnel does whose other end is dead. The messages of these outcomes contain neither addresses nor credentials.
  */
 export type UpstreamResult =
   | { readonly kind: 'answer'; readonly response: IncomingMessage; readonly request: ClientRequest }

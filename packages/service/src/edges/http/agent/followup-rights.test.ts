@@ -1,4 +1,4 @@
-/** A follow-up works with what the run's sandbox holds: its author needs the right to each secret there. */
+/** A follow-up can use the secrets in the run's sandbox, so its author needs the right to each of them. */
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
@@ -86,7 +86,7 @@ test("a run uses no personal credential of its executor during another person's 
   const { runToken, executionId } = await service.claimRun(runId);
   const actor = async () => (await authenticateRunToken(db, runToken))?.codeHostActor.uid;
   expect(await actor()).toBe(owner.uid);
-  // It waits for the first prompt, and becomes a part of it.
+  // The follow-up waits for the first prompt, and becomes a part of it.
   await send(runId, colleague.key);
   expect(await actor()).toBe('');
   const resolved = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });

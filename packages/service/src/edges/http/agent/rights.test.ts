@@ -124,7 +124,7 @@ describe('a run in an environment that another person changed', () => {
   test('does not get a secret of the environment that its author, an agent key, may not use', async () => {
     const agent = await newAgent();
     const uid = await environment(agent.key);
-    // The rights of the author count, not those of the person who named the secret there.
+    // The rights of the author count, not those of the person who named the secret in the environment.
     await db.query(`UPDATE environments SET config = config || '{"secrets": [{"name": "SHARED"}]}' WHERE uid = $1`, [
       uid,
     ]);

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { admitGuest, newPerson, newTeam } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 
-// No program listens there. The code host does not answer about the repository, so the agent tries the clone.
+// No program listens at this address. The code host does not answer about the repository, so the agent tries the clone.
 const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: 'http://127.0.0.1:1/{owner}/{repo}.git' } });
 const { db } = service.deps;
 

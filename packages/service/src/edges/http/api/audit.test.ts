@@ -56,7 +56,7 @@ const changing = (Object.entries(routes) as [RouteName, Route][]).filter(
 );
 
 test.each(changing.filter(([name]) => !unrecorded.includes(name)))('%s writes one entry', async (name, route) => {
-  // A team has a limited number of them.
+  // A team has a limited number of these things.
   for (const table of ['event_subscriptions', 'code_host_credentials', 'mcp_servers', 'schedules', 'factories'])
     await db.query(`DELETE FROM ${table}`);
   const { own, requestOf } = await makeOwnThings(service, service.key, route);

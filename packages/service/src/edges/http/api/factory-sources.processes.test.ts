@@ -96,7 +96,7 @@ describe('several processes', () => {
     await makeDue();
     await round();
     expect((await source()).applied_commit, 'the claim is still there').toBe(good);
-    // Its claim expires, and another process applies a newer commit.
+    // The claim of the process expires, and another process applies a newer commit.
     const newer = await push({ ...baseFiles, 'agents/newer/agent.md': '---\nagentType: CUSTOM\n---\n' });
     await service.deps.db.query('UPDATE factory_sources SET claimed_until = now()');
     await round();

@@ -166,7 +166,7 @@ describe('the cache of keys', () => {
     } as typeof db;
     const keys = await openKeyDirectory(counted, service.deps.log, () => now);
     for (let i = 0; i < 5; i += 1) await keys.authenticate(service.key);
-    // One look-up, and one update of its last use.
+    // One look-up of the key, and one update of its last use.
     expect(queries).toBe(2);
     now += 5_000;
     await keys.authenticate(service.key);

@@ -250,7 +250,7 @@ test('ends when the service closes', async () => {
       signal: controller.signal,
     });
   const streams = [await open(`/agent/runs/${await other.newRun()}/events`), await open('/agent/runs/events')];
-  // They would never end.
+  // The streams would never end by themselves.
   await Promise.all([other.close(), ...streams.map((response) => response.text())]);
 });
 

@@ -15,7 +15,7 @@ const { db, executionDeps: deps } = service.deps;
 
 const parent = await orchestrator();
 const secrets = [parent.runToken, operatorKey, foreignToken, foreignKey];
-/** Text with all of them. */
+/** A text with all secrets. */
 const leak = (what: string) => `${what}: ${secrets.join(' ')}!`;
 const clean = (what: string) => `${what}: ${secrets.map(() => redacted).join(' ')}!`;
 const agent = (method: string, path: string, body: object) =>

@@ -219,7 +219,7 @@ test('a first attempt that waits for the batch before it writes nothing if its c
   await blocker.query('COMMIT');
   await blocker.end();
   expect((await before)?.status).toBe(200);
-  // This run comes after the first attempt in the batches.
+  // This run is in a later batch than the first attempt.
   expect((await post({ body: { prompt: 'behind' } }))?.status).toBe(200);
   expect(await runs()).toEqual([(await repeated)?.runId]);
 });

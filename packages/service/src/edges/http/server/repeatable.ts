@@ -33,7 +33,7 @@ function clientAttempt(
   return {
     ...who,
     attempt,
-    // The body as it was sent: members that no schema knows count too.
+    // The hash covers the body as it was sent, including members that no schema knows.
     requestHash: hashOf(operation, request.params, request.body ?? null),
     answer: { id: null },
     isGone: () => reply.raw.destroyed,

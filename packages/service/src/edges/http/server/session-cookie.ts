@@ -41,7 +41,7 @@ function ownPageOf({ headers }: Request, baseUrl: string): URL | null {
   return origin.origin === URL.parse(baseUrl)?.origin || origin.host === headers.host ? origin : null;
 }
 
-/** Returns the token with which a page of this service proves that it sent a request of the session. It hides the key. */
+/** Returns the token with which a page of this service proves that it sent a request of the session. The token does not reveal the key. */
 export const csrfTokenOf = (key: string): string => createHmac('sha256', key).update('csrf').digest('base64url');
 
 function isCsrfToken(value: unknown, key: string): boolean {

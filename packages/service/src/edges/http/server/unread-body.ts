@@ -15,7 +15,7 @@ const ending = new WeakSet<Socket>();
 export function endConnectionsOfUnreadBodies(app: FastifyInstance, drainMs: number): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!ending.has(request.raw.socket)) return;
-    // This request came behind the unread body. The client gets no answer, so the request must have no effect.
+    // This request came after the unread body. The client gets no answer, so the request must have no effect.
     reply.hijack();
     request.raw.socket.destroy();
   });

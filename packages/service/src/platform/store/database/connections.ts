@@ -39,7 +39,7 @@ export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
   };
 }
 
-/** Session settings that `valueTypes` needs. They are not startup options, because connection poolers refuse those. */
+/** Session settings that `valueTypes` needs. The settings are not startup options, because connection poolers refuse those. */
 export async function prepareSession(client: pg.ClientBase, config: DatabaseConfig, more = ''): Promise<void> {
   const timeout = Math.trunc(config.statementTimeoutMs ?? defaultStatementTimeoutMs);
   await client.query(
@@ -48,7 +48,7 @@ export async function prepareSession(client: pg.ClientBase, config: DatabaseConf
 }
 
 /**
- * One plan for all values. PostgreSQL plans a statement again at each of its first five uses on a connection, and some at every use. When
+ * Uses one plan for all values. PostgreSQL plans a statement again at each of its first five uses on a connection, and some at every use. When
  * many runs begin at once, most connections are young, and the plans took more time than the statements. Our statements find rows by
  * keys, so one plan fits all values (`plans.test.ts`). A plan is kept until the statistics change: with the default cost of a page, a
  * plan that was made while a table had 30 rows reads it whole, and still does so a minute later, when it has thousands.

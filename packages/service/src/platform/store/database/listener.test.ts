@@ -3,8 +3,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
 /**
- * Listens through a proxy, which goes away. Closes the listener when it has failed to connect again. Nothing else keeps the program
- * alive then.
+ * Listens through a proxy, which goes away. Closes the listener when it has failed to connect again. No other handle keeps the program alive then.
  */
 const program = `
   import { connect, createServer } from 'node:net';

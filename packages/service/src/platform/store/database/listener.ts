@@ -87,7 +87,7 @@ export function makeListener(config: DatabaseConfig): Listener {
     }
   };
 
-  // One LISTEN after the other: a client takes one statement at a time.
+  // LISTEN statements run one after the other, because a client takes one statement at a time.
   let turn: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const done = turn.then(work);

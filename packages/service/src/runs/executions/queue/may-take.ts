@@ -1,5 +1,5 @@
 /**
- * SQL conditions that decide which connection of a worker may take which execution. They compare team, pool and key, because a worker's
+ * SQL conditions that decide which connection of a worker may take which execution. The conditions compare team, pool and key, because a worker's
  * name proves nothing.
  */
 import { isValidKey, mayConnectToPool, mayRunWorkersIn } from '../../../team/access/keys/key.ts';
@@ -23,7 +23,7 @@ export const servesPool = (c: string, pool: string, teamId: string): string =>
 export const isOfPool = (e: string, pool: string, teamId: string): string =>
   `${e}.pool = ${pool} AND (${pool} = '' OR ${e}.team_id = ${teamId})`;
 
-/** SQL: the execution `e` takes a slot of its worker and of its team's limit. One that only waits for other runs takes none. */
+/** SQL: the execution `e` takes a slot of its worker and of its team's limit. An execution that only waits for other runs uses no slot. */
 export const holdsSlot = (e: string): string =>
   `${e}.phase IN ${slotPhases} AND (${e}.awaiting_until IS NULL OR ${e}.awaiting_until < clock_timestamp())`;
 

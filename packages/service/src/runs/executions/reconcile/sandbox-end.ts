@@ -28,7 +28,7 @@ export interface EndedTurn {
   /** `claimed`: the agent had not begun its first turn. */
   readonly phase: 'claimed' | 'running';
   readonly kind: SandboxEnd['kind'];
-  /** `on_worker_loss` of the run's configuration, as it is stored. */
+  /** Stored `on_worker_loss` of the run's configuration. */
   readonly policy: string | null;
   /** How often the turn was resumed. */
   readonly resumes: number;

@@ -18,7 +18,7 @@ const maxFeatures = 30;
 const maxFeatureText = 100;
 const maxReasonText = 300;
 
-/** A worker reports the level of all of its sandboxes when it connects. Those of other programs report none. */
+/** A worker reports the level of all of its sandboxes when it connects. Workers of other programs report no level. */
 const recordOfWorker = defineStatement({
   name: 'record_sandbox_of_worker',
   text: `

@@ -25,7 +25,7 @@ export interface WaitFacts {
   readonly leaving_workers: number;
   /** Container image of its environment; null: none. */
   readonly image: string | null;
-  /** Those of `workers` that can run container images. */
+  /** Number of `workers` that can run container images. */
   readonly image_workers: number;
   /** Number of `workers` that do not report how they run agents, such as oz-agent-worker. */
   readonly public_workers: number;

@@ -45,7 +45,7 @@ function markupType(name: string, mimeType: string): string | undefined {
 
 const none = (reason: string): PreviewKind => ({ kind: 'none', reason });
 
-/** Decides by the first bytes of a file, its size and what the agent says of it. */
+/** Decides by the first bytes of a file, its size and the agent's statement about it. */
 export function previewOf(
   head: Buffer,
   { name, mimeType, sizeBytes }: { readonly name: string; readonly mimeType: string; readonly sizeBytes: number },

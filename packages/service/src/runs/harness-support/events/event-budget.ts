@@ -31,7 +31,7 @@ export const reserveBytes = 8 * 1024 * 1024;
 /** Bytes of each text in an event that is stored from the reserve. */
 const maxReservedText = 16 * 1024;
 
-/** Returns the event as it is stored from the reserve; undefined where the event is not essential. */
+/** Returns the form of the event that is stored from the reserve; undefined if the event is not essential. */
 function essentialOf(event: AgentEvent): AgentEvent | undefined {
   switch (event.type) {
     case 'turn_started':

@@ -110,7 +110,7 @@ function collectActions(budget: EventBudget, now: Date) {
 
 /**
  * Plans the effects of the events of a batch that were not applied before; undefined if none is new. Reads and writes nothing. Events
- * are planned up to the first gap. Their secrets are removed.
+ * are planned up to the first gap. Secrets are removed from the events.
  */
 export function planAgentEvents(input: PlanInput): EventPlan | undefined {
   const { execution, run, limits, redactor, now } = input;

@@ -80,7 +80,7 @@ const readTask = defineStatement({
     /** With the setup commands of the run's runner. NULL: the run has neither environment nor such commands. */
     environment_config: nullable(json<EnvironmentConfig>()),
     image: nullable(text()),
-    /** False: the run has none, or executes as a guest of it. */
+    /** False: the run has no environment, or executes as a guest of its environment. */
     is_own_environment: boolean,
     /** Attachments of the request. */
     attachments: json<readonly AttachmentRow[]>(),

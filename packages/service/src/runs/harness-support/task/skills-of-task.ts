@@ -59,7 +59,7 @@ export function membersOfSkills(
 ): Pick<AgentTask, 'agent_config' | 'skills'> {
   const [first] = skills;
   if (first === undefined) return { agent_config: config };
-  // A run whose skills are only available to its agent follows none of them.
+  // A run whose skills are only available to its agent follows no skill.
   const isFollowed = config.skill_spec !== undefined;
   const base = [config.base_prompt ?? '', isFollowed ? first.body : '', aboutSkills(skills, isFollowed)]
     .filter((part) => part.trim() !== '')

@@ -33,7 +33,7 @@ interface Accepted {
 
 /** Outcome of a follow-up, each with the HTTP status that it becomes. */
 export type FollowupOutcome =
-  /** 200. It waits for the agent, which takes it with its first prompt or as a later turn. */
+  /** 200. The follow-up waits for the agent, which takes it with its first prompt or as a later turn. */
   | (Accepted & { readonly kind: 'joined' })
   /** 200. The agent was idle and continues with it. */
   | (Accepted & { readonly kind: 'resumed' })
@@ -58,7 +58,7 @@ type FollowupAuthor =
   | {
       readonly kind: 'run';
       readonly uid: string;
-      /** Those whose texts the agent may follow, besides the executor of the run that gets the follow-up. */
+      /** Authors whose texts the agent may follow, besides the executor of the run that gets the follow-up. */
       readonly authors: readonly (RunActor | null)[];
     };
 

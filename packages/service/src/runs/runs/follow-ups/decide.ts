@@ -13,7 +13,7 @@ export interface FollowupSituation {
   readonly phase: Phase;
   /** Question of a BLOCKED run; null in every other state. */
   readonly openRequest: OpenRequest | null;
-  /** Question that the agent asked in the sandbox of a failed setup. It is open while that sandbox is idle. */
+  /** Question that the agent asked in the sandbox of a failed setup. The question is open while that sandbox is idle. */
   readonly debugRequest: OpenRequest | null;
   /** True: the run has a saved conversation with at least one turn. */
   readonly hasConversation: boolean;

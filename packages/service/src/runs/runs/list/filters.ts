@@ -69,7 +69,7 @@ export function filtersOf(query: ListRunsQuery): GivenFilters {
 export const hasFacet = ({ bind }: Pick<Conditions, 'bind'>, alias: string, facet: Facet): string =>
   facet.length === 1 ? `${alias}.facet = ${bind(facet[0])}` : `${alias}.facet = ANY(${bind(facet)}::text[])`;
 
-/** Alias of the first facet's row. The others are joined on its hour as well, so that the planner may begin with any of them. */
+/** Alias of the first facet's row. The other facets are joined on its hour as well, so that the planner may begin with any of them. */
 export const firstFacet = 'f0';
 
 /** Joins the rows of the facets, from the hours in which runs of the list may have changed last. Returns the column with the hour of the last change, which the order may begin with; null: no facet. */

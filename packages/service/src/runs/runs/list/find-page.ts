@@ -25,7 +25,10 @@ import { type Strategy, strategiesFor } from './strategies.ts';
  */
 const maxPageBytes = 16 * 1024 * 1024;
 
-/** SQL: bytes of the run `r`. PostgreSQL knows the length of a long text without reading it. It reads a configuration only where its compressed form has more than 1,000 bytes. */
+/**
+ * SQL: bytes of the run `r`. PostgreSQL knows the length of a long text without reading it. PostgreSQL reads a configuration only if its compressed
+ * form has more than 1,000 bytes.
+ */
 const runBytes = `octet_length(r.prompt)
   + CASE WHEN pg_column_size(r.config) > 1000 THEN octet_length(r.config::text) ELSE pg_column_size(r.config) END`;
 

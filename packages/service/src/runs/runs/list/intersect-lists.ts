@@ -18,7 +18,7 @@ const columnsOf = (query: ListRunsQuery): (keyof ListRunsQuery)[] =>
 
 /**
  * Strategy for filters that each match many runs, and together few: intersects the filters' lists from their indexes
- * alone, with merge joins. It reads no run that only one of the lists has. Requires `canIntersect`.
+ * alone, with merge joins. The strategy reads no run that only one of the lists has. Requires `canIntersect`.
  */
 export function intersectQuery(request: PageRequest): PageQuery {
   const { teamId, query, position, count } = request;

@@ -25,7 +25,7 @@ export interface ListOrder {
   /** Collation of the column, with a space before it; empty for times. */
   readonly collation: string;
   readonly direction: 'ASC' | 'DESC';
-  /** True: some runs have no value. They come last in both directions, as a part of their own. */
+  /** True: some runs have no value. These runs come last in both directions, as a separate part. */
   readonly hasEmptyPart: boolean;
 }
 

@@ -17,7 +17,7 @@ const statesOfStatus: Record<RunTaskStatus, readonly RunState[]> = {
   complete: ['SUCCEEDED'],
 };
 
-/** SQL: the ids of the runs above each run that is at work, as an array. Its condition is that of the index `runs_working_below`. */
+/** SQL: the ids of the runs above each run that is at work, as an array. The condition is that of the index `runs_working_below`. */
 const aboveWork = `ARRAY(SELECT DISTINCT unnest(w.ancestor_ids) FROM runs w
   WHERE w.team_id = $1 AND w.ancestor_ids <> '{}' AND w.state IN (${statesOfStatus.running.map((state) => `'${state}'`).join(', ')}))`;
 

@@ -9,7 +9,7 @@ let database: TestDatabase;
 let teamId: string;
 /** Titles of the runs, the latest change first. */
 let titles: string[];
-/** Three hours with four runs each. Their random ids are in another order than their changes. */
+/** Three hours with four runs each. The random ids are in another order than the changes. */
 beforeAll(async () => {
   database = await createTestDatabase();
   teamId = await insertTeam(database);

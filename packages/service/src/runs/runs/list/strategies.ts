@@ -8,7 +8,7 @@ export type FilterList =
   | { readonly filter: keyof ListRunsQuery }
   | { readonly filter: null };
 
-/** Reads the first `length` runs of a list, and keeps those that match the other filters. It may not find the page. */
+/** Reads the first `length` runs of a list, and keeps those that match the other filters. The strategy may fail to find the page. */
 export interface Probe {
   readonly kind: 'probe_list';
   readonly list: FilterList;

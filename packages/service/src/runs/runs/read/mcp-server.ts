@@ -48,8 +48,8 @@ const lockRun = defineStatement({
 export type ServerOfExecution = RunMcpServer | { readonly kind: 'unusable'; readonly message: string };
 
 /**
- * Returns one server of an execution's run as it is stored now; null: its run has no server of this name. Its headers have the present values
- * of the secrets that they name, if the run still has the right to each, and the author of the present turn too.
+ * Returns one server of an execution's run as it is stored now; null: its run has no server of this name. Its headers have the present values of the
+ * named secrets, if the run, and the author of the present turn, still have the right to each.
  */
 export async function readServerOfExecution(
   deps: { readonly db: Database; readonly vault: Vault },

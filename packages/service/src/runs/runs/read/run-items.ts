@@ -125,7 +125,10 @@ function droppedOf(row: RunRow): Pick<RunItem, 'dropped_output'> {
   return dropped.events + dropped.transcript_lines > 0 ? { dropped_output: dropped } : {};
 }
 
-/** Returns what the run executes, and what is withheld from it. Authors are shown without address: they may be of another team. */
+/**
+ * Returns the contents that the run executes, and the rights that are withheld from it. Authors are shown without address: they may be of another
+ * team.
+ */
 function rightsOf(
   { contents, rights }: RunRow,
   profileOf: (actor: RunActor) => UserProfile,

@@ -66,7 +66,7 @@ function faultOfServer(path: string, { url, headers }: MCPServerConfig): Fault |
 /** `forbidden` 403: the team has no such stored server; `faults` 400. */
 export type CheckedServers = NotUsable | { readonly faults: readonly Fault[] };
 
-/** Checks the MCP servers of a request. Their addresses are checked when the gateway connects to them. */
+/** Checks the MCP servers of a request. The gateway checks the addresses of the servers when it connects to them. */
 export async function checkMcpServers(
   db: Queryable,
   teamId: string,

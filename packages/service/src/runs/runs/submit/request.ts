@@ -90,7 +90,10 @@ export type RequestOutcome =
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
   /** 403 `not_authorized`. `fault`: the member that names what the caller may not use. */
   | { readonly kind: 'forbidden'; readonly detail: string; readonly fault?: Fault }
-  /** 403 `not_authorized`: the author of a content may not use a secret that the request names. Its acceptance ends that. */
+  /**
+   * 403 `not_authorized`: the author of a content may not use a secret that the request names. The refusal ends when the executor accepts the
+   * content.
+   */
   | { readonly kind: 'withheld'; readonly detail: string }
   /** 403 `feature_not_available` */
   | { readonly kind: 'not_available'; readonly detail: string }
@@ -134,7 +137,7 @@ interface EnvironmentParts {
   readonly repositories: readonly Repository[];
   readonly secrets: readonly SecretReference[];
   readonly contents: readonly ContentRevision[];
-  /** Its UID, if another team owns it and admits the executor. */
+  /** UID of the environment, if another team owns it and admits the executor. */
   readonly guestOf?: string;
 }
 

@@ -234,8 +234,8 @@ type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;
 type ChildServers = { readonly servers: Servers } | { readonly forbidden: string };
 
 /**
- * Returns the MCP servers of a child run. An agent chooses the programs in the sandbox of its child. It reaches the network and stored
- * secrets only through servers of its own run: by the same url, whose headers are those of the parent, or by the same id.
+ * Returns the MCP servers of a child run. An agent chooses the programs in the sandbox of its child. The child reaches the network and stored secrets
+ * only through servers of its parent: with the same url, whose headers are those of the parent, or with the same id.
  */
 function childMcpServers(parent: Servers, own: Servers): ChildServers {
   const servers: Servers = {};

@@ -46,7 +46,7 @@ async function written(tx: Queryable, ...wanted: readonly SingleSubmission[]): P
       return outcome;
     }),
   );
-  // Nothing is written before, so nothing could answer for these runs.
+  // No row is written yet, so no statement could return these runs.
   for (const { run } of prepared) expect((await tx.query('SELECT FROM runs WHERE id = $1', [run.id])).length).toBe(0);
   const responses = await writeRuns(tx, prepared);
   expect(responses.map(({ run_id: id }) => id)).toEqual(prepared.map(({ run }) => run.id));

@@ -140,7 +140,7 @@ const rowsOf = (runs: readonly NewRun[]): unknown[] => [
 
 /**
  * Writes runs without a parent, each with its first execution queued and the rows of its attachments, in one statement. Returns the
- * answers in the order of the runs. They are true if the transaction commits.
+ * answers in the order of the runs. The answers are valid only if the transaction commits.
  */
 export async function writeRuns(tx: Queryable, prepared: readonly PreparedRun[]): Promise<RunAgentResponse[]> {
   if (prepared.length > 0) await tx.query(insertWithFiles, parametersOfRuns(prepared));

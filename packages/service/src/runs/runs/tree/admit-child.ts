@@ -76,7 +76,7 @@ const countRelatives = defineStatement({
 /** Phases of an execution with a turn in progress. The first calls of an agent may arrive before its worker's claim. */
 const atWork: readonly Phase[] = ['assigned', 'claimed', 'running'];
 
-/** Returns why the child may not be created or continued in this transaction; null: it may, and a later cancel above will reach it. */
+/** Returns why the child must not be created or continued in this transaction; null: it may, and a later cancel above will reach it. */
 export async function refuseChild(
   tx: Queryable,
   child: { readonly parentRunId: string; readonly ancestorIds: readonly string[] },

@@ -104,7 +104,7 @@ interface Wait {
 
 /**
  * Waits until child runs of the session's run have ended or are BLOCKED (`settled`), for `waitMs` at most (`waiting`).
- * Meanwhile the session's execution holds no slot, if a slot helps one of them. `not_found`: one of the ids is no child of the run.
+ * During the wait the session's execution uses no slot, if a slot helps one of these runs. `not_found`: one of the ids is no child of the run.
  */
 export async function awaitChildren(
   deps: ExecutionDeps,

@@ -150,8 +150,8 @@ export function creationEntryOf(by: Pick<Author, 'keyId' | 'from'> | undefined) 
 }
 
 /**
- * SQL: writes the entries of runs that keys created, in the statement that writes the runs, so that a create sends no further one. They
- * have no count: runs have limits of their own.
+ * SQL: writes the entries of runs that keys created, in the statement that writes the runs, so that a create sends no further one. These entries are
+ * not counted, because runs have limits of their own.
  */
 export const insertCreationEntries = (input: string): string => `
       INSERT INTO audit_entries (id, team_id, actor_kind, actor_uid, action, subject_type, subject_uid, address, user_agent, request_id, key_id)

@@ -119,7 +119,7 @@ const cachedMs = 5_000;
 const noteEveryMs = 60_000;
 
 /**
- * Opens the look-up of keys. Its cache loses a key that any process deletes. `now` is in milliseconds from any moment: a key ends
+ * Opens the look-up of keys. The cache drops a key that any process deletes. `now` is in milliseconds from any moment: a key ends
  * by the clock of the database.
  */
 export async function openKeyDirectory(

@@ -29,7 +29,7 @@ interface Bucket {
   at: number;
 }
 
-/** Above this number of buckets, the least recently used one is removed. It is full when it is used again. */
+/** Above this number of buckets, the least recently used one is removed. The removed bucket is full when its owner comes again. */
 export function makeBuckets({ quota, windowSeconds }: RatePolicy, maxBuckets = 20_000): Buckets {
   const perMs = quota / (windowSeconds * 1000);
   const buckets = new Map<string, Bucket>();

@@ -1,6 +1,6 @@
 /**
  * Limits the requests of each key and of each team, and of callers without a key. Each service process counts for itself: N processes admit
- * at most N times as much. Nothing is written to the database.
+ * at most N times as much. The limits write nothing to the database.
  */
 
 import { keylessChecksPerMinute } from '@runyard/contract/limits';

@@ -23,7 +23,7 @@ const pushSeconds = 5;
 /** Sources that one round of a process syncs at the same time. */
 const batchSize = 4;
 
-/** How a sync ended, as it is stored. */
+/** Stored outcome of a sync. */
 export type StoredOutcome = Exclude<FactorySyncOutcome, 'superseded'>;
 
 const row = {
@@ -176,7 +176,7 @@ export async function readSource(db: Queryable, teamId: string, factoryUid: stri
   return (await db.query(readOne, [teamId, factoryUid]))[0] ?? null;
 }
 
-/** A source as it shall be. */
+/** The source that a request sets. */
 export type WantedSource = Pick<SourceRow, 'owner' | 'repo' | 'branch' | 'folder' | 'poll_interval_seconds'>;
 
 /**

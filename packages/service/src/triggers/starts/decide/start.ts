@@ -162,7 +162,7 @@ export async function startAll(deps: SubmitDeps, tx: Queryable, candidates: read
       }
     }
   };
-  // Those of one lane one after the other, and the lanes at the same time. Waits for all of them even after a failure, because none may
+  // Run the starts of one lane one after the other, and the lanes at the same time. Waits for all of them even after a failure, because none may
   // use the transaction after its end.
   const started: Started[] = [];
   const lanes = Map.groupBy(candidates.entries(), ([index, each]) => (loads.has(keyOf(each)) ? keyOf(each) : index));

@@ -118,8 +118,8 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
 }
 
 /**
- * Creates the writer of a process. Deliveries of webhooks that feed no automation, and duplicates, need one statement. Those that may
- * start runs have a queue for each team, so that no team waits for the runs of another. `startingGate` limits these below `gate`.
+ * Creates the writer of a process. Deliveries of webhooks that feed no automation, and duplicates, need one statement. Deliveries that may start runs
+ * have a queue for each team, so that no team waits for the runs of another. `startingGate` limits these below `gate`.
  */
 export function makeDeliveryWriter(
   db: Database,

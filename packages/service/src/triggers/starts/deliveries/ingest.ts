@@ -37,7 +37,7 @@ export type DeliveredBody =
   | {
       readonly kind: 'body';
       readonly bytes: Buffer;
-      /** Moves the body to the room of proved senders. Absent: it is there. */
+      /** Moves the body to the room of proved senders. Absent: the body is already in that room. */
       readonly prove?: () => void;
     }
   | { readonly kind: 'too_large' | 'too_slow' | 'cut' | 'busy' };
@@ -174,7 +174,7 @@ const whyTooLarge = ({ sender }: KnownWebhook): string =>
 const sizeOf = ({ announcedBytes = maxWebhookBytes + 1 }: IngestRequest): number =>
   Math.min(announcedBytes, Number.MAX_SAFE_INTEGER);
 
-/** Writes a refused delivery to the log. One whose sender is not verified counts against another budget than deliveries. */
+/** Writes a refused delivery to the log. A delivery whose sender is not verified counts against a separate budget. */
 async function reject(
   deps: IngestDeps,
   webhook: KnownWebhook,

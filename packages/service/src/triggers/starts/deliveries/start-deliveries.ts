@@ -30,9 +30,9 @@ import { type Candidate, outcomeOf, resultOf, runsOf, type Started, startAll } f
 type StartAccepted = (deliveries: readonly AcceptedDelivery[], rows: DeliveryRows) => Promise<readonly boolean[]>;
 
 /**
- * Reads the automations of deliveries that the transaction may accept, and returns the function that starts the accepted ones. It
- * sends its first statement at once, and may be called again for the same deliveries after the transaction was rolled back. What it
- * throws rolls the deliveries back, and their senders get an error.
+ * Reads the automations of deliveries that the transaction may accept, and returns the function that starts the accepted ones. It sends its first
+ * statement at once, and may be called again for the same deliveries after the transaction was rolled back. An error of the function rolls the
+ * deliveries back, and their senders get an error.
  */
 export type StartDeliveries = (tx: Transaction, deliveries: readonly FeedingDelivery[]) => Promise<StartAccepted>;
 

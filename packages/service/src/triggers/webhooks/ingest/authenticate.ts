@@ -115,7 +115,7 @@ export function verifySignature(
   return isRight;
 }
 
-/** Returns whether the time in a verified body is recent, where the scheme has it there. */
+/** Returns whether the time in a verified body is recent, if the scheme has a time in the body. */
 export function hasRecentMember(
   { timestampMember, maxAgeSeconds }: SignatureScheme,
   value: unknown,
@@ -158,7 +158,7 @@ function eventInBody({ eventMember, eventMembers = {} }: SignatureScheme, body: 
 /**
  * Returns why the event in the header cannot be right: the body, which is signed, is of another event. Undefined: header and body agree, or the body
  * does not show its event. Without this check, a recorded delivery could be sent again as another event. `header`: the header that the webhook names
- * instead of the header of the scheme. Its names of events may differ from those in `eventMember`.
+ * instead of the header of the scheme. The event names in this header may differ from those in `eventMember`.
  */
 export function faultOfEvent(
   sender: SignatureScheme,

@@ -45,7 +45,7 @@ function unwrap(value: unknown, member: string): void {
 type ReadPayload =
   | { readonly kind: 'json'; readonly json: Buffer; readonly value: unknown }
   | { readonly kind: 'not_json'; readonly why: string }
-  /** It is larger than the largest body when it is decompressed. */
+  /** The decompressed body exceeds the limit. */
   | { readonly kind: 'too_large' };
 
 interface Received {

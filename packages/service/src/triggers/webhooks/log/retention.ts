@@ -53,7 +53,7 @@ const trim = defineStatement({
   row: { count: integer },
 });
 
-/** Deletes payloads from the logs that are above `maxBytes`, down to nine tenths of it. Returns the number of deleted payloads. */
+/** Deletes payloads of logs that exceed `maxBytes`, until nine tenths of it are left. Returns the number of deleted payloads. */
 export async function trimPayloads(db: Database, maxBytes: number): Promise<number> {
   let trimmed = 0;
   for (const { uid } of await db.query(readLarge, [maxBytes])) {

@@ -22,7 +22,7 @@ const DockerConfig = z.object({
 /** Name under which `docker login` keeps the credentials of Docker Hub. */
 const dockerHub = 'index.docker.io';
 
-/** Returns the registry that a name of `auths` is about. It may be a URL with a path. */
+/** Returns the registry that a name of `auths` is about. The name may be a URL with a path. */
 const registryOf = (key: string): string => key.replace(/^https?:\/\//, '').split('/', 1)[0] ?? '';
 
 /**

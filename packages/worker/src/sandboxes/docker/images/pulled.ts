@@ -104,7 +104,7 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
     try {
       await engine.call('DELETE', `/images/${encodeURI(name)}`, { answerMs: 0 });
     } catch (error) {
-      // It has a container, or is gone, which the next comparison finds.
+      // The image has a container, or is gone, which the next comparison finds.
       if (error instanceof EngineError && (error.status === 409 || error.status === 404)) return;
       throw error;
     }

@@ -36,7 +36,7 @@ const kindOf = (tool: unknown): string => {
   return typeof type === 'string' && /^[A-Za-z0-9_.:-]{1,64}$/.test(type) ? type : 'tool';
 };
 
-/** Judges a tool and the tools inside of it. Returns false if the gateway does not know it. */
+/** Judges a tool and its nested tools. Returns false if the gateway does not know it. */
 function judgeTool(judgement: Judgement, rules: RequestRules, tool: unknown, place: string): boolean {
   const isKnown = note(judgement, rules.tool(tool), place);
   const inner = objectOf(tool)?.tools;
@@ -72,7 +72,7 @@ export function judgeContent(judgement: Judgement, rules: RequestRules, value: u
     if (tool !== undefined && !judgement.uses.some((use) => use.tool === tool))
       judgement.uses.push({ tool, place: `${place} (${name})` });
     if (rules.free.has(plain)) continue;
-    // A message can add tools. Their schemas have members of any name.
+    // A message can add tools. The schemas of these tools have members of any name.
     const tools =
       plain === 'tools' && Array.isArray(inner) ? inner : plain === 'tool' && objectOf(inner) ? [inner] : null;
     if (tools === null) judgeContent(judgement, rules, inner, place);

@@ -5,7 +5,7 @@ import type { TokenCounts } from '../../../../team/models/price.ts';
 const isBase64 = Uint8Array.from({ length: 256 }, (_, byte) =>
   Number(/[A-Za-z0-9+/=_-]/.test(String.fromCharCode(byte))),
 );
-/** Longer runs of base64 are images and files. Their size does not show their tokens. */
+/** Longer runs of base64 are images and files. The size of such a run does not show its tokens. */
 const longestWord = 999;
 const bytesPerToken = 4;
 /** Bytes of one slice, between which other work runs: about 1 ms. */
