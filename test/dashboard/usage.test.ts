@@ -67,10 +67,30 @@ describe.skipIf(noBrowser)(`the usage screen${noBrowser ? ` (skipped: ${noBrowse
     expect(complaints).toEqual([]);
   });
 
-  test('tells a member that administrators see it', async () => {
-    await signIn(page, service, await service.newKey({ role: 'member' }));
+  test('shows a member the use of own runs, by the things that started them', async () => {
+    const key = await service.newKey({ role: 'member' });
+    const { body } = await service.request<{ user: { uid: string } }>('GET', '/session', { key });
+    await service.deps.db.query(
+      `INSERT INTO usage_days (team_id, day, model_id, creator_kind, creator_uid, executor_kind, executor_uid, automation_uid, cost_usd)
+       SELECT $1, (now() AT TIME ZONE 'UTC')::date, 'm', 'user', $2, 'user', $2, uid, cost
+       FROM (VALUES (NULL, 3), ('', 2), ('gone', 1)) u(uid, cost)`,
+      [service.teamId, body.user.uid],
+    );
+    await signIn(page, service, key);
     await page.goto(`${service.baseUrl}/usage`);
-    await page.getByText(/Administrators of the team see who and what spends it/).waitFor();
+    await page.getByText('Cost of your runs').waitFor();
+    await page.getByText('$6.00').first().waitFor();
+    await page.getByRole('link', { name: 'By automation' }).click();
+    const rows = page.getByRole('table', { name: 'Cost by automation' }).getByRole('row');
+    await rows.nth(3).waitFor();
+    expect((await rows.allTextContents()).slice(1)).toEqual([
+      'not known00–$3.00',
+      'no automation00–$2.00',
+      'gone00–$1.00',
+    ]);
+    expect(await page.getByRole('link', { name: 'By creator' }).count()).toBe(0);
+    expect(await page.getByText('monthly limit').count()).toBe(0);
+    await browser().picture('usage-own');
     expect(complaints).toEqual([]);
   });
 });

@@ -48,6 +48,7 @@ import { definitionsDomain } from './triggers/definitions/domain.ts';
 import { definedSkillsWith } from './triggers/definitions/skills.ts';
 import { listAgentsOfFactory } from './triggers/factories/agents-as-identities.ts';
 import { factoriesDomain } from './triggers/factories/domain.ts';
+import { readFactoryNames } from './triggers/factories/factories.ts';
 import { factoryRunsDomain } from './triggers/factory-runs/domain.ts';
 import { schedulesDomain } from './triggers/schedules/domain.ts';
 import { startsDomain } from './triggers/starts/domain.ts';
@@ -68,7 +69,11 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     modelsDomain(deps, isTeamOutOfBudget),
     savedViewsDomain(deps),
     acceptancesDomain(deps),
-    usageDomain({ ...deps, storageOf: (teamId) => storageUseOf(deps.executionDeps, teamId) }),
+    usageDomain({
+      ...deps,
+      storageOf: (teamId) => storageUseOf(deps.executionDeps, teamId),
+      factoryNamesOf: (teamId, uids) => readFactoryNames(deps.db, teamId, uids),
+    }),
     codeHostsDomain(deps),
     environmentsDomain(deps, checkEnvironmentSecrets),
     mcpDomain(deps),

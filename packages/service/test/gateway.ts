@@ -60,6 +60,9 @@ export async function startTestGateway(
             ancestorIds: [],
             creator,
             executor: creator,
+            environmentId: null,
+            automationUid: null,
+            factoryUid: null,
           };
     },
     recordUsage: async (usage) => {

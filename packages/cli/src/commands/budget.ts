@@ -1,5 +1,11 @@
 /** The budget of the team, and its use of models. */
-import type { TeamBudget, UpdateTeamBudgetRequest, UsageDimension, UsageRow } from '@runyard/contract/team/budgets';
+import type {
+  TeamBudget,
+  UpdateTeamBudgetRequest,
+  UsageDimension,
+  UsageRow,
+  UsageThing,
+} from '@runyard/contract/team/budgets';
 import { usageDimensions } from '@runyard/contract/wire/choices';
 import type { UserProfile } from '@runyard/contract/wire/profiles';
 import { type Command, Option } from 'commander';
@@ -55,11 +61,18 @@ async function setBudget(
 
 const nameOf = (profile: UserProfile | undefined): string => profile?.display_name ?? profile?.uid ?? '';
 
+/** Returns the name or UID of a thing of a row, or that the runs had none, or that the service does not know it. */
+const thingText = (thing: UsageThing | undefined): string =>
+  thing?.kind === 'known' ? (thing.name ?? thing.uid ?? '') : thing?.kind === 'none' ? 'none' : 'not known';
+
 const groupColumns: Readonly<Record<UsageDimension, Column<UsageRow>>> = {
   day: { header: 'DAY', text: ({ day }) => day ?? '' },
   model: { header: 'MODEL', text: ({ model_id }) => model_id ?? '' },
   agent: { header: 'AGENT', flexible: true, text: ({ agent }) => nameOf(agent) },
   creator: { header: 'CREATOR', flexible: true, text: ({ creator }) => nameOf(creator) },
+  automation: { header: 'AUTOMATION', flexible: true, text: ({ automation }) => thingText(automation) },
+  factory: { header: 'FACTORY', flexible: true, text: ({ factory }) => thingText(factory) },
+  environment: { header: 'ENVIRONMENT', flexible: true, text: ({ environment }) => thingText(environment) },
 };
 
 const sumColumns: readonly Column<UsageRow>[] = [
@@ -92,7 +105,7 @@ const sumColumns: readonly Column<UsageRow>[] = [
 const promptTokens = ({ input_tokens, cache_read_tokens, cache_write_tokens }: UsageRow): number =>
   input_tokens + cache_read_tokens + cache_write_tokens;
 
-/** Lists what the team used of models, all pages. */
+/** Lists what the team used of models, or of a member what the member's runs used; all pages. */
 async function listUsage(
   context: Context,
   options: {
@@ -119,9 +132,10 @@ async function listUsage(
     });
     rows.push(...report.usage);
   }
-  const json = { from: report.from, to: report.to, storage: report.storage, usage: rows };
+  const { from, to, scope, storage } = report;
+  const json = { from, to, scope, ...(storage ? { storage } : {}), usage: rows };
   const columns = [...new Set(by)].map((each) => groupColumns[each]).concat(sumColumns);
-  printList(context, { columns, rows, json, none: `no model was used from ${report.from} to ${report.to}` }, options);
+  printList(context, { columns, rows, json, none: `no model was used from ${from} to ${to}` }, options);
 }
 
 /** Declares the command `budget`. */

@@ -12,7 +12,7 @@ export const budgetExamples = {
   getTeamBudget: { answer: budget },
   updateTeamBudget: { body: { monthly_limit_usd: 100 }, answer: budget },
   getUsage: {
-    query: { from: '2026-10-01', to: '2026-10-31', group_by: ['day', 'creator'] },
+    query: { from: '2026-10-01', to: '2026-10-31', group_by: ['day', 'creator', 'automation'] },
     answer: {
       from: '2026-10-01',
       to: '2026-10-31',
@@ -20,6 +20,7 @@ export const budgetExamples = {
         {
           day: '2026-10-25',
           creator: exampleCreator,
+          automation: { kind: 'none' },
           requests: 12,
           input_tokens: 20_000,
           output_tokens: 9000,
@@ -30,6 +31,7 @@ export const budgetExamples = {
           unpriced_requests: 0,
         },
       ],
+      scope: 'team',
       storage: { bytes: 1_258_291, max_bytes: 21_474_836_480 },
       page_info: { has_next_page: false },
     },

@@ -1,10 +1,13 @@
-import { administrators } from '../wire/access.ts';
+import { type Allow, administrators } from '../wire/access.ts';
 import type { Route } from '../wire/route.ts';
 import { TeamBudget, UpdateTeamBudgetRequest, UsageQuery, UsageReport } from './budgets.ts';
 
+/** Members get a report of their own use. Agent keys are refused, because a program in a sandbox may have one. */
+const membersAlone = { user: 'member' } as const satisfies Allow;
+
 /**
- * Administrators only: budgets limit money, and a report shows the spending of each person. Run tokens and agent keys, which sandboxes
- * may have, are refused.
+ * Budgets limit money, and a report of the team shows the spending of each person, so both are for administrators. Run tokens and agent
+ * keys, which sandboxes may have, are refused.
  */
 export const budgetRoutes = {
   getTeamBudget: {
@@ -32,8 +35,9 @@ export const budgetRoutes = {
     path: '/usage',
     tag: 'usage',
     summary: "Report the team's use of models",
-    description: 'By day, model, agent and creator, for at most 366 days. Deleted runs stay in the report.',
-    allow: administrators,
+    description:
+      'By day, model, agent, creator, automation, factory and environment, for at most 366 days. Deleted runs stay in the report. Administrators get the use of the team; members get the use of the runs that they created, and `scope` says `own`.',
+    allow: membersAlone,
     query: UsageQuery,
     answer: { status: 200, description: 'A page of sums', schema: UsageReport },
     errors: { 400: 'A wrong value, more than 366 days, or a cursor of another report' },

@@ -52,7 +52,7 @@ export const UsageQuery = z.object({
   to: Day.optional().describe('Last day in UTC; absent: today'),
   group_by: z
     .array(UsageDimension)
-    .max(4)
+    .max(usageDimensions.length)
     .optional()
     .meta({ description: 'What to break the sums down by; repeat the parameter for several. Absent: day' }),
   limit: z.int().min(1).max(500).default(100).describe('Rows of a page, 1 to 500'),
@@ -60,12 +60,28 @@ export const UsageQuery = z.object({
 });
 export type UsageQuery = z.infer<typeof UsageQuery>;
 
+const UsageThing = z
+  .object({
+    kind: z
+      .enum(['known', 'none', 'not_known'])
+      .describe('`none`: the runs had none. `not_known`: the use is older than the record of it'),
+    uid: z.string().optional().describe('Its UID; present when known'),
+    name: z.string().optional().describe('Its present name; absent: it was deleted, or belongs to another team'),
+  })
+  .meta({ id: 'UsageThing', description: 'Automation, factory or environment of the runs of a group' });
+export type UsageThing = z.infer<typeof UsageThing>;
+
 export const UsageRow = z
   .object({
     day: z.string().optional().describe('Day in UTC; present when grouped by day'),
     model_id: z.string().optional().describe('Model; present when grouped by model'),
     agent: UserProfile.optional().describe('Who the runs executed as; present when grouped by agent'),
     creator: UserProfile.optional().describe('Who created the runs; present when grouped by creator'),
+    automation: UsageThing.optional().describe(
+      'Automation that started the runs or the runs above them; present when grouped by automation',
+    ),
+    factory: UsageThing.optional().describe('Factory whose agent executed the runs; present when grouped by factory'),
+    environment: UsageThing.optional().describe('Environment of the runs; present when grouped by environment'),
     requests: z.int().describe('Requests to models'),
     input_tokens: z.int().describe('Tokens that were neither read from nor written to a cache'),
     output_tokens: z.int().describe('Tokens of answers'),
@@ -95,7 +111,10 @@ export const UsageReport = z
   .object({
     from: z.string().describe('First day of the report, in UTC'),
     to: z.string().describe('Last day of the report, in UTC'),
-    storage: StorageUse,
+    scope: z
+      .enum(['team', 'own'])
+      .describe('`own`: only runs that the caller created, because the caller is no administrator'),
+    storage: StorageUse.optional().describe('Present for administrators'),
     usage: z.array(UsageRow).describe('Sums, in the order of their groups'),
     page_info: PageInfo,
   })

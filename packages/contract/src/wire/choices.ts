@@ -4,7 +4,7 @@ export const approvalPolicies = ['ask', 'auto-approve', 'auto-deny'] as const;
 export const keyKinds = ['personal', 'agent'] as const;
 export const overlapPolicies = ['allow', 'skip', 'queue', 'cancel_previous'] as const;
 export const secretScopes = ['personal', 'team'] as const;
-export const usageDimensions = ['day', 'model', 'agent', 'creator'] as const;
+export const usageDimensions = ['day', 'model', 'agent', 'creator', 'automation', 'factory', 'environment'] as const;
 export const webhookAuthModes = ['token', 'url_token', 'signature'] as const;
 export const signatureSchemeNames = [
   'standard_webhooks',

@@ -70,15 +70,25 @@ export interface Group {
   readonly kind?: string;
 }
 
-/** Returns the group that a row is the sum of. */
+/** Returns the group that a row is the sum of. Runs without such a thing, and use that the service did not record, have names and no UID. */
 export function groupOf(row: UsageRow, by: UsageDimension): Group {
-  const members = row as unknown as Readonly<Record<string, unknown>>;
-  const value = members[by] ?? members[`${by}_id`] ?? members[`${by}_uid`];
-  if (typeof value === 'string') return { key: value, name: by === 'day' ? dayText(value) : visibleText(value) };
-  if (typeof value !== 'object' || value === null) return { key: '', name: 'none' };
-  const { uid = '', type, display_name: title, name = title ?? uid } = value as Readonly<Record<string, string>>;
-  const kind = type === 'user' ? 'person' : type === 'service_account' ? 'service account' : undefined;
-  return { key: uid, name: visibleText(name), ...(kind === undefined ? {} : { kind }) };
+  switch (by) {
+    case 'day':
+      return { key: row.day ?? '', name: dayText(row.day ?? '') };
+    case 'model':
+      return { key: row.model_id ?? '', name: visibleText(row.model_id ?? '') };
+    case 'agent':
+    case 'creator': {
+      const { uid = '', type, display_name: name = uid } = row[by] ?? {};
+      const kind = type === 'user' ? 'person' : type === 'service_account' ? 'service account' : undefined;
+      return { key: uid, name: visibleText(name), ...(kind === undefined ? {} : { kind }) };
+    }
+    default: {
+      const { kind, uid = '', name = uid } = row[by] ?? { kind: 'not_known' };
+      if (kind === 'known') return { key: uid, name: visibleText(name) };
+      return kind === 'none' ? { key: '', name: `no ${by}` } : { key: '?', name: 'not known' };
+    }
+  }
 }
 
 /** Returns the text of a field of CSV (RFC 4180). Text that a spreadsheet would take for a formula gets an apostrophe. */

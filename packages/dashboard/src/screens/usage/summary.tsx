@@ -1,21 +1,76 @@
-import type { TeamBudget, UsageRow } from '@runyard/contract/team/budgets';
+import type { TeamBudget, UsageReport, UsageRow } from '@runyard/contract/team/budgets';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { Link } from '@tanstack/react-router';
 import { dollarText, numberText } from '../../parts/format.ts';
 import { Meter } from '../../parts/meter.tsx';
 import { cacheShare, daysBetween, dayText, monthOf, monthText, tokensRead, tokensText } from './report.ts';
 
-/** Shows what is left of the month, and what is to know about the cost of the days that the screen shows. */
+/**
+ * Shows what is left of the month, and what is to know about the cost of the days that the screen shows. `scope` `own`: the rows are of the
+ * person's own runs, and the budget of the team is not shown.
+ */
 export function Summary({
+  scope,
   budget,
   rows,
   lastWeek,
   today,
 }: {
+  scope: UsageReport['scope'];
   budget: TeamBudget | undefined;
   /** Sums of the days that the screen shows, by day and model. */
   rows: readonly UsageRow[] | undefined;
   /** US dollars of the seven days before today. */
+  lastWeek: number | undefined;
+  today: string;
+}) {
+  const share = rows && cacheShare(rows);
+  const unpriced = (rows ?? []).filter((row) => row.unpriced_requests > 0);
+  const unpricedModels = [...new Set(unpriced.map((row) => row.model_id ?? 'a model that is not known'))];
+  return (
+    <div className="sum4">
+      {scope === 'team' ? (
+        <TeamMonth budget={budget} lastWeek={lastWeek} today={today} />
+      ) : (
+        <div>
+          <span className="mut">Cost of your runs</span>
+          <span className="big">
+            {rows === undefined ? '…' : dollarText(rows.reduce((sum, row) => sum + row.cost_usd, 0))}
+          </span>
+          <span className="small dim">Administrators see the use of the whole team.</span>
+        </div>
+      )}
+      <div>
+        <span className="mut">Read from cache</span>
+        <span className="big">{rows === undefined ? '…' : share === undefined ? '–' : `${share}%`}</span>
+        {rows !== undefined && (
+          <span className="small dim">
+            {`of ${tokensText(rows.reduce((sum, row) => sum + tokensRead(row), 0))} tokens read`}
+          </span>
+        )}
+      </div>
+      <div>
+        <span className="mut">Cost not known</span>
+        <span className={`big ${unpriced.length > 0 ? 'waitc' : ''}`}>
+          {rows === undefined ? '…' : numberText(unpriced.reduce((sum, row) => sum + row.unpriced_requests, 0))}
+        </span>
+        <span className="small dim">
+          {unpriced.length === 0
+            ? 'requests: all have a price'
+            : `requests to ${visibleText(unpricedModels.slice(0, 3).join(', '))}${unpricedModels.length > 3 ? ' and others' : ''}: they count for no limit.`}
+        </span>
+      </div>
+    </div>
+  );
+}
+
+/** Shows what the team spent this month, and what is left of its limit. */
+function TeamMonth({
+  budget,
+  lastWeek,
+  today,
+}: {
+  budget: TeamBudget | undefined;
   lastWeek: number | undefined;
   today: string;
 }) {
@@ -26,11 +81,8 @@ export function Summary({
     spent === undefined || lastWeek === undefined
       ? undefined
       : spent + (lastWeek / 7) * (daysBetween(today, last).length - 1);
-  const share = rows && cacheShare(rows);
-  const unpriced = (rows ?? []).filter((row) => row.unpriced_requests > 0);
-  const unpricedModels = [...new Set(unpriced.map((row) => row.model_id ?? 'a model that is not known'))];
   return (
-    <div className="sum4">
+    <>
       <div>
         <span className="mut">
           {`Spent in ${monthText(budget?.month ?? today)} `}
@@ -67,26 +119,6 @@ export function Summary({
         </span>
         {budget?.credits !== undefined && <span className="small dim">{`${numberText(budget.credits)} credits`}</span>}
       </div>
-      <div>
-        <span className="mut">Read from cache</span>
-        <span className="big">{rows === undefined ? '…' : share === undefined ? '–' : `${share}%`}</span>
-        {rows !== undefined && (
-          <span className="small dim">
-            {`of ${tokensText(rows.reduce((sum, row) => sum + tokensRead(row), 0))} tokens read`}
-          </span>
-        )}
-      </div>
-      <div>
-        <span className="mut">Cost not known</span>
-        <span className={`big ${unpriced.length > 0 ? 'waitc' : ''}`}>
-          {rows === undefined ? '…' : numberText(unpriced.reduce((sum, row) => sum + row.unpriced_requests, 0))}
-        </span>
-        <span className="small dim">
-          {unpriced.length === 0
-            ? 'requests: all have a price'
-            : `requests to ${visibleText(unpricedModels.slice(0, 3).join(', '))}${unpricedModels.length > 3 ? ' and others' : ''}: they count for no limit.`}
-        </span>
-      </div>
-    </div>
+    </>
   );
 }

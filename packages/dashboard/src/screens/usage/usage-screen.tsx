@@ -16,24 +16,25 @@ import { UsageTable } from './usage-table.tsx';
 
 const route = getRouteApi('/shell/usage');
 
-/** Ways to break the cost down, the usual ones first. */
+/** Ways to break the cost down, the usual ones first. A person who sees only own runs has no use for their creators. */
 const dimensions: readonly UsageDimension[] = [
   'model',
-  'creator',
-  'agent',
-  ...usageDimensions.filter((each) => !['model', 'creator', 'agent', 'day'].includes(each)),
+  ...usageDimensions.filter((each) => !['model', 'day'].includes(each)),
   'day',
 ];
+const ownDimensions = dimensions.filter((each) => each !== 'creator');
 const isDay = (text: string | undefined): text is string => /^\d{4}-\d\d-\d\d$/.test(text ?? '');
 const capital = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1);
 
-/** Shows what the team spends on models: the remaining budget, the spenders, and the forecast. */
+/** Shows what the team spends on models: the remaining budget, the spenders, and the forecast. Members see their own runs only. */
 export function UsageScreen() {
   const { team } = useSession();
-  const may = useMay('admin');
+  const seesTeam = useMay('admin');
+  const may = useMay('member');
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const by = dimensions.find((each) => each === oneOf(search.by)) ?? 'model';
+  const shown = seesTeam ? dimensions : ownDimensions;
+  const by = shown.find((each) => each === oneOf(search.by)) ?? 'model';
   const today = dayOf(Date.now());
   const [firstOfMonth, lastOfMonth] = monthOf(today);
   const [wantedFrom, wantedTo] = [oneOf(search.from), oneOf(search.to)];
@@ -43,11 +44,11 @@ export function UsageScreen() {
   const span =
     wantedTo !== undefined ? 'custom' : from === firstOfMonth ? 'month' : from === monthAgo ? '30' : 'custom';
 
-  const budget = useBudget(may);
+  const budget = useBudget(seesTeam);
   const table = useReport([by], from, to, may);
   const models = useReport(['day', 'model'], from, to, may);
   const trend = useReport(['day', by], from, to, may && by !== 'day');
-  const lastWeek = useReport(['day'], dayAfter(today, -7), dayAfter(today, -1), may);
+  const lastWeek = useReport(['day'], dayAfter(today, -7), dayAfter(today, -1), seesTeam);
   const rows = [...(table.data?.usage ?? [])].sort((a, b) =>
     by === 'day' ? (b.day ?? '').localeCompare(a.day ?? '') : b.cost_usd - a.cost_usd,
   );
@@ -84,6 +85,7 @@ export function UsageScreen() {
       {may ? (
         <>
           <Summary
+            scope={seesTeam ? 'team' : 'own'}
             budget={budget.data}
             rows={models.data?.usage ?? table.data?.usage}
             lastWeek={lastWeek.data?.usage.reduce((sum, row) => sum + row.cost_usd, 0)}
@@ -96,7 +98,7 @@ export function UsageScreen() {
               <span className="dim">days in UTC, at most 366</span>
             </form>
           )}
-          {[budget, table, models].map(({ error, refetch }, index) =>
+          {[...(seesTeam ? [budget] : []), table, models].map(({ error, refetch }, index) =>
             error ? (
               <div key={index} className="pad">
                 <Problem error={error} onRetry={() => void refetch()} />
@@ -113,7 +115,7 @@ export function UsageScreen() {
             />
           )}
           <nav className="tabs" aria-label="Break down by">
-            {dimensions.map((each) => (
+            {shown.map((each) => (
               <Link
                 key={each}
                 to="/usage"
@@ -128,18 +130,20 @@ export function UsageScreen() {
           {table.isPending ? (
             <SkeletonRows count={4} />
           ) : rows.length === 0 ? (
-            <p className="pad mut">No model was asked in these days.</p>
+            <p className="pad mut">
+              {seesTeam ? 'No model was asked in these days.' : 'None of your runs asked a model in these days.'}
+            </p>
           ) : (
             <UsageTable rows={rows} by={by} what={capital(by)} daily={trend.data?.usage} days={shownDays} />
           )}
-          {table.data && (
+          {table.data?.storage && (
             <p className="more">
               {`The team stores ${sizeText(table.data.storage.bytes)} of ${sizeText(table.data.storage.max_bytes)} of conversations, files and workspaces.`}
             </p>
           )}
         </>
       ) : (
-        <p className="pad mut">{`Administrators of the team see who and what spends it. You are ${team.role}: each of your runs shows its own cost.`}</p>
+        <p className="pad mut">{`Members see the use of their runs, and administrators that of the team. You are ${team.role}: each run shows its own cost.`}</p>
       )}
     </Page>
   );

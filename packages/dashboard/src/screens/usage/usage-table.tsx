@@ -46,7 +46,7 @@ export function UsageTable({
           return (
             <tr key={key}>
               <td>
-                <span className={key === '' ? 'dim' : 'md'}>{name}</span>
+                <span className={key === '' || key === '?' ? 'dim' : 'md'}>{name}</span>
                 {kind !== undefined && <span className="dim">{` ${kind}`}</span>}
               </td>
               {by !== 'day' && (

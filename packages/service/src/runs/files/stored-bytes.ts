@@ -28,7 +28,10 @@ async function storedBy(db: Queryable, teamId: string): Promise<number> {
 }
 
 /** Returns the bytes that the team stores, and their limit. */
-export const storageUseOf = async ({ db, limits }: LimitDeps, teamId: string): Promise<UsageReport['storage']> => ({
+export const storageUseOf = async (
+  { db, limits }: LimitDeps,
+  teamId: string,
+): Promise<NonNullable<UsageReport['storage']>> => ({
   bytes: await storedBy(db, teamId),
   max_bytes: limits.teamBytes,
 });

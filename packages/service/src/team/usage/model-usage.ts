@@ -22,6 +22,11 @@ export interface RunTokenHolder {
   readonly ancestorIds: readonly string[];
   readonly creator: RunActor;
   readonly executor: RunActor;
+  readonly environmentId: string | null;
+  /** The automation that started the run or a run above it. */
+  readonly automationUid: string | null;
+  /** The factory whose definition the run executes. */
+  readonly factoryUid: string | null;
 }
 
 /** One request of a run to a model, reported once, at its end. */
@@ -73,6 +78,9 @@ export function usageOf(
     ancestorIds: holder.ancestorIds,
     creator: holder.creator,
     executor: holder.executor,
+    environmentId: holder.environmentId,
+    automationUid: holder.automationUid,
+    factoryUid: holder.factoryUid,
     modelId: target.id,
     provider: target.provider,
     requestId,

@@ -45,11 +45,13 @@ const addToTeam = defineStatement({
 const addToDay = defineStatement({
   name: 'add_to_usage_days',
   text: `
-    INSERT INTO usage_days AS d (team_id, day, model_id, creator_kind, creator_uid, executor_kind, executor_uid, requests,
+    INSERT INTO usage_days AS d (team_id, day, model_id, creator_kind, creator_uid, executor_kind, executor_uid,
+      automation_uid, factory_uid, environment_uid, requests,
       input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, unpriced_requests)
-    SELECT id, (now() AT TIME ZONE 'UTC')::date, $2, $3, $4, $5, $6, 1, $7, $8, $9, $10, coalesce($11::numeric, 0),
-      CASE WHEN $11::numeric IS NULL AND $12::boolean THEN 1 ELSE 0 END FROM teams WHERE id = $1
-    ON CONFLICT (team_id, day, model_id, creator_kind, creator_uid, executor_kind, executor_uid) DO UPDATE SET
+    SELECT id, (now() AT TIME ZONE 'UTC')::date, $2, $3, $4, $5, $6, $7, $8, $9, 1, $10, $11, $12, $13, coalesce($14::numeric, 0),
+      CASE WHEN $14::numeric IS NULL AND $15::boolean THEN 1 ELSE 0 END FROM teams WHERE id = $1
+    ON CONFLICT (team_id, day, model_id, creator_kind, creator_uid, executor_kind, executor_uid,
+      coalesce(automation_uid, '?'), coalesce(factory_uid, '?'), coalesce(environment_uid, '?')) DO UPDATE SET
       requests = d.requests + 1, input_tokens = d.input_tokens + excluded.input_tokens,
       output_tokens = d.output_tokens + excluded.output_tokens, cache_read_tokens = d.cache_read_tokens + excluded.cache_read_tokens,
       cache_write_tokens = d.cache_write_tokens + excluded.cache_write_tokens, cost_usd = d.cost_usd + excluded.cost_usd,
@@ -62,6 +64,9 @@ const closeRequest = defineStatement({
   text: 'DELETE FROM open_model_requests WHERE id = $1',
   row: {},
 });
+
+/** Returns the value of a column of a thing: '' where the run has none, NULL where an older version of the service stored the request. */
+const columnOf = (uid: string | null | undefined): string | null => (uid === null ? '' : (uid ?? null));
 
 /**
  * Accounts for one request to a model, once for each `requestId`: for its run, the runs above it, its team, and the report. The costs are NULL if the
@@ -96,7 +101,16 @@ export async function recordUsageWithin(tx: Queryable, usage: ModelUsage): Promi
     await tx.query(addToTeam, [usage.teamId, usage.chargedUsd]);
     const { creator, executor } = usage;
     const who = [creator.kind, creator.uid, executor.kind, executor.uid];
-    await tx.query(addToDay, [usage.teamId, usage.modelId, ...who, ...tokens, usage.costUsd, usage.isAnswer]);
+    const things = [usage.automationUid, usage.factoryUid, usage.environmentId].map(columnOf);
+    await tx.query(addToDay, [
+      usage.teamId,
+      usage.modelId,
+      ...who,
+      ...things,
+      ...tokens,
+      usage.costUsd,
+      usage.isAnswer,
+    ]);
   }
   await tx.query(closeRequest, [usage.requestId]);
 }

@@ -1,30 +1,38 @@
 import { routes } from '@runyard/contract/routes';
 import type { UsageReport } from '@runyard/contract/team/budgets';
+import { isAtLeast } from '@runyard/contract/wire/access';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import { invalid } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { serve } from '../access/serve.ts';
 import { readTeamBudget, updateTeamBudget } from './budget/team-budget.ts';
-import { readUsageReport } from './report.ts';
+import { type ReadFactoryNames, readUsageReport } from './report.ts';
 
 /** The team's budget and the usage report. */
 export const usageRoutes = ({
   db,
   signing,
   storageOf,
+  factoryNamesOf,
 }: {
   readonly db: Database;
   readonly signing: Signer;
-  storageOf(teamId: string): Promise<UsageReport['storage']>;
+  storageOf(teamId: string): Promise<NonNullable<UsageReport['storage']>>;
+  readonly factoryNamesOf: ReadFactoryNames;
 }): readonly ServedRoute[] => [
   serve(routes.getTeamBudget, ({ principal }) => readTeamBudget(db, principal.teamId)),
 
   serve(routes.updateTeamBudget, ({ principal, body }) => updateTeamBudget(db, principal, body)),
 
+  // What a member sees is decided by the role alone: no member of the query widens it.
   serve(routes.getUsage, async ({ principal, query }) => {
-    const outcome = await readUsageReport({ db, signing, now: Date.now }, principal.teamId, query);
+    const seesTeam = isAtLeast(principal.role, 'admin');
+    const { kind, uid } = principal.creator;
+    const deps = { db, signing, factoryNamesOf, now: Date.now };
+    const outcome = await readUsageReport(deps, principal.teamId, seesTeam ? null : { kind, uid }, query);
     if (outcome.kind === 'invalid') return invalid(outcome.faults);
-    return { ...outcome.report, storage: await storageOf(principal.teamId) };
+    if (!seesTeam) return { ...outcome.report, scope: 'own' as const };
+    return { ...outcome.report, scope: 'team' as const, storage: await storageOf(principal.teamId) };
   }),
 ];

@@ -73,6 +73,12 @@ const readOne = defineStatement({
   row,
 });
 
+const readNames = defineStatement({
+  name: 'read_names_of_factories',
+  text: 'SELECT uid, name FROM factories WHERE team_id = $1 AND uid = ANY($2::text[])',
+  row: { uid: text(), name: text() },
+});
+
 const lockOne = defineStatement({
   name: 'lock_factory',
   text: 'SELECT uid FROM factories WHERE team_id = $1 AND uid = $2 FOR UPDATE',
@@ -120,6 +126,16 @@ const remove = defineStatement({
   text: 'DELETE FROM factories WHERE team_id = $1 AND uid = $2 RETURNING name',
   row: { name: text() },
 });
+
+/** Returns the names of factories of the team by UID. */
+export async function readFactoryNames(
+  db: Queryable,
+  teamId: string,
+  uids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = uids.length === 0 ? [] : await db.query(readNames, [teamId, uids]);
+  return new Map(rows.map(({ uid, name }) => [uid, name]));
+}
 
 /** A factory as it is stored. `agents`: absent in lists. */
 export interface StoredFactory

@@ -44,6 +44,8 @@ const session: RunSession = {
   codeHostActor: creator,
   conversationId: 'conversation',
   environmentId: 'environment',
+  automationUid: null,
+  factoryUid: null,
   phase: 'running',
   token,
   tokenHash: Buffer.alloc(32),

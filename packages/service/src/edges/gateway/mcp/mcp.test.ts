@@ -51,6 +51,9 @@ const holder = {
   ancestorIds: [],
   creator: somebody,
   executor: somebody,
+  environmentId: null,
+  automationUid: null,
+  factoryUid: null,
 };
 
 async function start(

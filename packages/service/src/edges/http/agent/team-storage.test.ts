@@ -22,8 +22,11 @@ const post = (path: string, body?: unknown, key?: string) => {
   return service.request<Answer>('POST', path, options);
 };
 const create = (files: number[], prompt = 'Do it.') => post('/agent/runs', { prompt, attachments: files.map(file) });
-const storage = async (key?: string) =>
-  UsageReport.parse((await service.request('GET', '/usage', key ? { key } : {})).body).storage;
+const storage = async (key?: string) => {
+  const report = UsageReport.parse((await service.request('GET', '/usage', key ? { key } : {})).body);
+  if (!report.storage) throw new Error('the report has no storage');
+  return report.storage;
+};
 const stored = async () => (await storage()).bytes;
 /** Fills the team's room up to `left` bytes. */
 const fill = async (left: number) =>

@@ -1,3 +1,4 @@
+import type { RunContentKind } from '@runyard/contract/runs/acceptances';
 import type { RepeatableRequest } from '../../../platform/idempotency/once.ts';
 import { serveFor } from '../../../platform/serving/served-route.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
@@ -52,12 +53,20 @@ export interface RunSession extends Attempt {
   readonly conversationId: string;
   readonly modelId: string;
   readonly environmentId: string | null;
+  /** The automation that started the run or a run above it. */
+  readonly automationUid: string | null;
+  /** The factory whose definition the run executes. */
+  readonly factoryUid: string | null;
   readonly phase: Phase;
   /** Raw token, for redaction. */
   readonly token: string;
   /** Values that the run's sandboxes got, for redaction. */
   readonly grantedSecrets: readonly SealedValue[];
 }
+
+/** SQL: the UID of the first content of this kind that the run `r` executes; NULL: it executes none. */
+const uidOfContent = (kind: RunContentKind): string =>
+  `jsonb_path_query_first(r.contents, '$[*] ? (@.kind == "${kind}").uid') #>> '{}'`;
 
 const readSession = defineStatement({
   name: 'read_run_session',
@@ -68,6 +77,7 @@ const readSession = defineStatement({
       CASE WHEN ${mayUsePersonalCredentials('r', 'e')} THEN jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
         ELSE '{"kind": "service_account", "uid": ""}'::jsonb END AS "codeHostActor",
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase,
+      ${uidOfContent('automation')} AS "automationUid", ${uidOfContent('definition')} AS "factoryUid",
       ${sealedSecretsOf('r.id')} AS sealed
     FROM executions e JOIN runs r ON r.id = e.run_id
     WHERE ${isAttempt('e', '$1')}`,
@@ -83,6 +93,8 @@ const readSession = defineStatement({
     conversationId: uuid,
     modelId: text(),
     environmentId: nullable(text()),
+    automationUid: nullable(text()),
+    factoryUid: nullable(text()),
     phase: text<Phase>(),
     sealed: json<SealedSecrets>(),
   },

@@ -111,6 +111,25 @@ export async function readNamesOfContents(
   return ({ kind, uid, revision }) => names.get(`${kind} ${uid} ${revision}`) ?? undefined;
 }
 
+const readPresentNamesOf = defineStatement({
+  name: 'read_present_names_of_contents',
+  text: `
+    SELECT uid, content->>'name' AS name FROM content_revisions
+    WHERE team_id = $1 AND kind = $2 AND uid = ANY($3::text[]) AND superseded_at IS NULL AND content->>'name' IS NOT NULL`,
+  row: { uid: text(), name: text() },
+});
+
+/** Returns the present names of contents of the team by UID, without those that were deleted or have none. */
+export async function readPresentNames(
+  db: Queryable,
+  teamId: string,
+  kind: ContentKind,
+  uids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = uids.length === 0 ? [] : await db.query(readPresentNamesOf, [teamId, kind, uids]);
+  return new Map(rows.map(({ uid, name }) => [uid, name]));
+}
+
 const write = defineStatement({
   name: 'write_acceptance',
   text: `

@@ -111,14 +111,17 @@ export async function admitToBudgets(
 }
 
 /** Returns the holder without other members of the caller, such as the run token. */
-const storable = ({ runId, executionId, teamId, modelId, ancestorIds, creator, executor }: RunTokenHolder) => ({
-  runId,
-  executionId,
-  teamId,
-  modelId,
-  ancestorIds,
-  creator: { kind: creator.kind, uid: creator.uid },
-  executor: { kind: executor.kind, uid: executor.uid },
+const storable = (holder: RunTokenHolder): RunTokenHolder => ({
+  runId: holder.runId,
+  executionId: holder.executionId,
+  teamId: holder.teamId,
+  modelId: holder.modelId,
+  ancestorIds: holder.ancestorIds,
+  creator: { kind: holder.creator.kind, uid: holder.creator.uid },
+  executor: { kind: holder.executor.kind, uid: holder.executor.uid },
+  environmentId: holder.environmentId,
+  automationUid: holder.automationUid,
+  factoryUid: holder.factoryUid,
 });
 
 async function tryAdmit(
