@@ -60,11 +60,14 @@ export const UsageQuery = z.object({
 });
 export type UsageQuery = z.infer<typeof UsageQuery>;
 
+const UsageThingKind = z.enum(['known', 'none', 'not_known']).meta({
+  id: 'UsageThingKind',
+  description: '`none`: the runs had none. `not_known`: the use is older than the record of it',
+});
+
 const UsageThing = z
   .object({
-    kind: z
-      .enum(['known', 'none', 'not_known'])
-      .describe('`none`: the runs had none. `not_known`: the use is older than the record of it'),
+    kind: UsageThingKind,
     uid: z.string().optional().describe('Its UID; present when known'),
     name: z.string().optional().describe('Its present name; absent: it was deleted, or belongs to another team'),
   })
@@ -107,13 +110,16 @@ const StorageUse = z
   })
   .meta({ id: 'StorageUse', description: 'What the team stores now' });
 
+const UsageScope = z.enum(['team', 'own']).meta({
+  id: 'UsageScope',
+  description: '`own`: only runs that the caller created, because the caller is no administrator',
+});
+
 export const UsageReport = z
   .object({
     from: z.string().describe('First day of the report, in UTC'),
     to: z.string().describe('Last day of the report, in UTC'),
-    scope: z
-      .enum(['team', 'own'])
-      .describe('`own`: only runs that the caller created, because the caller is no administrator'),
+    scope: UsageScope,
     storage: StorageUse.optional().describe('Present for administrators'),
     usage: z.array(UsageRow).describe('Sums, in the order of their groups'),
     page_info: PageInfo,
