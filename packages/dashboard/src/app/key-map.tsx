@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { Dialog } from '../parts/dialog.tsx';
-import { areSingleKeysOn, keyCommands, setSingleKeys } from '../parts/keys.ts';
+import { areSingleKeysOn, keyCommands, keyText, setSingleKeys } from '../parts/keys.ts';
 
 /** Lists the keys of the present page, and turns single keys off. */
 export function KeyMap({ close }: { close: () => void }) {
@@ -29,7 +29,7 @@ export function KeyMap({ close }: { close: () => void }) {
         {commands.map(({ key, does }) => (
           <div key={key} className="kv-row">
             <dt>
-              <kbd>{key}</kbd>
+              <kbd>{keyText(key)}</kbd>
             </dt>
             <dd>{does}</dd>
           </div>

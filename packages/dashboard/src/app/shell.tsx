@@ -5,7 +5,7 @@ import { useClient, useSession } from '../api/session.ts';
 import { DrawerContext } from '../frame/menu-button.tsx';
 import { switchTheme } from '../frame/theme.ts';
 import { Icon, type IconName } from '../parts/icon.tsx';
-import { useKeys } from '../parts/keys.ts';
+import { keyText, useKeys } from '../parts/keys.ts';
 import { PersonMenu, TeamMenu } from './team-menu.tsx';
 
 const Palette = lazy(async () => ({ default: (await import('../screens/palette/palette.tsx')).Palette }));
@@ -66,7 +66,7 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
       <button className="jump" type="button" onClick={openPalette}>
         <Icon name="search" small />
         <span className="grow">Search or jump to</span>
-        <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+        <kbd>{keyText('mod+k')}</kbd>
       </button>
       <div className="nav">
         <Entry to="/runs" icon="runs" label="Runs" />
@@ -132,7 +132,6 @@ function useWaiting(): number {
 }
 
 const current = { 'aria-current': 'page' } as const;
-const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
 function Entry({
   to,

@@ -47,10 +47,27 @@ const isField = (target: EventTarget | null): boolean =>
 const isCheckBox = (target: EventTarget | null): boolean =>
   target instanceof HTMLInputElement && target.type === 'checkbox';
 
+/** Returns whether an element does something of its own at this key, so that no command may take it. */
+function usesKey(target: EventTarget | null, name: string): boolean {
+  if (!(target instanceof Element)) return false;
+  if (name === 'Enter') return target.closest('a[href], button, summary, [role="tab"]') !== null;
+  if (name === 'space') return isCheckBox(target) || target.closest('button, summary, [role="tab"]') !== null;
+  // The browser undoes what was typed.
+  return name === 'mod+z' && isField(target);
+}
+
 function nameOf(event: KeyboardEvent): string {
   if (event.metaKey || event.ctrlKey) return `mod+${event.key.toLowerCase()}`;
   if (event.shiftKey && /^[a-z]$/i.test(event.key)) return `shift+${event.key.toLowerCase()}`;
   return event.key === ' ' ? 'space' : event.key;
+}
+
+const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
+
+/** Returns a key as people write it: `⌘K` or `Ctrl K`, `⇧X`, `g r`. */
+export function keyText(key: string): string {
+  if (key.startsWith('mod+')) return `${isMac ? '⌘' : 'Ctrl '}${key.slice(4).toUpperCase()}`;
+  return key.startsWith('shift+') ? `⇧${key.slice(6).toUpperCase()}` : key;
 }
 
 function onKey(event: KeyboardEvent): void {
@@ -59,6 +76,7 @@ function onKey(event: KeyboardEvent): void {
   const isSingle = !name.startsWith('mod+');
   if (isSingle && name !== 'Escape' && ((isField(event.target) && !isCheckBox(event.target)) || !areSingleKeysOn()))
     return;
+  if (usesKey(event.target, name)) return;
   // While a dialog is open, only the dialog handles keys.
   if (document.querySelector('[role="dialog"], [role="alertdialog"], [role="menu"], [role="listbox"]')) return;
   const commands = keyCommands();

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react';
 import { Icon } from './icon.tsx';
+import { keyText, useKeys } from './keys.ts';
 
 interface Toast {
   readonly id: number;
@@ -35,6 +36,11 @@ const subscribe = (listener: () => void): (() => void) => {
 /** Holds the place of the messages of `showToast`. The time stops while the pointer or the focus is on the message. */
 export function Toasts() {
   const shown = useSyncExternalStore(subscribe, () => toast);
+  const undo = () => {
+    shown?.undo?.();
+    set(undefined);
+  };
+  useKeys([{ key: 'mod+z', does: 'Undo what a message offers to undo', run: () => shown?.undo && undo() }]);
   return (
     <div role="status">
       {shown && (
@@ -49,15 +55,8 @@ export function Toasts() {
         >
           <span>{shown.text}</span>
           {shown.undo && (
-            <button
-              type="button"
-              className="btn sm"
-              onClick={() => {
-                shown.undo?.();
-                set(undefined);
-              }}
-            >
-              Undo
+            <button type="button" className="btn sm" onClick={undo}>
+              Undo <kbd>{keyText('mod+z')}</kbd>
             </button>
           )}
           <button type="button" className="btn ghost sm icon" aria-label="Close message" onClick={() => set(undefined)}>

@@ -1,9 +1,10 @@
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
+import { noteRun, useNeighbour } from '../../api/run-place.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
@@ -16,6 +17,7 @@ import { Live } from '../../parts/live.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
+import { showToast } from '../../parts/toast.tsx';
 import type { RunAction } from './actions.tsx';
 import { Approval } from './approval.tsx';
 import { ChildRuns, useChildRuns } from './child-runs.tsx';
@@ -41,6 +43,7 @@ export function RunScreen() {
 function OneRun({ runId }: { runId: string }) {
   const followed = useRun(runId);
   const { run, error } = followed;
+  useListKeys(runId);
   if (statusOf(error) === 404 || statusOf(error) === 400)
     return (
       <Page title="Run" crumbs={<Runs />}>
@@ -60,6 +63,22 @@ function OneRun({ runId }: { runId: string }) {
       </Page>
     );
   return <Loaded followed={followed} run={run} />;
+}
+
+/** Leads to the neighbours of the run in the list that the person came from, in the place of this run: Back returns to the list. */
+function useListKeys(runId: string): void {
+  const navigate = useNavigate();
+  const neighbour = useNeighbour(runId);
+  useEffect(() => noteRun(runId), [runId]);
+  const go = (which: 'older' | 'newer') => () => {
+    const next = neighbour(which);
+    if (next !== undefined) void navigate({ to: '/runs/$runId', params: { runId: next }, replace: true });
+    else showToast(`The list of runs has no ${which} run loaded.`);
+  };
+  useKeys([
+    { key: '[', does: 'Older run of the list', run: go('older') },
+    { key: ']', does: 'Newer run of the list', run: go('newer') },
+  ]);
 }
 
 const Runs = () => (

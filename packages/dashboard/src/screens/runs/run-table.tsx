@@ -2,10 +2,14 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type MouseEvent, memo, useEffect, useRef, useState } from 'react';
+import { lazy, type MouseEvent, memo, Suspense, useEffect, useRef, useState } from 'react';
+import { lastRunShown } from '../../api/run-place.ts';
 import { StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Changed, type Column, Reason } from './columns.tsx';
+import styles from './runs.module.css';
+
+const Peek = lazy(async () => ({ default: (await import('./peek.tsx')).Peek }));
 
 /** Rows left below the reader when the next page is read. */
 const readAhead = 30;
@@ -31,7 +35,9 @@ export function RunTable({
 }) {
   const navigate = useNavigate();
   const table = useRef<HTMLTableElement>(null);
-  const [current, setCurrent] = useState(-1);
+  // A reader who comes back from a run is at its row.
+  const [current, setCurrent] = useState(() => rows.findIndex(({ run_id: id }) => id === lastRunShown()));
+  const [isPeeking, setPeeking] = useState(false);
   const lastSelected = useRef(-1);
   const rowPx = matchMedia('(pointer: coarse)').matches ? 44 : 34;
   const virtual = useVirtualizer({
@@ -78,6 +84,14 @@ export function RunTable({
         if (run) void navigate({ to: '/runs/$runId', params: { runId: run.run_id } });
       },
     },
+    {
+      key: 'space',
+      does: 'Preview the run beside the list',
+      run: () => {
+        if (current < 0) move(1);
+        setPeeking(!isPeeking);
+      },
+    },
     { key: 'x', does: 'Select the run', run: () => toggle(current, false) },
     {
       key: 'a',
@@ -94,7 +108,8 @@ export function RunTable({
     },
   ]);
   const isAllSelected = rows.length > 0 && rows.every(({ run_id: id }) => selected.has(id));
-  return (
+  const peeked = isPeeking ? rows[current] : undefined;
+  const list = (
     <table className={`tbl runs-t ${isStale ? 'stale' : ''}`} ref={table} aria-rowcount={total}>
       <thead>
         <tr>
@@ -145,6 +160,12 @@ export function RunTable({
         <Space px={virtual.getTotalSize() - ((last?.end ?? 0) - virtual.options.scrollMargin)} />
       </tbody>
     </table>
+  );
+  return (
+    <div className={styles.beside}>
+      {list}
+      <Suspense>{peeked && <Peek run={peeked} close={() => setPeeking(false)} />}</Suspense>
+    </div>
   );
 }
 

@@ -4,6 +4,7 @@ import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
 import { type InfiniteData, useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { noteList } from '../../api/run-place.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { useTeamEvents } from '../../api/stream.ts';
 import type { Search } from '../../frame/search.ts';
@@ -57,6 +58,7 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
     staleTime: Number.POSITIVE_INFINITY,
     placeholderData: (before) => before,
   });
+  useEffect(() => noteList(key, query.sort_order === 'asc'), [key, query]);
   const rows = useMemo(() => list.data?.pages.flatMap(({ runs }) => runs) ?? [], [list.data]);
   const [waiting, setWaiting] = useState<ReadonlySet<string>>(new Set());
   // biome-ignore lint/correctness/useExhaustiveDependencies: another list has other runs that wait

@@ -1,0 +1,81 @@
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { visibleText } from '@runyard/contract/wire/visible';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useClient, useSession } from '../../api/session.ts';
+import { dollarText } from '../../parts/format.ts';
+import { Icon, StateBadge } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago, Lasting } from '../../parts/time.tsx';
+import { starterOf } from './columns.tsx';
+import styles from './runs.module.css';
+
+/** Characters of the prompt that a preview shows. */
+const mostPrompt = 4000;
+
+/** Shows a run beside the list: why it is in its state, what it was asked, and what it cost. The focus stays in the list. */
+export function Peek({ run, close }: { run: RunItem; close: () => void }) {
+  const client = useClient();
+  const { team } = useSession();
+  const whole = useQuery({
+    queryKey: ['run', team.uid, run.run_id],
+    queryFn: async () => await client.getRun({ params: { runId: run.run_id } }),
+    staleTime: 5_000,
+  });
+  useKeys([{ key: 'Escape', does: 'Close the preview', run: close }]);
+  const title = visibleText(run.title);
+  const usd = run.request_usage?.inference_cost_usd;
+  const asks = run.blocked_on?.title;
+  const prompt = whole.data?.prompt;
+  return (
+    <aside className={styles.peek} aria-label={`Preview of ${title}`}>
+      <div className="row">
+        <StateBadge state={run.state} large />
+        <span className="grow" />
+        <Link className="btn sm" to="/runs/$runId" params={{ runId: run.run_id }}>
+          Open <kbd>↵</kbd>
+        </Link>
+        <button type="button" className="btn ghost sm icon" aria-label="Close the preview" onClick={close}>
+          <Icon name="x" small />
+        </button>
+      </div>
+      <h2>{title}</h2>
+      {asks !== undefined && <p className="waitc">{`asks: ${visibleText(asks)}`}</p>}
+      <dl className="kv">
+        <Fact name="Why">{run.status_message && visibleText(run.status_message.message)}</Fact>
+        <Fact name="Started by">{visibleText(starterOf(run))}</Fact>
+        <Fact name="Model">{run.model_id && <code>{visibleText(run.model_id)}</code>}</Fact>
+        <Fact name="Environment">{visibleText(run.environment?.name ?? run.environment?.environment_id ?? '')}</Fact>
+        <Fact name="Created">
+          <Ago time={run.created_at} />
+        </Fact>
+        <Fact name="Time">{run.started_at && <Lasting from={run.started_at} to={run.finished_at} />}</Fact>
+        <Fact name="Cost">{usd === undefined ? run.request_usage && 'not known' : dollarText(usd)}</Fact>
+        <Fact name="Artifacts">{run.artifacts?.length ? String(run.artifacts.length) : undefined}</Fact>
+      </dl>
+      {whole.error ? (
+        <Problem error={whole.error} onRetry={() => void whole.refetch()} />
+      ) : (
+        prompt !== undefined && (
+          <p className={styles.prompt}>
+            {visibleText(prompt.length > mostPrompt ? `${prompt.slice(0, mostPrompt)}…` : prompt)}
+          </p>
+        )
+      )}
+      <span className="sr" role="status">{`Preview of ${title}. Escape closes it.`}</span>
+    </aside>
+  );
+}
+
+/** One fact; nothing where there is no value. */
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  if (children === undefined || children === null || children === '') return null;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
