@@ -17,7 +17,7 @@ const readAhead = 30;
 /** Shows the runs as rows; only the rows in view are rendered. */
 export function RunTable({
   rows,
-  columns,
+  columns: chosen,
   selected,
   select,
   isStale,
@@ -48,6 +48,9 @@ export function RunTable({
     scrollMargin: table.current?.offsetTop ?? 0,
     getItemKey: (index) => rows[index]?.run_id ?? index,
   });
+  const peeked = isPeeking ? rows[current] : undefined;
+  // The preview has these facts, and the title needs their room.
+  const columns = peeked ? [] : chosen;
   const items = virtual.getVirtualItems();
   const first = items[0];
   const last = items.at(-1);
@@ -108,7 +111,6 @@ export function RunTable({
     },
   ]);
   const isAllSelected = rows.length > 0 && rows.every(({ run_id: id }) => selected.has(id));
-  const peeked = isPeeking ? rows[current] : undefined;
   const list = (
     <table className={`tbl runs-t ${isStale ? 'stale' : ''}`} ref={table} aria-rowcount={total}>
       <thead>
