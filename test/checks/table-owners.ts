@@ -119,6 +119,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   snapshot_files: { owner: 'files' },
   snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
   sign_in_codes: { owner: 'access' },
+  sign_on_identities: { owner: 'access' },
+  sign_on_uses: { owner: 'access' },
   starts: { owner: 'history', readers: ['starts'] },
   // Triggers on the tables of runs and their files write it.
   storage_changes: { owner: 'files' },

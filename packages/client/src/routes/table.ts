@@ -77,6 +77,8 @@ export const clientRoutes: ClientRoutes = {
   accept: { method: 'POST', path: '/acceptances', isJson: true, isOnce: false },
   createSignInCode: { method: 'POST', path: '/sign-in-codes', isJson: true, isOnce: false },
   createBrowserSession: { method: 'POST', path: '/browser-sessions', isJson: true, isOnce: false },
+  listSignOnProviders: { method: 'GET', path: '/sign-on', isJson: true, isOnce: false },
+  startSignOn: { method: 'POST', path: '/sign-on', isJson: true, isOnce: false },
   endBrowserSession: { method: 'DELETE', path: '/browser-sessions/current', isJson: true, isOnce: false },
   endBrowserSessions: { method: 'DELETE', path: '/browser-sessions', isJson: true, isOnce: false },
   getSession: { method: 'GET', path: '/session', isJson: true, isOnce: false },

@@ -168,6 +168,12 @@ export const resourceExamples = {
     body: { code: exampleIds.SIGN_IN_CODE },
     answer: { expires_at: '2026-10-25T20:00:00.000Z', display_name: 'Administrator' },
   },
+  listSignOnProviders: { answer: { providers: [{ id: 'acme', name: 'Acme' }] } },
+  startSignOn: {
+    fromPage: true,
+    body: { provider: 'acme', next: '/runs' },
+    answer: { url: 'https://login.acme.example/authorize?client_id=runyard&response_type=code' },
+  },
   endBrowserSessions: { answer: { success: true } },
   getSession: {
     answer: {

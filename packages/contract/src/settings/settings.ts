@@ -7,12 +7,14 @@ import { kubernetesSettings } from './kubernetes.ts';
 import { modelSettings } from './models.ts';
 import { serviceSettings } from './service.ts';
 import type { ReadText, Setting } from './setting.ts';
+import { signOnSettings } from './sign-on.ts';
 import { workerSettings } from './worker.ts';
 
 export const settingsTable = {
   ...serviceSettings,
   ...modelSettings,
   ...contentPolicySettings,
+  ...signOnSettings,
   ...workerSettings,
   ...containerSettings,
   ...kubernetesSettings,

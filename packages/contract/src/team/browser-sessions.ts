@@ -33,21 +33,19 @@ export const CreateBrowserSessionRequest = z
       .optional()
       .meta({ description: "Code from the fragment of the page's address" }),
     api_key: Text.min(1).max(300).optional().meta({ description: 'API key of a person' }),
+    sign_on: Text.min(1).max(8192).optional().meta({
+      description:
+        'Query of the address `/sign-in` to which an identity provider has sent the browser back, without `?`. The browser must be the one in which POST /sign-on began',
+    }),
   })
-  .refine(({ code, api_key: key }) => (code === undefined) !== (key === undefined), {
-    error: 'must have either code or api_key',
+  .refine((body) => [body.code, body.api_key, body.sign_on].filter((each) => each !== undefined).length === 1, {
+    error: 'must have exactly one of code, api_key and sign_on',
   })
   .meta({
     id: 'CreateBrowserSessionRequest',
-    description: 'What signs in a browser: the code of a link, or an API key, which is not kept',
-    allOf: [
-      {
-        oneOf: [
-          { required: ['code'], not: { required: ['api_key'] } },
-          { required: ['api_key'], not: { required: ['code'] } },
-        ],
-      },
-    ],
+    description:
+      'What signs in a browser: the code of a link, an API key, which is not kept, or the answer of an identity provider',
+    allOf: [{ oneOf: [{ required: ['code'] }, { required: ['api_key'] }, { required: ['sign_on'] }] }],
   });
 export type CreateBrowserSessionRequest = z.infer<typeof CreateBrowserSessionRequest>;
 
@@ -59,6 +57,9 @@ export const BrowserSession = z
   .object({
     expires_at: expiresAt,
     display_name: z.string().meta({ description: 'The person for whom the session acts' }),
+    next: z.string().optional().meta({
+      description: 'Path that the page of the sign-in was to open afterwards, as POST /sign-on got it',
+    }),
   })
   .meta({ id: 'BrowserSession', description: 'A browser session. Its key is in the cookie only' });
 export type BrowserSession = z.infer<typeof BrowserSession>;

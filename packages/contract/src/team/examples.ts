@@ -67,7 +67,7 @@ export const accessExamples = {
   listTeams: { answer: { teams: [team] } },
   createTeam: { body: { name: 'Payments' }, answer: team },
   updateTeam: { body: { name: 'Payments' }, answer: team },
-  listTeamMembers: { answer: { members: [member] } },
+  listTeamMembers: { answer: { members: [member], managed_by: 'hand' } },
   updateTeamMember: { body: { role: 'admin' }, answer: member },
   removeTeamMember: { answer: { success: true, agent_keys: [], worker_pools: ['build-1'] } },
   listTeamInvitations: { answer: { invitations: [invitation] } },

@@ -25,6 +25,7 @@ const member = team.extend({ userUid: z.string().meta({ description: 'UID of the
 const invitation = team.extend({ invitationId: z.string().meta({ description: 'Id of the invitation' }) });
 const noTeam = { 404: 'No such team, or you are not in it' };
 const aboveOwn = 'The role is above yours';
+const byRules = 'rules of single sign-on manage the team';
 const badInvitation = 'The invitation was used or withdrawn, has expired, or is unknown';
 
 /** Routes below `/teams/{teamUid}` act in that team; the header X-Team-Uid is not needed. */
@@ -85,7 +86,7 @@ export const teamRoutes = {
     errors: {
       403: aboveOwn,
       404: 'No such person in the team, or you are not in it',
-      409: 'It is the last owner of the team',
+      409: `It is the last owner of the team, or ${byRules}`,
     },
   },
   removeTeamMember: {
@@ -105,7 +106,7 @@ export const teamRoutes = {
     errors: {
       403: aboveOwn,
       404: 'No such person in the team, or you are not in it',
-      409: 'It is the last owner of the team, or the operator of the service in the first team',
+      409: `It is the last owner of the team, or the operator of the service in the first team, or ${byRules}`,
     },
   },
   listTeamInvitations: {
@@ -133,7 +134,7 @@ export const teamRoutes = {
     errors: {
       ...noTeam,
       403: aboveOwn,
-      409: `The team has ${maxInvitations} invitations, or the Idempotency-Key was used with another body`,
+      409: `The team has ${maxInvitations} invitations, ${byRules}, or the Idempotency-Key was used with another body`,
     },
   },
   deleteTeamInvitation: {
@@ -156,7 +157,7 @@ export const teamRoutes = {
     allow: { anyone: 'always' },
     body: AcceptTeamInvitationRequest,
     answer: { status: 201, description: 'You are in the team', schema: AcceptTeamInvitationResponse },
-    errors: { 403: badInvitation, 409: `The team has ${maxMembers} people` },
+    errors: { 403: badInvitation, 409: `The team has ${maxMembers} people, or ${byRules}` },
   },
   joinTeam: {
     method: 'POST',
@@ -169,7 +170,7 @@ export const teamRoutes = {
     answer: { status: 200, description: 'You are in the team', schema: Team },
     errors: {
       403: badInvitation,
-      409: `You are in the team already, you are in ${maxTeamsOfPerson} teams, or the team has ${maxMembers} people`,
+      409: `You are in the team already, you are in ${maxTeamsOfPerson} teams, the team has ${maxMembers} people, or ${byRules}`,
     },
   },
 } as const satisfies Record<string, Route>;

@@ -1,6 +1,9 @@
 import { DeleteResponse } from '../wire/bodies.ts';
 import type { Route } from '../wire/route.ts';
 import { BrowserSession, CreateBrowserSessionRequest, CreateSignInCodeResponse, Session } from './browser-sessions.ts';
+import { ListSignOnProvidersResponse, StartSignOnRequest, StartSignOnResponse, signOnMinutes } from './sign-on.ts';
+
+const providerAway = 'The identity provider does not answer, or not as agreed; `Retry-After` says when to try again';
 
 export const browserSessionRoutes = {
   // Not for agent keys, because a session acts for a person. Not for sessions, because a session must not prolong itself.
@@ -30,7 +33,38 @@ export const browserSessionRoutes = {
       headers: { 'Set-Cookie': 'The session: HttpOnly, SameSite=Strict' },
     },
     errors: {
-      403: 'The code was used, has expired or is unknown; the key is not that of a person; or the request is not from a page of the service over https or on this machine',
+      403: 'The code was used, has expired or is unknown; the key is not that of a person; the identity provider refused the person, or its answer is not for this browser or was used; the person is in no team; or the request is not from a page of the service over https or on this machine',
+      409: 'The invitation with which the sign-in began cannot be accepted',
+      503: providerAway,
+    },
+  },
+  listSignOnProviders: {
+    method: 'GET',
+    path: '/sign-on',
+    tag: 'keys',
+    summary: 'List the identity providers',
+    description: 'The identity providers with which people sign in, for the sign-in page.',
+    allow: { anyone: 'always' },
+    answer: { status: 200, description: 'Their ids and names', schema: ListSignOnProvidersResponse },
+  },
+  startSignOn: {
+    method: 'POST',
+    path: '/sign-on',
+    tag: 'keys',
+    summary: 'Begin a sign-in with an identity provider',
+    description: `For the pages of the service. The answer binds the sign-in to this browser by a cookie, for ${signOnMinutes} minutes. The provider sends the browser back to \`/sign-in\`, whose page sends its query to POST /browser-sessions.`,
+    allow: { anyone: 'always' },
+    body: StartSignOnRequest,
+    answer: {
+      status: 200,
+      description: 'The browser opens `url`',
+      schema: StartSignOnResponse,
+      headers: { 'Set-Cookie': 'The sign-in that has begun: HttpOnly, SameSite=Strict' },
+    },
+    errors: {
+      403: 'The request is not from a page of the service at its base URL, over https or on this machine',
+      404: 'No such provider',
+      503: providerAway,
     },
   },
   endBrowserSession: {

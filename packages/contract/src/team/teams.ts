@@ -48,7 +48,14 @@ export const TeamMember = z
 export type TeamMember = z.infer<typeof TeamMember>;
 
 export const ListTeamMembersResponse = z
-  .object({ members: z.array(TeamMember).describe('People of the team, in the order in which they joined') })
+  .object({
+    members: z.array(TeamMember).describe('People of the team, in the order in which they joined'),
+    managed_by: z.enum(['hand', 'rules']).meta({
+      id: 'TeamManagement',
+      description:
+        '`hand`: administrators invite people and change roles. `rules`: the groups of the identity provider decide, by the rules of the operator, and nobody changes people by hand',
+    }),
+  })
   .meta({ id: 'ListTeamMembersResponse', description: 'People of a team' });
 
 export const UpdateTeamMemberRequest = z

@@ -24,6 +24,7 @@ import { lastRuns } from '../../runs/runs/list/last-runs.ts';
 import { bootstrap } from '../../team/access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../../team/access/keys/directory.ts';
 import { openKeyWatch } from '../../team/access/keys/watch.ts';
+import { openSignOn } from '../../team/access/sign-on/sign-on.ts';
 import { openCodeHosts } from '../../team/code-hosts/code-hosts.ts';
 import { openContentPolicy } from '../../team/content-policy/content-policy.ts';
 import { type OpenModelsOptions, openModels } from '../../team/models/models.ts';
@@ -105,6 +106,8 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
   const firstKey = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
   const opened = await openModels(settings, { log, ...(probe && { probe }) });
   if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
+  const signOn = await openSignOn(settings.RUNYARD_OIDC_FILE, log);
+  if (!signOn.ok) throw new StartProblem(signOn.problems.join('\n'));
   const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
   const policyFile = settings.RUNYARD_CONTENT_POLICY_FILE;
   const policy = policyFile
@@ -123,7 +126,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
       claimTimeoutSeconds: settings.RUNYARD_CLAIM_TIMEOUT_SECONDS,
     },
     limits: limitsOf(settings),
-    secrets: [...secretsOf(settings), ...('key' in firstKey ? [firstKey.key] : [])],
+    secrets: [...secretsOf(settings), ...signOn.signOn.secrets, ...('key' in firstKey ? [firstKey.key] : [])],
     vault,
     random,
   };
@@ -160,6 +163,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     lastRuns,
     keys,
     keyWatch,
+    signOn: signOn.signOn,
     webhooks,
     webhookBaseUrl,
     startDeliveries: startDeliveriesWith(submitDeps),

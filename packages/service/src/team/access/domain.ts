@@ -1,18 +1,20 @@
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { Domain } from '../../platform/domain.ts';
+import { sealAgain } from '../../platform/secrets/seal-again.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';
-import type { Database } from '../../platform/store/database/database.ts';
 import { deleteOldChanges } from './audit/record.ts';
 import type { CheckDefaults } from './identities/defaults.ts';
 import type { ListAgentsOfFactory } from './identities/identities.ts';
 import { identityRoutes } from './identity-routes.ts';
 import { keyRoutes } from './key-routes.ts';
+import { endManagementByHand } from './people/by-rules.ts';
 import { accessSearches } from './search.ts';
+import { confirmPeople, sealedRefreshTokens } from './sign-on/refresh.ts';
+import type { SignOnDeps } from './sign-on/sign-in.ts';
 import { auditRoutes, invitationRoutes, teamRoutes } from './team-routes.ts';
 import { workerPoolRoutes } from './worker-pool-routes.ts';
 
-interface AccessDeps {
-  readonly db: Database;
+interface AccessDeps extends SignOnDeps {
   readonly signing: Signer;
   readonly settings: Pick<Settings, 'RUNYARD_RETENTION_AUDIT_DAYS'>;
 }
@@ -37,10 +39,21 @@ export function accessDomain(
       ...workerPoolRoutes(deps),
     ],
     search: accessSearches,
+    open: async () => {
+      const { db, log, signOn } = deps;
+      const unknown = await endManagementByHand(
+        db,
+        signOn.teams.map(({ team }) => team),
+      );
+      if (unknown.length > 0) log.warn({ teams: unknown }, 'RUNYARD_OIDC_FILE names teams that do not exist');
+    },
+    loops: async () => [confirmPeople(deps)],
+    sealAgain: () => sealAgain(deps.db, deps.vault, sealedRefreshTokens),
     retention: {
       rows: [
         { table: 'audit_days', isOver: `day < (now() AT TIME ZONE 'UTC')::date - 1` },
         { table: 'team_invitations', isOver: 'expires_at < now()' },
+        { table: 'sign_on_uses', isOver: 'expires_at < now()' },
       ],
       nightly: [
         {

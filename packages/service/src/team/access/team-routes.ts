@@ -11,6 +11,7 @@ import { createInvitation, listInvitations, withdrawInvitation } from './people/
 import { changeRole, listMembers, type MemberRefusal, removeMember } from './people/members.ts';
 import { createTeam, listTeams, renameTeam } from './people/own-teams.ts';
 import { serve, serveOnce } from './serve.ts';
+import type { SignOn } from './sign-on/sign-on.ts';
 import { isUid } from './teams/uid.ts';
 
 const aboveOwn = (): Refusal =>
@@ -36,8 +37,19 @@ function refuseInvitation(reason: 'above_own' | 'too_many'): Refusal {
   return refuse('conflict', { detail: `A team has at most ${maxInvitations} invitations that wait; withdraw one.` });
 }
 
+const managedByRules = (): Refusal =>
+  refuse('conflict', {
+    detail:
+      'Rules of single sign-on manage the people of this team: whoever runs the service changes them in RUNYARD_OIDC_FILE, or the groups at the identity provider.',
+  });
+
+interface TeamRouteDeps {
+  readonly db: Database;
+  readonly signOn: Pick<SignOn, 'isManagedByRules'>;
+}
+
 /** Teams, their people and their invitations. Below `/teams/{teamUid}` the caller acts in that team, or gets 404. */
-export const teamRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
+export const teamRoutes = ({ db, signOn: { isManagedByRules } }: TeamRouteDeps): readonly ServedRoute[] => [
   serve(routes.listTeams, async ({ principal }) => ({ teams: await listTeams(db, principal) })),
 
   serveOnce(routes.createTeam, {
@@ -53,12 +65,18 @@ export const teamRoutes = ({ db }: { readonly db: Database }): readonly ServedRo
   ),
 
   serve(routes.listTeamMembers, async ({ principal, params }) =>
-    params.teamUid === principal.teamUid ? { members: await listMembers(db, principal.teamId) } : notFound('team'),
+    params.teamUid === principal.teamUid
+      ? {
+          members: await listMembers(db, principal.teamId),
+          managed_by: isManagedByRules(params.teamUid) ? ('rules' as const) : ('hand' as const),
+        }
+      : notFound('team'),
   ),
 
   serve(routes.updateTeamMember, async ({ principal, params, body }) => {
     if (params.teamUid !== principal.teamUid) return notFound('team');
     if (!isUid(params.userUid)) return refuseMember('not_found');
+    if (isManagedByRules(params.teamUid)) return managedByRules();
     const outcome = await changeRole(db, principal, params.userUid, body.role);
     return typeof outcome === 'string' ? refuseMember(outcome) : outcome;
   }),
@@ -66,6 +84,7 @@ export const teamRoutes = ({ db }: { readonly db: Database }): readonly ServedRo
   serve(routes.removeTeamMember, async ({ principal, params, query }) => {
     if (params.teamUid !== principal.teamUid) return notFound('team');
     if (!isUid(params.userUid)) return refuseMember('not_found');
+    if (isManagedByRules(params.teamUid)) return managedByRules();
     const ended = { agentKeys: query.agent_keys === 'delete', workerPools: query.worker_pools === 'delete' };
     const outcome = await removeMember(db, principal, params.userUid, ended);
     return typeof outcome === 'string' ? refuseMember(outcome) : outcome;
@@ -79,7 +98,10 @@ export const teamRoutes = ({ db }: { readonly db: Database }): readonly ServedRo
 
   serveOnce(routes.createTeamInvitation, {
     keySealedFor: 'invite',
-    check: async ({ principal, params }) => (params.teamUid === principal.teamUid ? null : notFound('team')),
+    check: async ({ principal, params: { teamUid } }) => {
+      if (teamUid !== principal.teamUid) return notFound('team');
+      return isManagedByRules(teamUid) ? managedByRules() : null;
+    },
     work: async (tx, { principal, body }) => {
       const made = await createInvitation(tx, principal, body);
       return typeof made === 'string' ? refuseInvitation(made) : made;
@@ -108,7 +130,8 @@ export const auditRoutes = ({
   ),
 ];
 
-function refuseAccept(reason: AcceptRefusal): Refusal {
+/** Returns the refusal of somebody who accepts an invitation. */
+export function refuseAccept(reason: AcceptRefusal): Refusal {
   switch (reason) {
     case 'unknown':
       return refuse('not_authorized', {
@@ -120,18 +143,20 @@ function refuseAccept(reason: AcceptRefusal): Refusal {
       return refuse('conflict', { detail: `A team has at most ${maxMembers} people; one must be removed first.` });
     case 'too_many_teams':
       return refuse('conflict', { detail: `A person is in at most ${maxTeamsOfPerson} teams.` });
+    case 'managed_by_rules':
+      return managedByRules();
   }
 }
 
 /** The two ways to accept an invitation. */
-export const invitationRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
+export const invitationRoutes = ({ db, signOn: { isManagedByRules } }: TeamRouteDeps): readonly ServedRoute[] => [
   serve(routes.acceptTeamInvitation, async ({ body, from }) => {
-    const outcome = await acceptAsNewPerson(db, body, from);
+    const outcome = await acceptAsNewPerson(db, body, isManagedByRules, from);
     return typeof outcome === 'string' ? refuseAccept(outcome) : outcome;
   }),
 
   serve(routes.joinTeam, async ({ principal, body }) => {
-    const outcome = await joinTeam(db, principal, body.key);
+    const outcome = await joinTeam(db, principal, { key: body.key, isManagedByRules });
     return typeof outcome === 'string' ? refuseAccept(outcome) : outcome;
   }),
 ];

@@ -11,14 +11,18 @@ import { addRoute } from '../server/add-route.ts';
 import { type Authorizer, originOf } from '../server/authorize.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { cookieForPage, csrfTokenOf, dropCookies, keepCookie } from '../server/session-cookie.ts';
+import { registerSignOnRoutes } from './sign-on.ts';
 
 /** Registers the routes that sign browsers in and out. They need the headers of request and answer. */
-export function registerBrowserSessionRoutes(app: FastifyInstance, { db, baseUrl }: ServiceDeps): void {
+export function registerBrowserSessionRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, baseUrl } = deps;
   const { keyIn } = app.getDecorator<Authorizer>('authorizer');
+  const finishSignOn = registerSignOnRoutes(app, deps);
 
   addRoute(app, routes.createBrowserSession, async ({ body, request, reply }) => {
     const cookie = cookieForPage(request, baseUrl());
     if (typeof cookie === 'string') return refuse('not_authorized', { detail: cookie });
+    if (body.sign_on !== undefined) return await finishSignOn(body.sign_on, cookie, request, reply);
     const made = await createBrowserSession(db, body, originOf(request));
     if (made === null) {
       const detail =

@@ -10,6 +10,7 @@ import type { ExecutionDeps } from '../../../runs/executions/deps.ts';
 import type { lastRuns } from '../../../runs/runs/list/last-runs.ts';
 import type { KeyDirectory } from '../../../team/access/keys/directory.ts';
 import type { KeyWatch } from '../../../team/access/keys/watch.ts';
+import type { SignOn } from '../../../team/access/sign-on/sign-on.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import type { ContentPolicy } from '../../../team/content-policy/content-policy.ts';
 import type { Models } from '../../../team/models/models.ts';
@@ -42,6 +43,7 @@ export interface ServiceDeps {
   readonly lastRuns: typeof lastRuns;
   readonly keys: KeyDirectory;
   readonly keyWatch: KeyWatch;
+  readonly signOn: SignOn;
   /** Room for the bodies of requests. */
   readonly bodies: BodyBudget;
   /** Room for conversations that are being read into memory. */

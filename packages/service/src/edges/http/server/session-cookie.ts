@@ -87,6 +87,21 @@ export function cookieForPage(request: Request, baseUrl: string): CookieForPage 
   return 'Without TLS, others on the network could read the session. Open the service through a tunnel (ssh -L 4180:localhost:4180 HOST, then http://localhost:4180), or put a proxy with TLS before it and set RUNYARD_BASE_URL to its https URL.';
 }
 
+/** Returns the cookie for the page that begins a sign-in with an identity provider, which sends the browser back to the base URL; or the detail of its refusal. */
+export function cookieForSignOn(request: Request, baseUrl: string): CookieForPage | string {
+  const cookie = cookieForPage(request, baseUrl);
+  if (typeof cookie === 'string') return cookie;
+  if (ownPageOf(request, baseUrl)?.origin !== URL.parse(baseUrl)?.origin)
+    return `Open this service at ${baseUrl}: identity providers send the browser back there.`;
+  return { ...cookie, name: `${cookie.name}${signOnSuffix}` };
+}
+
+const signOnSuffix = '-sign-on';
+
+/** Returns the value of the cookie of a sign-in that this browser has begun; undefined: none. */
+export const signOnCookieOf = (request: Request, { name }: CookieForPage): string | undefined =>
+  cookieOf(request, name);
+
 const attributes = 'Path=/; HttpOnly; SameSite=Strict';
 
 /** Returns the `Set-Cookie` that keeps the key of a session in the browser until the session ends. */
@@ -94,6 +109,10 @@ export function keepCookie({ name, isSecure }: CookieForPage, key: string, expir
   const seconds = Math.max(0, Math.floor((Date.parse(expiresAt) - Date.now()) / 1000));
   return `${name}=${key}; ${attributes}; Max-Age=${seconds}${isSecure ? '; Secure' : ''}`;
 }
+
+/** Returns the `Set-Cookie` that removes a cookie of this page. */
+export const dropCookie = ({ name, isSecure }: CookieForPage): string =>
+  `${name}=; ${attributes}; Max-Age=0${isSecure ? '; Secure' : ''}`;
 
 /** Returns the `Set-Cookie` headers that remove the session from the browser. */
 export function dropCookies(request: Request): string[] {

@@ -8,10 +8,10 @@ import {
   signInCodeSeconds,
 } from '@runyard/contract/team/browser-sessions';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
-import type { Database } from '../../../platform/store/database/database.ts';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
 import { recordAction } from '../audit/record.ts';
-import { hashKey, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
+import { hashKey, isSession, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 
 /** Largest number of codes and sessions of one key. A further one replaces the oldest. */
@@ -34,17 +34,20 @@ const deleteOldCodes = defineStatement({
   row: {},
 });
 
+const sessionColumns = `team_id, expires_at, coalesce(minted_by, signed_on_by) AS made_by,
+      (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid,
+      (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name`;
+const sessionRow = { team_id: uuid, expires_at: timestamp, made_by: uuid, user_uid: text(), display_name: text() };
+
 /** SQL: inserts a session of the key of a person that `used` names. */
 const insertSession = `
     INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at, minted_by)
     SELECT $2, $3, 'personal', 'Browser session', coalesce(used.team_id, k.team_id), k.user_id, $4, $5,
       least(k.expires_at, now() + interval '${browserSessionHours} hours'), k.id
     FROM used JOIN api_keys k ON k.id = used.key_id
-    WHERE k.kind = 'personal' AND k.minted_by IS NULL AND ${isValidKeyIn('k', 'coalesce(used.team_id, k.team_id)')}
+    WHERE k.kind = 'personal' AND NOT ${isSession('k')} AND ${isValidKeyIn('k', 'coalesce(used.team_id, k.team_id)')}
     FOR KEY SHARE OF k
-    RETURNING team_id, expires_at, minted_by, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid,
-      (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name`;
-const sessionRow = { team_id: uuid, expires_at: timestamp, minted_by: uuid, user_uid: text(), display_name: text() };
+    RETURNING ${sessionColumns}`;
 
 /**
  * Deleting the code is the compare-and-set that allows only one use. The lock puts the exchange in an order with the
@@ -64,18 +67,32 @@ const useKey = defineStatement({
   row: sessionRow,
 });
 
+/** The lock on the membership puts the session in an order with its end, which also deletes the session. */
+const insertSignedOn = defineStatement({
+  name: 'insert_signed_on_session',
+  text: `
+    INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at, signed_on_by)
+    SELECT $2, $3, 'personal', 'Browser session', m.team_id, m.user_id, $4, $5, now() + interval '${browserSessionHours} hours', i.id
+    FROM sign_on_identities i JOIN team_members m ON m.user_id = i.user_id JOIN teams t ON t.id = m.team_id
+    WHERE i.id = $1 ORDER BY t.number LIMIT 1
+    FOR KEY SHARE OF m
+    RETURNING ${sessionColumns}`,
+  row: sessionRow,
+});
+
 const deleteOldSessions = defineStatement({
   name: 'delete_old_browser_sessions',
   text: `
-    DELETE FROM api_keys WHERE minted_by IS NOT NULL AND (expires_at <= clock_timestamp()
-      OR id IN (SELECT id FROM api_keys WHERE minted_by = $1 ORDER BY created_at DESC, id DESC OFFSET ${maxSessions}))`,
+    DELETE FROM api_keys k WHERE ${isSession('k')} AND (expires_at <= clock_timestamp()
+      OR id IN (SELECT id FROM api_keys WHERE minted_by = $1 OR signed_on_by = $1
+        ORDER BY created_at DESC, id DESC OFFSET ${maxSessions}))`,
   row: {},
 });
 
 const deleteSession = defineStatement({
   name: 'delete_browser_session',
   text: `
-    WITH gone AS (DELETE FROM api_keys WHERE id = $1 AND minted_by IS NOT NULL RETURNING id)
+    WITH gone AS (DELETE FROM api_keys k WHERE id = $1 AND ${isSession('k')} RETURNING id)
     SELECT pg_notify('${keysChannel}', id::text) FROM gone`,
   row: {},
 });
@@ -85,11 +102,11 @@ const deleteSessionsOfPerson = defineStatement({
   name: 'delete_browser_sessions_of_person',
   text: `
     WITH own AS (
-      SELECT k.id, k.minted_by FROM users u JOIN team_members m ON m.user_id = u.id
+      SELECT k.id, ${isSession('k')} AS is_session FROM users u JOIN team_members m ON m.user_id = u.id
         JOIN api_keys k ON k.team_id = m.team_id AND k.user_id = u.id
       WHERE u.uid = $1),
     codes AS (DELETE FROM sign_in_codes WHERE key_id IN (SELECT id FROM own)),
-    gone AS (DELETE FROM api_keys WHERE id IN (SELECT id FROM own WHERE minted_by IS NOT NULL) RETURNING id)
+    gone AS (DELETE FROM api_keys WHERE id IN (SELECT id FROM own WHERE is_session) RETURNING id)
     SELECT count(*)::int AS count, pg_notify('${keysChannel}', '') FROM gone`,
   row: { count: integer },
 });
@@ -105,32 +122,58 @@ export async function createSignInCode(db: Database, { keyId, teamId }: Principa
   });
 }
 
+/** A new session. Only here is its key. */
+export interface NewSession {
+  readonly key: string;
+  readonly session: BrowserSession;
+}
+
 /**
- * Exchanges a code or a key for a session, whose own key only the result holds. Null: the code was used, has expired or is unknown, or
- * the key has ended or is not that of a person.
+ * Exchanges a code or a key for a session. Null: the code was used, has expired or is unknown, or the key has ended or is not that of a
+ * person.
  */
 export async function createBrowserSession(
   db: Database,
-  { code, api_key: apiKey }: CreateBrowserSessionRequest,
+  { code, api_key: apiKey }: Pick<CreateBrowserSessionRequest, 'code' | 'api_key'>,
   from: RequestOrigin | null,
-): Promise<{ readonly key: string; readonly session: BrowserSession } | null> {
+): Promise<NewSession | null> {
+  const [statement, secret] = code === undefined ? [useKey, apiKey ?? ''] : [useCode, code];
+  return await db.transaction(async (tx) => await insertSessionBy(tx, statement, hashKey(secret), from));
+}
+
+/** Makes a session of a person whom an identity provider has just confirmed, in the oldest team of the person. Null: the person is in no team. */
+export async function createSignedOnSession(
+  tx: Queryable,
+  identityId: string,
+  from: RequestOrigin | null,
+): Promise<NewSession | null> {
+  return await insertSessionBy(tx, insertSignedOn, identityId, from);
+}
+
+async function insertSessionBy(
+  tx: Queryable,
+  statement: typeof useKey,
+  credential: Buffer | string,
+  from: RequestOrigin | null,
+): Promise<NewSession | null> {
   const key = newRawKey();
   const { prefix, lastFour } = shownParts(key);
-  return await db.transaction(async (tx) => {
-    const id = randomUUIDv7();
-    const [statement, secret] = code === undefined ? [useKey, apiKey ?? ''] : [useCode, code];
-    const [row] = await tx.query(statement, [hashKey(secret), id, hashKey(key), prefix, lastFour]);
-    if (!row) return null;
-    await tx.query(deleteOldSessions, [row.minted_by]);
-    const by = {
-      teamId: row.team_id,
-      creator: { kind: 'user', uid: row.user_uid },
-      keyId: row.minted_by,
-      from,
-    } as const;
-    await recordAction(tx, by, { action: 'browser_session.create', subject: { type: 'browser_session', uid: id } });
-    return { key, session: { expires_at: row.expires_at, display_name: row.display_name } };
-  });
+  const uid = randomUUIDv7();
+  const [row] = await tx.query(statement, [credential, uid, hashKey(key), prefix, lastFour]);
+  if (!row) return null;
+  await tx.query(deleteOldSessions, [row.made_by]);
+  const creator = { kind: 'user', uid: row.user_uid } as const;
+  const isSignOn = statement === insertSignedOn;
+  await recordAction(
+    tx,
+    { teamId: row.team_id, creator, keyId: isSignOn ? null : row.made_by, from },
+    {
+      action: 'browser_session.create',
+      subject: { type: 'browser_session', uid },
+      ...(isSignOn ? { after: { sign_on: row.made_by } } : {}),
+    },
+  );
+  return { key, session: { expires_at: row.expires_at, display_name: row.display_name } };
 }
 
 /** Ends the session whose key this is. False: it is the key of no session. */

@@ -35,7 +35,7 @@ async function lockIdentityForKey(
 }
 
 const columns = `id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at,
-      minted_by IS NOT NULL AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid`;
+      (minted_by IS NOT NULL OR signed_on_by IS NOT NULL) AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid`;
 const keyRow = {
   id: uuid,
   name: text(),

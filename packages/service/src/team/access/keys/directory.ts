@@ -14,7 +14,7 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { isUid } from '../teams/uid.ts';
-import { hashKey, isValidKey, keysChannel } from './key.ts';
+import { hashKey, isSession, isValidKey, keysChannel } from './key.ts';
 import type { Principal } from './principal.ts';
 
 /** Finds the principal of a raw key. */
@@ -31,7 +31,7 @@ const readKey = defineStatement({
   text: `
     SELECT k.id, k.hash, k.kind, k.name, k.team_id, t.uid AS team_uid, k.agent_uid, k.is_operator,
       (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS remaining_ms,
-      k.minted_by IS NOT NULL AS is_session, k.expires_at, k.created_at > clock_timestamp() - interval '1 hour' AS is_recent,
+      ${isSession('k')} AS is_session, k.expires_at, k.created_at > clock_timestamp() - interval '1 hour' AS is_recent,
       u.uid AS user_uid, u.display_name, u.email, m.role
     FROM api_keys k
     JOIN teams t ON t.id = k.team_id

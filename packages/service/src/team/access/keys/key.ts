@@ -24,7 +24,13 @@ export const isValidKeyIn = (key: string, teamId: string): string => `
       ELSE EXISTS (SELECT FROM team_members m WHERE m.team_id = ${teamId} AND m.user_id = ${key}.user_id) END
     -- A key ends with the membership in the team that it was made in, wherever it acts.
     AND (${key}.kind = 'agent'
-      OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${key}.team_id AND m.user_id = ${key}.user_id)))`;
+      OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${key}.team_id AND m.user_id = ${key}.user_id))
+    -- Keys of a person whom an identity provider has not confirmed for too long wait for the next sign-in.
+    AND (${key}.kind = 'agent' OR ${key}.is_operator
+      OR NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = ${key}.user_id AND i.confirmed_until <= clock_timestamp())))`;
+
+/** SQL: the row `key` of `api_keys` is the key of a browser session. */
+export const isSession = (key: string): string => `(${key}.minted_by IS NOT NULL OR ${key}.signed_on_by IS NOT NULL)`;
 
 /**
  * SQL: the owner of the key may run workers in the team whose id is the SQL `teamId`: the owner is not a viewer there.

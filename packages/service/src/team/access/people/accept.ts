@@ -40,13 +40,15 @@ const useInvitation = defineStatement({
   },
 });
 
-const insertUser = defineStatement({
+/** Makes a person: id, UID, name and address. */
+export const insertUser = defineStatement({
   name: 'insert_user',
   text: 'INSERT INTO users (id, uid, display_name, email) VALUES ($1, $2, $3, $4)',
   row: {},
 });
 
-const insertMember = defineStatement({
+/** Adds the person of a UID to a team; returns no row if the person is in it already. */
+export const insertMember = defineStatement({
   name: 'insert_team_member',
   text: `
     WITH joined AS (
@@ -57,10 +59,13 @@ const insertMember = defineStatement({
 });
 
 /** Why an invitation is not accepted: `unknown` 403, the others 409. The invitation can still be used. */
-export type AcceptRefusal = 'unknown' | 'already_in_team' | 'too_many_members' | 'too_many_teams';
+export type AcceptRefusal = 'unknown' | 'already_in_team' | 'too_many_members' | 'too_many_teams' | 'managed_by_rules';
+
+/** Returns whether rules manage the team of this UID. */
+export type IsManagedByRules = (teamUid: string) => boolean;
 
 /** Rolls back the use of an invitation. */
-class NotAccepted extends Error {
+export class NotAccepted extends Error {
   readonly reason: AcceptRefusal;
   constructor(reason: AcceptRefusal) {
     super(reason);
@@ -92,17 +97,38 @@ async function addMember(
   );
 }
 
+async function takeInvitation(tx: Queryable, key: string, isManagedByRules: IsManagedByRules): Promise<UsedInvitation> {
+  const [invitation] = await tx.query(useInvitation, [hashKey(key)]);
+  if (!invitation) throw new NotAccepted('unknown');
+  if (isManagedByRules(invitation.uid)) throw new NotAccepted('managed_by_rules');
+  return invitation;
+}
+
+/** An invitation that somebody accepts. */
+interface Acceptance {
+  readonly key: string;
+  readonly isManagedByRules: IsManagedByRules;
+}
+
+/** Adds a person who has just signed in to the team of an invitation. @throws NotAccepted */
+export async function acceptSignedOn(
+  tx: Queryable,
+  { key, isManagedByRules }: Acceptance,
+  person: Person,
+  from: RequestOrigin | null,
+): Promise<void> {
+  const invitation = await takeInvitation(tx, key, isManagedByRules);
+  if (!(await mayJoinAnother(tx, person.uid))) throw new NotAccepted('too_many_teams');
+  await addMember(tx, invitation, person, { from, keyId: null });
+}
+
 async function accepting<T>(
   db: Database,
-  key: string,
+  { key, isManagedByRules }: Acceptance,
   work: (tx: Queryable, invitation: UsedInvitation) => Promise<T>,
 ): Promise<T | AcceptRefusal> {
   try {
-    return await db.transaction(async (tx) => {
-      const [invitation] = await tx.query(useInvitation, [hashKey(key)]);
-      if (!invitation) throw new NotAccepted('unknown');
-      return await work(tx, invitation);
-    });
+    return await db.transaction(async (tx) => await work(tx, await takeInvitation(tx, key, isManagedByRules)));
   } catch (error) {
     if (error instanceof NotAccepted) return error.reason;
     throw error;
@@ -113,9 +139,10 @@ async function accepting<T>(
 export async function acceptAsNewPerson(
   db: Database,
   request: AcceptTeamInvitationRequest,
+  isManagedByRules: IsManagedByRules,
   from: RequestOrigin,
 ): Promise<AcceptTeamInvitationResponse | AcceptRefusal> {
-  return await accepting(db, request.key, async (tx, invitation) => {
+  return await accepting(db, { key: request.key, isManagedByRules }, async (tx, invitation) => {
     const person = { uid: newUid(), displayName: request.display_name };
     await tx.query(insertUser, [randomUUIDv7(), person.uid, person.displayName, request.email ?? null]);
     await addMember(tx, invitation, person, { from, keyId: null });
@@ -142,8 +169,12 @@ export async function acceptAsNewPerson(
 const invitationTeam = ({ invitation_id: _id, note: _note, ...team }: UsedInvitation) => team;
 
 /** Adds the person of the key to the team of the invitation. */
-export async function joinTeam(db: Database, principal: Principal, key: string): Promise<Team | AcceptRefusal> {
-  return await accepting(db, key, async (tx, invitation) => {
+export async function joinTeam(
+  db: Database,
+  principal: Principal,
+  acceptance: Acceptance,
+): Promise<Team | AcceptRefusal> {
+  return await accepting(db, acceptance, async (tx, invitation) => {
     if (!(await mayJoinAnother(tx, principal.creator.uid))) throw new NotAccepted('too_many_teams');
     await addMember(tx, invitation, principal.creator, principal);
     return toTeam(invitationTeam(invitation), principal.teamId);

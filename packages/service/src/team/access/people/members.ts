@@ -11,7 +11,7 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { type Author, recordChange } from '../audit/record.ts';
+import { type Author, recordChange, type State } from '../audit/record.ts';
 import { endKeysMadeBy } from '../key-management/manage.ts';
 import { keysChannel } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
@@ -110,19 +110,25 @@ export async function listMembers(db: Queryable, teamId: string): Promise<TeamMe
 /** Why a person is not changed: `not_found` 404; `above_own` 403; `last_owner` and `operator` 409. */
 export type MemberRefusal = 'not_found' | 'above_own' | 'last_owner' | 'operator';
 
+/** Returns a person of the team, under the lock of the team's people; null: the team has no such person. */
+export async function lockMember(tx: Queryable, teamId: string, userUid: string): Promise<MemberRow | null> {
+  await tx.query(lockMembers, [teamId]);
+  const [member] = await tx.query(readMember, [teamId, userUid]);
+  return member ?? null;
+}
+
 /**
  * Returns the person whom the caller may change, under the lock of the team's people. The caller's role is read again: it may have
  * become lower since the key was read.
  */
-async function lockMember(
+async function lockMemberFor(
   tx: Queryable,
   principal: Principal,
   userUid: string,
 ): Promise<MemberRow | 'not_found' | 'above_own'> {
   const { teamId, creator } = principal;
-  await tx.query(lockMembers, [teamId]);
+  const member = await lockMember(tx, teamId, userUid);
   const [own] = await tx.query(readMember, [teamId, creator.uid]);
-  const [member] = await tx.query(readMember, [teamId, userUid]);
   if (!own || !member) return 'not_found';
   return isAtLeast(own.role, 'admin') && isAtLeast(own.role, member.role) ? member : 'above_own';
 }
@@ -146,23 +152,41 @@ export async function changeRole(
 ): Promise<TeamMember | MemberRefusal> {
   const { teamId } = principal;
   return await db.transaction(async (tx) => {
-    const member = await lockMember(tx, principal, userUid);
+    const member = await lockMemberFor(tx, principal, userUid);
     if (typeof member === 'string') return member;
     const [own] = await tx.query(readMember, [teamId, principal.creator.uid]);
     if (!own || !isAtLeast(own.role, role)) return 'above_own';
     if (role !== 'owner' && (await isLastOwner(tx, teamId, member))) return 'last_owner';
     if (role === member.role) return toMember(member);
-    const isLower = isAtLeast(member.role, role);
-    await tx.query(setRole, [teamId, member.id, role]);
-    if (isLower) await tx.query(deleteInvitationsOf, [teamId, member.id]);
-    await recordChange(tx, principal, {
-      action: 'member.update',
-      subject: { type: 'member', uid: member.uid, name: member.display_name },
-      before: { role: member.role },
-      after: { role },
-      ...(isLower ? { endsAccess: true } : {}),
-    });
+    await giveRole(tx, principal, member, role, {});
     return toMember({ ...member, role });
+  });
+}
+
+/** Writes another role of a person. A lower one ends the invitations that the person made. `why` is for the audit log. */
+export async function giveRole(tx: Queryable, by: Author, member: MemberRow, role: Role, why: State): Promise<void> {
+  const isLower = isAtLeast(member.role, role);
+  await tx.query(setRole, [by.teamId, member.id, role]);
+  if (isLower) await tx.query(deleteInvitationsOf, [by.teamId, member.id]);
+  await recordChange(tx, by, {
+    action: 'member.update',
+    subject: { type: 'member', uid: member.uid, name: member.display_name },
+    before: { role: member.role },
+    after: { role, ...why },
+    ...(isLower ? { endsAccess: true } : {}),
+  });
+}
+
+/** Ends the membership of a person, with the keys, sessions and invitations of the person in the team. `why` is for the audit log. */
+export async function endMembership(tx: Queryable, by: Author, member: MemberRow, why: State): Promise<void> {
+  await tx.query(removeRow, [by.teamId, member.id]);
+  await tx.query(removeKeys, [by.teamId, member.id]);
+  await tx.query(deleteInvitationsOf, [by.teamId, member.id]);
+  await recordChange(tx, by, {
+    action: 'member.delete',
+    subject: { type: 'member', uid: member.uid, name: member.display_name },
+    before: { role: member.role, ...why },
+    endsAccess: true,
   });
 }
 
@@ -178,20 +202,12 @@ export async function removeMember(
 ): Promise<RemoveTeamMemberResponse | MemberRefusal> {
   const { teamId } = principal;
   return await db.transaction(async (tx) => {
-    const member = await lockMember(tx, principal, userUid);
+    const member = await lockMemberFor(tx, principal, userUid);
     if (typeof member === 'string') return member;
     if (await isLastOwner(tx, teamId, member)) return 'last_owner';
     const [operator] = await tx.query(readHoldsOperatorKey, [teamId, member.id]);
     if (operator?.found) return 'operator';
-    await tx.query(removeRow, [teamId, member.id]);
-    await tx.query(removeKeys, [teamId, member.id]);
-    await tx.query(deleteInvitationsOf, [teamId, member.id]);
-    await recordChange(tx, principal, {
-      action: 'member.delete',
-      subject: { type: 'member', uid: member.uid, name: member.display_name },
-      before: { role: member.role },
-      endsAccess: true,
-    });
+    await endMembership(tx, principal, member, {});
     const agentKeys = await endKeysMadeBy(tx, principal, member.uid, ended.agentKeys);
     const workerPools = await endPoolsOf(tx, principal, member.uid, ended.workerPools);
     return { success: true, agent_keys: agentKeys, worker_pools: workerPools };

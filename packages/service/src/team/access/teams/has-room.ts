@@ -15,7 +15,7 @@ type Limited =
 
 /** SQL: rows that do not count. Browser sessions have a limit of their own, and the schedules of automations those of automations. */
 const uncounted: Readonly<Partial<Record<Limited, string>>> = {
-  api_keys: 'AND minted_by IS NULL',
+  api_keys: 'AND minted_by IS NULL AND signed_on_by IS NULL',
   schedules: 'AND automation_uid IS NULL',
 };
 

@@ -1,0 +1,105 @@
+/** The routes of single sign-on, and its part of the sign-in of a browser. */
+import { routes } from '@runyard/contract/routes';
+import type { BrowserSession } from '@runyard/contract/team/browser-sessions';
+import { signOnPath } from '@runyard/contract/team/sign-on';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import { checksOf, newAttempt, openAttempt, sealAttempt } from '../../../team/access/sign-on/attempt.ts';
+import { type SignInRefusal, signInPerson } from '../../../team/access/sign-on/sign-in.ts';
+import { refuseAccept } from '../../../team/access/team-routes.ts';
+import { addRoute } from '../server/add-route.ts';
+import { originOf } from '../server/authorize.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import {
+  type CookieForPage,
+  cookieForSignOn,
+  dropCookie,
+  keepCookie,
+  signOnCookieOf,
+} from '../server/session-cookie.ts';
+
+/** Sign-ins that wait for a provider in this process. Each ends by its deadline. */
+const maxWaiting = 200;
+
+const beginAgain = 'Begin the sign-in again.';
+const denied = (detail: string): Refusal => refuse('not_authorized', { detail });
+const away = (name: string): Refusal =>
+  refuse('resource_unavailable', {
+    status: 503,
+    detail: `${name} does not answer as it should. Try again; whoever runs this service finds the reason in its log.`,
+    headers: { 'retry-after': '5' },
+  });
+
+function refuseSignIn(outcome: SignInRefusal, name: string): Refusal {
+  if ('invitation' in outcome) return refuseAccept(outcome.invitation);
+  if (outcome.refused === 'used') return denied(`The answer of ${name} was used already. ${beginAgain}`);
+  return denied(
+    `${name} has signed you in, but you are in no team here. Ask an administrator for an invitation, or for a group that a rule names.`,
+  );
+}
+
+type FinishSignOn = (
+  query: string,
+  sessionCookie: CookieForPage,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => Promise<BrowserSession | Refusal>;
+
+/** Registers the routes. Returns the function that answers a sign-in with the query with which a provider has sent the browser back. */
+export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): FinishSignOn {
+  const { baseUrl, signOn, vault } = deps;
+  const redirectUri = () => `${baseUrl()}${signOnPath}`;
+  let waiting = 0;
+
+  /** Does work that waits for a provider, unless too much waits already. */
+  const wait = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    if (waiting >= maxWaiting) throw away(name);
+    waiting += 1;
+    try {
+      return await work();
+    } finally {
+      waiting -= 1;
+    }
+  };
+
+  addRoute(app, routes.listSignOnProviders, async () => ({
+    providers: signOn.providers.map(({ id, name }) => ({ id, name })),
+  }));
+
+  addRoute(app, routes.startSignOn, async ({ body, request, reply }) => {
+    const cookie = cookieForSignOn(request, baseUrl());
+    if (typeof cookie === 'string') return denied(cookie);
+    const provider = signOn.providers.find(({ id }) => id === body.provider);
+    if (provider === undefined) return notFound('identity provider');
+    const attempt = newAttempt(body);
+    const url = await wait(provider.name, () => provider.authorizationUrl(checksOf(attempt), redirectUri()));
+    if (url === null) return away(provider.name);
+    reply.header(
+      'set-cookie',
+      keepCookie(cookie, sealAttempt(vault, attempt), new Date(attempt.endsAtMs).toISOString()),
+    );
+    return { url };
+  });
+
+  return async (query, sessionCookie, request, reply) => {
+    const cookie = cookieForSignOn(request, baseUrl());
+    if (typeof cookie === 'string') return denied(cookie);
+    const attempt = openAttempt(vault, signOnCookieOf(request, cookie) ?? '');
+    const provider = signOn.providers.find(({ id }) => id === attempt?.provider);
+    if (attempt === null || provider === undefined)
+      return denied(`The sign-in did not begin in this browser, or took too long. ${beginAgain}`);
+    const { name } = provider;
+    const answer = await wait(name, () => provider.exchange(redirectUri(), query, checksOf(attempt)));
+    if (answer.kind === 'unavailable') return away(name);
+    const drop = dropCookie(cookie);
+    reply.header('set-cookie', drop);
+    if (answer.kind === 'refused') return denied(`${name} has refused the sign-in (${answer.reason}). ${beginAgain}`);
+    if (answer.kind === 'invalid') return denied(`The answer of ${name} is not valid for this browser. ${beginAgain}`);
+    const outcome = await signInPerson(deps, provider, attempt, answer.person, originOf(request));
+    if (!('key' in outcome)) return refuseSignIn(outcome, name);
+    const { key, session } = outcome;
+    // `header` would add to the one before: `Set-Cookie` may be there twice.
+    reply.removeHeader('set-cookie').header('set-cookie', [drop, keepCookie(sessionCookie, key, session.expires_at)]);
+    return { ...session, ...(attempt.next === undefined ? {} : { next: attempt.next }) };
+  };
+}

@@ -1,0 +1,44 @@
+/** A sign-in that has begun. The browser keeps it in a cookie, sealed, so that the database holds nothing of people who never come back. */
+import { createHmac, randomBytes } from 'node:crypto';
+import { signOnMinutes } from '@runyard/contract/team/sign-on';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { Checks } from './provider.ts';
+
+export interface Attempt {
+  readonly provider: string;
+  /** 32 random bytes, of which state, nonce and verifier are made. */
+  readonly secret: string;
+  readonly next?: string | undefined;
+  readonly invitation?: string | undefined;
+  /** Milliseconds of the epoch. */
+  readonly endsAtMs: number;
+}
+
+const purpose = 'sign-on attempt';
+
+/** Returns a new attempt. */
+export const newAttempt = (request: Pick<Attempt, 'provider' | 'next' | 'invitation'>, now = Date.now()): Attempt => ({
+  ...request,
+  secret: randomBytes(32).toString('base64url'),
+  endsAtMs: now + signOnMinutes * 60_000,
+});
+
+/** Returns the values of the attempt that its provider gets, and gives back. */
+export function checksOf({ secret }: Attempt): Checks {
+  const derive = (use: string) => createHmac('sha256', secret).update(use).digest('base64url');
+  return { state: derive('state'), nonce: derive('nonce'), verifier: derive('verifier') };
+}
+
+/** Returns the attempt for a cookie. */
+export const sealAttempt = (vault: Vault, attempt: Attempt): string =>
+  vault.seal(purpose, JSON.stringify(attempt)).toString('base64url');
+
+/** Returns the attempt of a cookie; null: it was not made here, or its time is over. */
+export function openAttempt(vault: Vault, cookie: string, now = Date.now()): Attempt | null {
+  try {
+    const attempt = JSON.parse(vault.open(purpose, Buffer.from(cookie, 'base64url'))) as Attempt;
+    return attempt.endsAtMs > now ? attempt : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,228 @@
+/** Talks to an identity provider: OpenID Connect with the authorization code flow, PKCE, state and nonce. */
+import type { Logger } from 'pino';
+import { isSafeUrl, type ProviderConfig } from './sign-on-file.ts';
+
+type Library = typeof import('openid-client');
+type Configuration = import('openid-client').Configuration;
+
+/** The values that bind the answer of the provider to the browser that asked. */
+export interface Checks {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** A person, as the provider describes it now. */
+export interface ProvidedPerson {
+  readonly subject: string;
+  readonly displayName: string;
+  readonly email: string | null;
+  readonly groups: readonly string[];
+  /** Absent: the provider gave none. */
+  readonly refreshToken?: string;
+}
+
+/**
+ * What the provider says of a person. `refused`: it does not vouch for the person. `invalid`: its answer is not valid, or is for another
+ * browser or service. `unavailable`: it does not answer, or answers with an error that is not about the person.
+ */
+export type Answer = { readonly kind: 'person'; readonly person: ProvidedPerson } | Failure;
+
+interface Failure {
+  readonly kind: 'refused' | 'invalid' | 'unavailable';
+  readonly reason: string;
+}
+
+export interface Provider {
+  readonly id: string;
+  readonly name: string;
+  readonly issuer: string;
+  /** Returns the address at which the person signs in; null: the provider does not answer. */
+  authorizationUrl(checks: Checks, redirectUri: string): Promise<string | null>;
+  /** Exchanges the code in the query with which the provider has sent the browser back. */
+  exchange(redirectUri: string, query: string, checks: Checks): Promise<Answer>;
+  /** Asks for the person again with the refresh token. */
+  refresh(refreshToken: string, subject: string): Promise<Answer>;
+}
+
+/** How long the published metadata of a provider is kept, milliseconds. */
+const metadataMs = 10 * 60_000;
+
+/** Errors of the token endpoint by which the provider refuses a person (RFC 6749 5.2, OpenID Connect Core 3.1.2.6). */
+const refusals = new Set([
+  'invalid_grant',
+  'access_denied',
+  'login_required',
+  'interaction_required',
+  'consent_required',
+]);
+
+/** Codes of the library for answers that fail a check: of signature, issuer, audience, time, nonce, state or subject. */
+const failedChecks = new Set([
+  'OAUTH_INVALID_RESPONSE',
+  'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
+  'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
+  'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
+  'OAUTH_KEY_SELECTION_FAILED',
+  'OAUTH_UNSUPPORTED_OPERATION',
+]);
+
+/** Makes a provider of its entry in the file. Sends nothing. */
+export function makeProvider(library: Library, config: ProviderConfig, log: Logger): Provider {
+  const { id, name, issuer, client_secret: secret } = config;
+  const isPlain = issuer.startsWith('http:');
+  let known: { readonly at: number; readonly metadata: Promise<ServerMetadata> } | undefined;
+
+  const authentication = () =>
+    secret === undefined
+      ? library.None()
+      : config.client_auth === 'client_secret_post'
+        ? library.ClientSecretPost(secret)
+        : library.ClientSecretBasic(secret);
+
+  const discover = async (): Promise<ServerMetadata> => {
+    const found = await library.discovery(new URL(issuer), config.client_id, undefined, authentication(), {
+      timeout: config.timeout_seconds,
+      ...(isPlain ? { execute: [library.allowInsecureRequests] } : {}),
+    });
+    return JSON.parse(JSON.stringify(found.serverMetadata())) as ServerMetadata;
+  };
+
+  /** Returns what the provider publishes of itself, at most ten minutes old. A failure is not kept. */
+  const metadata = async (): Promise<ServerMetadata> => {
+    if (known && performance.now() - known.at < metadataMs) return await known.metadata;
+    const entry = { at: performance.now(), metadata: discover() };
+    known = entry;
+    entry.metadata.catch(() => {
+      if (known === entry) known = undefined;
+    });
+    return await entry.metadata;
+  };
+
+  /** Returns a configuration for one answer. It reads the keys of the provider again, so that new keys count at once. */
+  const configure = async (): Promise<Configuration> => {
+    const made = new library.Configuration(
+      await metadata(),
+      config.client_id,
+      { [library.clockTolerance]: config.clock_tolerance_seconds },
+      authentication(),
+    );
+    if (isPlain) library.allowInsecureRequests(made);
+    // The token comes over TLS from the provider itself, and its signature is checked all the same.
+    library.enableNonRepudiationChecks(made);
+    // All requests of one answer together have this time.
+    const deadline = AbortSignal.timeout(config.timeout_seconds * 1000);
+    made[library.customFetch] = async (url, { signal, ...options }) =>
+      await fetch(url, {
+        ...(options as RequestInit),
+        signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+      });
+    return made;
+  };
+
+  const answer = async (work: (configuration: Configuration) => Promise<Answer>): Promise<Answer> => {
+    try {
+      return await work(await configure());
+    } catch (error) {
+      const failure = failureOf(library, error);
+      log.warn(
+        { provider: id, err: error, outcome: failure.kind },
+        'an answer of an identity provider was not accepted',
+      );
+      return failure;
+    }
+  };
+
+  /** Reads the person from the identity token, and from the userinfo endpoint what the token does not have. */
+  const personOf = async (configuration: Configuration, tokens: Tokens, subject: string): Promise<Answer> => {
+    const claims = tokens.claims();
+    if (claims !== undefined && claims.sub !== subject)
+      return { kind: 'invalid', reason: 'it is about another person' };
+    const hasAll = claims !== undefined && config.groups_claim in claims && 'name' in claims;
+    const asks = !hasAll && configuration.serverMetadata().userinfo_endpoint !== undefined;
+    if (claims === undefined && !asks) return { kind: 'unavailable', reason: 'it says nothing of the person' };
+    const more = asks ? await library.fetchUserInfo(configuration, tokens.access_token, subject) : {};
+    const all: Record<string, unknown> = { ...more, ...claims };
+    return {
+      kind: 'person',
+      person: {
+        subject,
+        displayName: displayNameOf(all),
+        email: typeof all.email === 'string' && all.email.length <= 320 ? printable(all.email) : null,
+        groups: groupsOf(all[config.groups_claim]),
+        ...(tokens.refresh_token === undefined ? {} : { refreshToken: tokens.refresh_token }),
+      },
+    };
+  };
+
+  return {
+    id,
+    name,
+    issuer,
+    authorizationUrl: async (checks, redirectUri) => {
+      try {
+        const url = library.buildAuthorizationUrl(await configure(), {
+          ...config.parameters,
+          scope: [...new Set(['openid', ...config.scopes])].join(' '),
+          redirect_uri: redirectUri,
+          state: checks.state,
+          nonce: checks.nonce,
+          code_challenge: await library.calculatePKCECodeChallenge(checks.verifier),
+          code_challenge_method: 'S256',
+        });
+        return isSafeUrl(url.href) ? url.href : null;
+      } catch (error) {
+        log.warn({ provider: id, err: error }, 'an identity provider does not answer');
+        return null;
+      }
+    },
+    exchange: async (redirectUri, query, { state, nonce, verifier }) =>
+      await answer(async (configuration) => {
+        const tokens = await library.authorizationCodeGrant(configuration, new URL(`${redirectUri}?${query}`), {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
+        });
+        const subject = tokens.claims()?.sub ?? '';
+        if (subject === '' || subject.length > 255) return { kind: 'invalid', reason: 'the subject is no identifier' };
+        return await personOf(configuration, tokens, subject);
+      }),
+    refresh: async (refreshToken, subject) =>
+      await answer(async (configuration) =>
+        personOf(configuration, await library.refreshTokenGrant(configuration, refreshToken), subject),
+      ),
+  };
+}
+
+type ServerMetadata = import('openid-client').ServerMetadata;
+type Tokens = import('openid-client').TokenEndpointResponse & import('openid-client').TokenEndpointResponseHelpers;
+
+function failureOf(library: Library, error: unknown): Failure {
+  if (error instanceof library.AuthorizationResponseError || error instanceof library.ResponseBodyError)
+    return refusals.has(error.error)
+      ? { kind: 'refused', reason: error.error }
+      : { kind: 'unavailable', reason: printable(error.error) };
+  if (error instanceof library.ClientError && failedChecks.has(error.code ?? ''))
+    return { kind: 'invalid', reason: error.message };
+  return { kind: 'unavailable', reason: error instanceof Error ? error.message : 'no answer' };
+}
+
+/** Returns text of the provider for one line: without control characters, and not longer than 200 characters. */
+const printable = (text: string): string =>
+  text
+    .replaceAll(/[\p{C}\s]+/gu, ' ')
+    .trim()
+    .slice(0, 200);
+
+function displayNameOf(claims: Readonly<Record<string, unknown>>): string {
+  const names = [claims.name, claims.preferred_username, claims.email, claims.sub];
+  const shown = names.map((name) => (typeof name === 'string' ? printable(name) : ''));
+  return shown.find((name) => name !== '') ?? 'Unnamed';
+}
+
+/** Returns the groups as the provider names them. A claim of another form names none. */
+function groupsOf(claim: unknown): string[] {
+  const values = Array.isArray(claim) ? claim : [claim];
+  return values.filter((each) => typeof each === 'string');
+}

@@ -1,0 +1,183 @@
+/** Asks the identity providers again for each person, and ends keys and sessions of people whom they refuse. */
+import type { Loop } from '../../../platform/domain.ts';
+import { defineSealedRows } from '../../../platform/secrets/seal-again.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  bytes,
+  defineStatement,
+  integer,
+  nullable,
+  text,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { recordAction } from '../audit/record.ts';
+import { keysChannel } from '../keys/key.ts';
+import { applyRoles } from '../people/by-rules.ts';
+import type { Answer, Provider } from './provider.ts';
+import { confirmPerson, type KnownPerson, type SignOnDeps, sealPurpose } from './sign-in.ts';
+
+/** People whom one process asks for at a time. */
+const batchSize = 20;
+
+const findDue = defineStatement({
+  name: 'find_people_to_confirm',
+  text: 'SELECT FROM sign_on_identities WHERE next_check_at <= now() LIMIT 1',
+  row: {},
+});
+
+/**
+ * Takes a batch. Many providers accept a refresh token once, so no other process may ask for the same person; after two minutes the process
+ * that took it is believed dead.
+ */
+const takeDue = defineStatement({
+  name: 'take_people_to_confirm',
+  text: `
+    WITH due AS (
+      SELECT id FROM sign_on_identities WHERE next_check_at <= now() ORDER BY next_check_at LIMIT ${batchSize} FOR UPDATE SKIP LOCKED),
+    taken AS (
+      UPDATE sign_on_identities i SET next_check_at = now() + interval '2 minutes' FROM due WHERE i.id = due.id
+      RETURNING i.id, i.user_id, i.issuer, i.subject, i.refresh_token, i.confirmed_until <= now() AS is_over)
+    SELECT taken.*, u.uid, u.display_name FROM taken JOIN users u ON u.id = taken.user_id`,
+  row: {
+    id: uuid,
+    user_id: uuid,
+    issuer: text(),
+    subject: text(),
+    refresh_token: nullable(bytes),
+    is_over: boolean,
+    uid: text(),
+    display_name: text(),
+  },
+});
+type DueRow = Awaited<ReturnType<typeof takeBatch>>[number];
+
+/** A sign-in in the meantime has written a newer token: then nothing is to do. */
+const isUnchanged = 'id = $1 AND refresh_token IS NOT DISTINCT FROM $2';
+
+const lockUnchanged = defineStatement({
+  name: 'lock_person_to_confirm',
+  text: `SELECT id FROM sign_on_identities WHERE ${isUnchanged} FOR UPDATE`,
+  row: { id: uuid },
+});
+
+const askLater = defineStatement({
+  name: 'ask_for_person_later',
+  text: `UPDATE sign_on_identities SET next_check_at = now() + interval '1 minute' WHERE ${isUnchanged}`,
+  row: {},
+});
+
+/** Nothing confirms the person any more, until the next sign-in. */
+const waitForEnd = defineStatement({
+  name: 'wait_for_end_of_person',
+  text: `UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = confirmed_until WHERE id = $1`,
+  row: {},
+});
+
+const stopAsking = defineStatement({
+  name: 'stop_asking_for_person',
+  text: 'UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = NULL WHERE id = $1',
+  row: {},
+});
+
+/** The codes of links of these keys are deleted with them. */
+const deleteKeys = defineStatement({
+  name: 'delete_keys_of_refused_person',
+  text: `
+    WITH gone AS (
+      DELETE FROM api_keys k USING team_members m
+      WHERE m.user_id = $1 AND k.team_id = m.team_id AND k.user_id = m.user_id AND NOT k.is_operator RETURNING k.id)
+    SELECT count(*)::integer AS keys, pg_notify('${keysChannel}', '')::text AS notified FROM gone`,
+  row: { keys: integer, notified: text() },
+});
+
+const readTeamIds = defineStatement({
+  name: 'read_team_ids_of_user',
+  text: 'SELECT team_id FROM team_members WHERE user_id = $1 ORDER BY team_id',
+  row: { team_id: uuid },
+});
+
+/** The refresh tokens, for a change of the vault's key. */
+export const sealedRefreshTokens = defineSealedRows({
+  table: 'sign_on_identities',
+  id: 'id',
+  sealed: 'refresh_token',
+  purpose: sealPurpose,
+});
+
+/** Returns the loop that asks for people who are due. */
+export const confirmPeople = (deps: SignOnDeps): Loop => ({
+  name: 'confirming people with their identity providers',
+  everyMs: 1_000,
+  due: [findDue],
+  work: async (signal) => {
+    while (!signal.aborted) {
+      const batch = await takeBatch(deps.db);
+      await Promise.all(batch.map((row) => confirmOne(deps, row)));
+      if (batch.length < batchSize) return;
+    }
+  },
+});
+
+const takeBatch = async (db: Queryable) => await db.query(takeDue);
+
+/** Asks for one person. A failure concerns this person only. */
+async function confirmOne(deps: SignOnDeps, row: DueRow): Promise<void> {
+  try {
+    const provider = deps.signOn.providers.find(({ issuer }) => issuer === row.issuer);
+    if (provider === undefined || row.refresh_token === null) await endAtBound(deps, row);
+    else await act(deps, provider, row, await ask(deps, provider, row, row.refresh_token));
+  } catch (error) {
+    deps.log.warn({ err: error, user_uid: row.uid }, 'a person was not confirmed; the next round tries again');
+  }
+}
+
+async function ask({ vault }: SignOnDeps, provider: Provider, { id, subject }: DueRow, token: Buffer): Promise<Answer> {
+  return await provider.refresh(vault.open(sealPurpose(id), token), subject);
+}
+
+const personOf = ({ id, user_id: userId, uid }: DueRow): KnownPerson => ({ identityId: id, userId, uid });
+
+/** Applies the answer of the provider, unless the person has signed in meanwhile. */
+async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: Answer): Promise<void> {
+  await deps.db.transaction(async (tx) => {
+    const [isUnchanged] = await tx.query(lockUnchanged, [row.id, row.refresh_token]);
+    if (!isUnchanged) return;
+    switch (answer.kind) {
+      case 'person':
+        return await confirmPerson(tx, deps, provider, personOf(row), answer.person, null);
+      case 'refused':
+        await endAccess(tx, row, answer.reason);
+        await tx.query(waitForEnd, [row.id]);
+        return;
+      case 'invalid':
+      case 'unavailable':
+        // Keys and sessions work until the bound of `confirmed_until`, which every check of a key reads.
+        await tx.query(askLater, [row.id, row.refresh_token]);
+    }
+  });
+}
+
+/** Ends a person whom no provider can confirm, when the bound is reached: keys, and the roles that rules gave. */
+async function endAtBound(deps: SignOnDeps, row: DueRow): Promise<void> {
+  const { db, signOn } = deps;
+  await db.transaction(async (tx) => {
+    const [isUnchanged] = await tx.query(lockUnchanged, [row.id, row.refresh_token]);
+    if (!isUnchanged) return;
+    if (!row.is_over) return void (await tx.query(waitForEnd, [row.id]));
+    await endAccess(tx, row, 'not confirmed');
+    const none = new Map(signOn.teams.map(({ team }) => [team, null]));
+    await applyRoles(tx, { uid: row.uid, displayName: row.display_name }, none, { from: null });
+    await tx.query(stopAsking, [row.id]);
+  });
+}
+
+/** Deletes all keys and sessions of the person, and says so in the audit log of each team. */
+async function endAccess(tx: Queryable, { user_id: userId, uid }: DueRow, reason: string): Promise<void> {
+  const [ended] = await tx.query(deleteKeys, [userId]);
+  if (ended === undefined || ended.keys === 0) return;
+  for (const { team_id: teamId } of await tx.query(readTeamIds, [userId])) {
+    const by = { teamId, creator: { kind: 'user', uid }, keyId: null, from: null } as const;
+    await recordAction(tx, by, { action: 'sign_on.end', subject: { type: 'user', uid }, before: { reason } });
+  }
+}

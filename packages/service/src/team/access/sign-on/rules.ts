@@ -1,0 +1,24 @@
+import { isAtLeast, type Role } from '@runyard/contract/wire/access';
+import type { TeamRules } from './sign-on-file.ts';
+
+/**
+ * Returns the role of a person in each team that rules manage; null: no rule gives one. Of several rules the highest role counts. A group
+ * is compared as it is, character by character: a group of a similar name gives nothing.
+ */
+export function rolesByRules(
+  teams: readonly TeamRules[],
+  provider: string,
+  groups: readonly string[],
+): ReadonlyMap<string, Role | null> {
+  const given = new Set(groups);
+  return new Map(
+    teams.map(({ team, rules }) => {
+      const matching = rules.filter((rule) => rule.provider === provider && given.has(rule.group));
+      const highest = matching.reduce<Role | null>(
+        (role, rule) => (role !== null && isAtLeast(role, rule.role) ? role : rule.role),
+        null,
+      );
+      return [team, highest];
+    }),
+  );
+}

@@ -1,0 +1,157 @@
+/** Signs a person in whom an identity provider has confirmed: makes the person at the first sign-in, and applies the rules. */
+import { hash, randomUUIDv7 } from 'node:crypto';
+import { signOnMinutes } from '@runyard/contract/team/sign-on';
+import type { Logger } from 'pino';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
+import { createSignedOnSession, type NewSession } from '../key-management/browser-sessions.ts';
+import { type AcceptRefusal, acceptSignedOn, insertUser, NotAccepted } from '../people/accept.ts';
+import { applyRoles } from '../people/by-rules.ts';
+import { newUid } from '../teams/uid.ts';
+import { type Attempt, checksOf } from './attempt.ts';
+import type { ProvidedPerson, Provider } from './provider.ts';
+import { rolesByRules } from './rules.ts';
+import type { SignOn } from './sign-on.ts';
+
+/** The insert is the compare-and-set that lets an answer of a provider sign in once. */
+const insertUse = defineStatement({
+  name: 'insert_sign_on_use',
+  text: `
+    INSERT INTO sign_on_uses (hash, expires_at) VALUES ($1, now() + interval '${signOnMinutes} minutes')
+    ON CONFLICT DO NOTHING RETURNING hash::text AS hash`,
+  row: { hash: text() },
+});
+
+/** Orders two first sign-ins of one person. */
+const lockIdentity = defineStatement({
+  name: 'lock_sign_on_identity',
+  text: `SELECT pg_advisory_xact_lock(hashtextextended('sign-on of ' || $1 || ' ' || $2, 0))`,
+  row: {},
+});
+
+const readIdentity = defineStatement({
+  name: 'read_sign_on_identity',
+  text: `
+    SELECT i.id, u.id AS user_id, u.uid FROM sign_on_identities i JOIN users u ON u.id = i.user_id
+    WHERE i.issuer = $1 AND i.subject = $2`,
+  row: { id: uuid, user_id: uuid, uid: text() },
+});
+
+const insertIdentity = defineStatement({
+  name: 'insert_sign_on_identity',
+  text: `
+    INSERT INTO sign_on_identities (id, issuer, subject, user_id, vault_key_id, confirmed_until) VALUES ($1, $2, $3, $4, '', now())`,
+  row: {},
+});
+
+const renameUser = defineStatement({
+  name: 'rename_signed_on_user',
+  text: `
+    UPDATE users SET display_name = $2, email = $3
+    WHERE id = $1 AND (display_name, email) IS DISTINCT FROM ($2, $3)`,
+  row: {},
+});
+
+/** Without a new refresh token, the earlier one stays. */
+const confirm = defineStatement({
+  name: 'confirm_sign_on_identity',
+  text: `
+    UPDATE sign_on_identities SET refresh_token = coalesce($2, refresh_token),
+      vault_key_id = CASE WHEN $2::bytea IS NULL THEN vault_key_id ELSE $3 END,
+      confirmed_at = now(), confirmed_until = now() + $4 * interval '1 hour',
+      next_check_at = CASE WHEN coalesce($2, refresh_token) IS NULL THEN now() + $4 * interval '1 hour'
+        ELSE now() + $5 * interval '1 minute' END
+    WHERE id = $1`,
+  row: {},
+});
+
+/** Returns the purpose for which the refresh token of an identity is sealed. */
+export const sealPurpose = (identityId: string): string => `sign-on ${identityId}`;
+
+export interface SignOnDeps {
+  readonly db: Database;
+  readonly vault: Vault;
+  readonly log: Logger;
+  readonly signOn: SignOn;
+}
+
+/** A person of the service, and the identity at the provider. */
+export interface KnownPerson {
+  readonly identityId: string;
+  readonly userId: string;
+  readonly uid: string;
+}
+
+/** Writes what the provider says of a person now: name, refresh token, and the roles in the teams that rules manage. */
+export async function confirmPerson(
+  tx: Queryable,
+  { vault, log, signOn }: SignOnDeps,
+  provider: Provider,
+  { identityId, userId, uid }: KnownPerson,
+  person: ProvidedPerson,
+  from: RequestOrigin | null,
+): Promise<void> {
+  const { displayName, email, groups, refreshToken } = person;
+  await tx.query(renameUser, [userId, displayName, email]);
+  const sealed = refreshToken === undefined ? null : vault.seal(sealPurpose(identityId), refreshToken);
+  await tx.query(confirm, [identityId, sealed, vault.keyId, signOn.unconfirmedHours, signOn.refreshMinutes]);
+  const full = await applyRoles(tx, { uid, displayName }, rolesByRules(signOn.teams, provider.id, groups), { from });
+  if (full.length > 0)
+    log.warn(
+      { user_uid: uid, teams: full },
+      'rules could not add a person: the teams are full, or too many for a person',
+    );
+}
+
+/** Why a person is not signed in: `used`: the answer of the provider was used already; `no_team`: the person is in no team; or the invitation. */
+export type SignInRefusal = { readonly refused: 'used' | 'no_team' } | { readonly invitation: AcceptRefusal };
+
+/** Signs the person in. A person who would be in no team is not stored. */
+export async function signInPerson(
+  deps: SignOnDeps,
+  provider: Provider,
+  attempt: Attempt,
+  person: ProvidedPerson,
+  from: RequestOrigin,
+): Promise<NewSession | SignInRefusal> {
+  const { db, signOn } = deps;
+  const { issuer } = provider;
+  const { invitation } = attempt;
+  try {
+    return await db.transaction(async (tx) => {
+      const [isFirst] = await tx.query(insertUse, [hash('sha256', checksOf(attempt).state, 'buffer')]);
+      if (!isFirst) return { refused: 'used' } as const;
+      await tx.query(lockIdentity, [issuer, person.subject]);
+      const roles = rolesByRules(signOn.teams, provider.id, person.groups);
+      const hasTeam = invitation !== undefined || [...roles.values()].some((role) => role !== null);
+      const known = await findPerson(tx, issuer, person.subject);
+      if (known === null && !hasTeam) return { refused: 'no_team' } as const;
+      const found = known ?? (await makePerson(tx, issuer, person));
+      await confirmPerson(tx, deps, provider, found, person, from);
+      if (invitation !== undefined) {
+        const { isManagedByRules } = signOn;
+        const { uid } = found;
+        const { displayName } = person;
+        await acceptSignedOn(tx, { key: invitation, isManagedByRules }, { uid, displayName }, from);
+      }
+      return (await createSignedOnSession(tx, found.identityId, from)) ?? ({ refused: 'no_team' } as const);
+    });
+  } catch (error) {
+    if (error instanceof NotAccepted) return { invitation: error.reason };
+    throw error;
+  }
+}
+
+async function findPerson(tx: Queryable, issuer: string, subject: string): Promise<KnownPerson | null> {
+  const [row] = await tx.query(readIdentity, [issuer, subject]);
+  return row ? { identityId: row.id, userId: row.user_id, uid: row.uid } : null;
+}
+
+async function makePerson(tx: Queryable, issuer: string, person: ProvidedPerson): Promise<KnownPerson> {
+  const made = { identityId: randomUUIDv7(), userId: randomUUIDv7(), uid: newUid() };
+  await tx.query(insertUser, [made.userId, made.uid, person.displayName, person.email]);
+  await tx.query(insertIdentity, [made.identityId, issuer, person.subject, made.userId]);
+  return made;
+}

@@ -1,0 +1,51 @@
+/** Single sign-on as the operator has configured it. */
+import type { Logger } from 'pino';
+import { makeProvider, type Provider } from './provider.ts';
+import { readSignOnFile, type TeamRules } from './sign-on-file.ts';
+
+export interface SignOn {
+  /** In the order of the file; empty: there is no single sign-on. */
+  readonly providers: readonly Provider[];
+  /** The teams that rules manage. */
+  readonly teams: readonly TeamRules[];
+  readonly refreshMinutes: number;
+  readonly unconfirmedHours: number;
+  /** Secrets of the service at the providers. */
+  readonly secrets: readonly string[];
+  /** Returns whether rules manage the team of this UID. People of other teams are managed by hand. */
+  isManagedByRules(teamUid: string): boolean;
+}
+
+const none: SignOn = {
+  providers: [],
+  teams: [],
+  refreshMinutes: 15,
+  unconfirmedHours: 24,
+  secrets: [],
+  isManagedByRules: () => false,
+};
+
+/** Reads the file of RUNYARD_OIDC_FILE; without one there is no single sign-on. Sends nothing to the providers. */
+export async function openSignOn(
+  file: string | undefined,
+  log: Logger,
+): Promise<{ readonly ok: true; readonly signOn: SignOn } | { readonly ok: false; readonly problems: string[] }> {
+  if (file === undefined) return { ok: true, signOn: none };
+  const read = await readSignOnFile(file);
+  if (!read.ok) return read;
+  // Loaded only here: a service without single sign-on starts without it.
+  const library = await import('openid-client');
+  const { providers, teams, refresh_minutes: refreshMinutes, unconfirmed_hours: unconfirmedHours } = read.value;
+  const managed = new Set(teams.map(({ team }) => team));
+  return {
+    ok: true,
+    signOn: {
+      providers: providers.map((provider) => makeProvider(library, provider, log)),
+      teams,
+      refreshMinutes,
+      unconfirmedHours,
+      secrets: providers.flatMap(({ client_secret: secret }) => secret ?? []),
+      isManagedByRules: (teamUid) => managed.has(teamUid),
+    },
+  };
+}

@@ -1,0 +1,196 @@
+/** Test support: a real identity provider (npm `oidc-provider`), and a browser that signs in there. */
+import { createHmac, generateKeyPairSync, type JsonWebKey, type KeyObject, sign } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Provider } from 'oidc-provider';
+
+export const clientId = 'runyard';
+export const clientSecret = 'a secret of the client, with : and %';
+
+/** A person of the provider. */
+export interface Account {
+  readonly name: string;
+  readonly email?: string;
+  readonly groups: readonly string[];
+  /** Further claims. */
+  readonly more?: Readonly<Record<string, unknown>>;
+}
+
+interface SigningKey {
+  readonly kid: string;
+  readonly privateKey: KeyObject;
+}
+
+type Claims = Record<string, unknown>;
+
+export interface TestIdentityProvider {
+  readonly issuer: string;
+  /** By subject. A removed account is refused. */
+  readonly accounts: Map<string, Account>;
+  /** Paths of the requests so far. */
+  readonly requests: string[];
+  /** The key that signs. */
+  key(): SigningKey;
+  /** Replaces the key, and forgets the old one. */
+  rotateKeys(): void;
+  /** Registers the client of a service; before that, the provider answers nothing. */
+  register(redirectUri: string): void;
+  /** Changes identity tokens before they are sent; null: as they are. */
+  changeToken: ((claims: Claims) => string) | null;
+  /** Answers these paths with an error, or never; null: normally. */
+  trouble: { readonly path: RegExp; readonly with: number | 'silence' } | null;
+  /** Signs in as a browser that opens `url`. Returns the address to which the provider sends the browser back. */
+  signIn(url: string, subject: string): Promise<URL>;
+  close(): Promise<void>;
+}
+
+/** Makes a key that no provider has published. */
+export const newSigningKey = (): SigningKey => ({
+  kid: `key-${Math.random().toString(36).slice(2)}`,
+  privateKey: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
+});
+
+const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** Returns a token with these claims that the key signs. */
+export function signToken(claims: Claims, { kid, privateKey }: SigningKey): string {
+  const text = `${encode({ alg: 'RS256', kid })}.${encode(claims)}`;
+  return `${text}.${sign('sha256', Buffer.from(text), privateKey).toString('base64url')}`;
+}
+
+/** Returns a token whose signature is made with a secret, which the client knows too; `none`: without one. */
+export function weakToken(claims: Claims, alg: 'HS256' | 'none'): string {
+  const text = `${encode({ alg })}.${encode(claims)}`;
+  return `${text}.${alg === 'none' ? '' : createHmac('sha256', clientSecret).update(text).digest('base64url')}`;
+}
+
+/** Starts a provider at a free port of this machine. */
+export async function startIdentityProvider(): Promise<TestIdentityProvider> {
+  let key = newSigningKey();
+  let redirectUri = '';
+  let handle: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
+  let provider: Provider | undefined;
+  const accounts = new Map<string, Account>();
+  const requests: string[] = [];
+
+  const interact = async (request: IncomingMessage, response: ServerResponse) => {
+    if (provider === undefined) return;
+    const { params } = await provider.interactionDetails(request, response);
+    const accountId = /subject=(\w+)/.exec(request.headers.cookie ?? '')?.[1] ?? '';
+    if (!accounts.has(accountId)) {
+      const denied = { error: 'access_denied', error_description: 'no such person' };
+      return void (await provider.interactionFinished(request, response, denied));
+    }
+    const grant = new provider.Grant({ accountId, clientId });
+    grant.addOIDCScope(String(params.scope));
+    const consent = { grantId: await grant.save() };
+    await provider.interactionFinished(request, response, { login: { accountId }, consent });
+  };
+
+  const server = createServer((request, response) => {
+    const url = request.url ?? '';
+    requests.push(url.split('?')[0] ?? '');
+    const { trouble, changeToken } = self;
+    if (trouble?.path.test(url)) {
+      if (trouble.with !== 'silence') response.writeHead(trouble.with, { 'content-type': 'text/plain' }).end('trouble');
+      return;
+    }
+    if (url.startsWith('/interaction/'))
+      return void interact(request, response).catch((error) => response.writeHead(500).end(String(error)));
+    if (url.startsWith('/token') && changeToken !== null) {
+      const end = response.end.bind(response) as (text: string) => ServerResponse;
+      response.end = ((body: string | Buffer) => {
+        const answer = JSON.parse(String(body));
+        if (answer.id_token) {
+          const [, claims = ''] = answer.id_token.split('.');
+          answer.id_token = changeToken(JSON.parse(Buffer.from(claims, 'base64url').toString()));
+        }
+        const text = JSON.stringify(answer);
+        response.setHeader('content-length', Buffer.byteLength(text));
+        return end(text);
+      }) as ServerResponse['end'];
+    }
+    handle?.(request, response);
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  const build = () => {
+    provider = new Provider(issuer, {
+      clients: [
+        {
+          client_id: clientId,
+          client_secret: clientSecret,
+          redirect_uris: [redirectUri],
+          grant_types: ['authorization_code', 'refresh_token'],
+        },
+      ],
+      jwks: {
+        keys: [{ ...(key.privateKey.export({ format: 'jwk' }) as JsonWebKey), kid: key.kid, use: 'sig', alg: 'RS256' }],
+      } as never,
+      cookies: { keys: ['a key of the tests'] },
+      claims: {
+        openid: ['sub'],
+        profile: ['name', 'preferred_username'],
+        email: ['email'],
+        groups: ['groups', 'group_names', 'roles'],
+      },
+      features: { devInteractions: { enabled: false } },
+      interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
+      findAccount: (_context, accountId) => {
+        const account = accounts.get(accountId);
+        if (account === undefined) return undefined;
+        const { more, ...claims } = account;
+        return { accountId, claims: () => ({ sub: accountId, ...claims, ...more }) as { sub: string } };
+      },
+      ttl: {
+        AccessToken: 600,
+        AuthorizationCode: 60,
+        Grant: 3600,
+        IdToken: 600,
+        Interaction: 600,
+        RefreshToken: 3600,
+        Session: 3600,
+      },
+    });
+    handle = provider.callback();
+  };
+
+  const self: TestIdentityProvider = {
+    issuer,
+    accounts,
+    requests,
+    key: () => key,
+    rotateKeys: () => {
+      key = newSigningKey();
+      build();
+    },
+    register: (uri) => {
+      redirectUri = uri;
+      build();
+    },
+    changeToken: null,
+    trouble: null,
+    signIn: async (url, subject) => {
+      const cookies = new Map([['subject', subject]]);
+      let address = new URL(url);
+      while (address.origin === issuer) {
+        const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+        const answer = await fetch(address, { redirect: 'manual', headers: { cookie } });
+        for (const each of answer.headers.getSetCookie()) {
+          const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(each) ?? [];
+          cookies.set(name, value);
+        }
+        const location = answer.headers.get('location');
+        if (location === null) throw new Error(`${address} answered ${answer.status}: ${await answer.text()}`);
+        address = new URL(location, issuer);
+      }
+      return address;
+    },
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return self;
+}
