@@ -49,6 +49,8 @@ const creatingNothing = [
   'createSignInCode',
   // A code can be exchanged once.
   'createBrowserSession',
+  // A sign-in has no effect until the provider answers.
+  'startSignOn',
   // An invitation can be used once.
   'acceptTeamInvitation',
   'joinTeam',

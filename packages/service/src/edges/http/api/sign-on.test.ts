@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Session } from '@runyard/contract/team/browser-sessions';
 import type { ListTeamMembersResponse } from '@runyard/contract/team/teams';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import type { z } from 'zod';
 import { type PageHeaders, pageHeaders } from '../../../../test/browser-session.ts';
 import {
   type Account,
@@ -59,6 +60,8 @@ afterEach(() => {
   provider.changeToken = null;
   provider.trouble = null;
 });
+
+type Members = z.infer<typeof ListTeamMembersResponse>;
 
 let count = 0;
 /** Makes a person of the provider; returns the subject. */
@@ -328,7 +331,7 @@ test('a sign-in leads only to pages of this service', async () => {
 describe('a team that rules manage', () => {
   test('is not managed by hand', async () => {
     const lead = sessionOf(await signOn(newAccount(['g-leads'])));
-    const { body } = await get<ListTeamMembersResponse>(lead, `/teams/${ruled}/members`);
+    const { body } = await get<Members>(lead, `/teams/${ruled}/members`);
     expect(body.managed_by).toBe('rules');
     const uid = body.members.find(({ role }) => role === 'member')?.user.uid;
     const send = async (method: string, url: string, sent?: unknown) =>
@@ -337,9 +340,7 @@ describe('a team that rules manage', () => {
     await send('DELETE', `/teams/${ruled}/members/${uid}`);
     await send('POST', `/teams/${ruled}/invitations`, { role: 'member' });
     const own = await teamUidOf(service);
-    expect((await service.request<ListTeamMembersResponse>('GET', `/teams/${own}/members`)).body.managed_by).toBe(
-      'hand',
-    );
+    expect((await service.request<Members>('GET', `/teams/${own}/members`)).body.managed_by).toBe('hand');
   });
 
   test('loses people and invitations that were made by hand before, and keeps the operator', async () => {

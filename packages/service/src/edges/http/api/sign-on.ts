@@ -90,11 +90,16 @@ export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): F
       return denied(`The sign-in did not begin in this browser, or took too long. ${beginAgain}`);
     const { name } = provider;
     const answer = await wait(name, () => provider.exchange(redirectUri(), query, checksOf(attempt)));
+    // The code was not used, so that the page can send it again.
     if (answer.kind === 'unavailable') return away(name);
     const drop = dropCookie(cookie);
     reply.header('set-cookie', drop);
-    if (answer.kind === 'refused') return denied(`${name} has refused the sign-in (${answer.reason}). ${beginAgain}`);
-    if (answer.kind === 'invalid') return denied(`The answer of ${name} is not valid for this browser. ${beginAgain}`);
+    if (answer.kind !== 'person')
+      return denied(
+        answer.kind === 'refused'
+          ? `${name} has refused the sign-in (${answer.reason}). ${beginAgain}`
+          : `The answer of ${name} is not valid for this browser. ${beginAgain}`,
+      );
     const outcome = await signInPerson(deps, provider, attempt, answer.person, originOf(request));
     if (!('key' in outcome)) return refuseSignIn(outcome, name);
     const { key, session } = outcome;

@@ -216,10 +216,11 @@ const ending: readonly RouteName[] = [
 
 /**
  * The run of this test has the built-in harness, whose transcript of the conversation is refused, and a file instead of a screenshot. The
- * command of a sign-out has a key, not the cookie of a session.
+ * command of a sign-out has a key, not the cookie of a session. The service has no identity provider.
  */
 const refused: Partial<Record<RouteName, number>> = {
   endBrowserSession: 404,
+  startSignOn: 404,
   getConversationTranscript: 400,
   downloadConversationScreenshot: 404,
 };

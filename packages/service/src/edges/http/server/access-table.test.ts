@@ -77,6 +77,8 @@ const honestRefusals: Readonly<Record<string, number>> = {
   readWorkspace: 404,
   // The run has no environment.
   openPullRequest: 404,
+  // The service has no identity provider.
+  startSignOn: 404,
   // The callers of the team are already in it.
   joinTeam: 409,
 };
