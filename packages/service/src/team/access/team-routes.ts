@@ -1,4 +1,4 @@
-import { maxInvitations, maxMembers, maxTeamsOfPerson } from '@runyard/contract/limits';
+import { maxInvitations, maxTeamsOfPerson } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import { notFound, type Refusal, refuse, wrongCursor } from '../../platform/serving/refusal.ts';
@@ -6,10 +6,11 @@ import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import { listChanges } from './audit/list.ts';
-import { type AcceptRefusal, acceptAsNewPerson, joinTeam } from './people/accept.ts';
+import { acceptAsNewPerson, joinTeam } from './people/accept.ts';
 import { createInvitation, listInvitations, withdrawInvitation } from './people/invitations.ts';
 import { changeRole, listMembers, type MemberRefusal, removeMember } from './people/members.ts';
 import { createTeam, listTeams, renameTeam } from './people/own-teams.ts';
+import { managedByRules, refuseAccept } from './refusals.ts';
 import { serve, serveOnce } from './serve.ts';
 import type { SignOn } from './sign-on/sign-on.ts';
 import { isUid } from './teams/uid.ts';
@@ -36,12 +37,6 @@ function refuseInvitation(reason: 'above_own' | 'too_many'): Refusal {
   if (reason === 'above_own') return aboveOwn();
   return refuse('conflict', { detail: `A team has at most ${maxInvitations} invitations that wait; withdraw one.` });
 }
-
-const managedByRules = (): Refusal =>
-  refuse('conflict', {
-    detail:
-      'Rules of single sign-on manage the people of this team: whoever runs the service changes them in RUNYARD_OIDC_FILE, or the groups at the identity provider.',
-  });
 
 interface TeamRouteDeps {
   readonly db: Database;
@@ -129,24 +124,6 @@ export const auditRoutes = ({
     async ({ principal, query }) => (await listChanges(db, signing, principal.teamId, query)) ?? wrongCursor(),
   ),
 ];
-
-/** Returns the refusal of somebody who accepts an invitation. */
-export function refuseAccept(reason: AcceptRefusal): Refusal {
-  switch (reason) {
-    case 'unknown':
-      return refuse('not_authorized', {
-        detail: 'key: the invitation was used or withdrawn, has expired, or is unknown. Ask for a new one.',
-      });
-    case 'already_in_team':
-      return refuse('conflict', { detail: 'You are in the team already; an administrator can change your role.' });
-    case 'too_many_members':
-      return refuse('conflict', { detail: `A team has at most ${maxMembers} people; one must be removed first.` });
-    case 'too_many_teams':
-      return refuse('conflict', { detail: `A person is in at most ${maxTeamsOfPerson} teams.` });
-    case 'managed_by_rules':
-      return managedByRules();
-  }
-}
 
 /** The two ways to accept an invitation. */
 export const invitationRoutes = ({ db, signOn: { isManagedByRules } }: TeamRouteDeps): readonly ServedRoute[] => [

@@ -1,0 +1,29 @@
+/** Refusals that routes of this room and the sign-in of browsers share. */
+import { maxMembers, maxTeamsOfPerson } from '@runyard/contract/limits';
+import { type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { AcceptRefusal } from './people/accept.ts';
+
+/** Returns the 409 of a change by hand in a team that rules manage. */
+export const managedByRules = (): Refusal =>
+  refuse('conflict', {
+    detail:
+      'Rules of single sign-on manage the people of this team: whoever runs the service changes them in RUNYARD_OIDC_FILE, or the groups at the identity provider.',
+  });
+
+/** Returns the refusal of somebody who accepts an invitation. */
+export function refuseAccept(reason: AcceptRefusal): Refusal {
+  switch (reason) {
+    case 'unknown':
+      return refuse('not_authorized', {
+        detail: 'key: the invitation was used or withdrawn, has expired, or is unknown. Ask for a new one.',
+      });
+    case 'already_in_team':
+      return refuse('conflict', { detail: 'You are in the team already; an administrator can change your role.' });
+    case 'too_many_members':
+      return refuse('conflict', { detail: `A team has at most ${maxMembers} people; one must be removed first.` });
+    case 'too_many_teams':
+      return refuse('conflict', { detail: `A person is in at most ${maxTeamsOfPerson} teams.` });
+    case 'managed_by_rules':
+      return managedByRules();
+  }
+}
