@@ -10,7 +10,7 @@ import { acceptAsNewPerson, joinTeam } from './people/accept.ts';
 import { createInvitation, listInvitations, withdrawInvitation } from './people/invitations.ts';
 import { changeRole, listMembers, type MemberRefusal, removeMember } from './people/members.ts';
 import { createTeam, listTeams, renameTeam } from './people/own-teams.ts';
-import { managedByRules, refuseAccept } from './refusals.ts';
+import { managedByRules, refuseAccept } from './people/refusals.ts';
 import { serve, serveOnce } from './serve.ts';
 import type { SignOn } from './sign-on/sign-on.ts';
 import { isUid } from './teams/uid.ts';

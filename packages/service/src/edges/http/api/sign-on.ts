@@ -4,7 +4,7 @@ import type { BrowserSession } from '@runyard/contract/team/browser-sessions';
 import { signOnPath } from '@runyard/contract/team/sign-on';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
-import { refuseAccept } from '../../../team/access/refusals.ts';
+import { refuseAccept } from '../../../team/access/people/refusals.ts';
 import { checksOf, newAttempt, openAttempt, sealAttempt } from '../../../team/access/sign-on/attempt.ts';
 import { type SignInRefusal, signInPerson } from '../../../team/access/sign-on/sign-in.ts';
 import { addRoute } from '../server/add-route.ts';

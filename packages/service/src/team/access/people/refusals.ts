@@ -1,7 +1,7 @@
 /** Refusals that routes of this room and the sign-in of browsers share. */
 import { maxMembers, maxTeamsOfPerson } from '@runyard/contract/limits';
-import { type Refusal, refuse } from '../../platform/serving/refusal.ts';
-import type { AcceptRefusal } from './people/accept.ts';
+import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import type { AcceptRefusal } from './accept.ts';
 
 /** Returns the 409 of a change by hand in a team that rules manage. */
 export const managedByRules = (): Refusal =>
