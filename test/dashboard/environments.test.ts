@@ -79,7 +79,7 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     await page.getByRole('row', { name: /Release bot.*cannot run/ }).waitFor();
     await browser().picture('agents');
     await page.getByRole('link', { name: 'Workers' }).click();
-    await page.getByText('No worker of the team is connected').waitFor();
+    await page.getByText('None is connected.').waitFor();
     expect(complaints).toEqual([]);
   });
 });

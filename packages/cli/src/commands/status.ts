@@ -1,3 +1,5 @@
+import type { Client } from '@runyard/client';
+import type { WorkerConnection } from '@runyard/contract/workers/workers';
 import type { Command } from 'commander';
 import { apiKey, type Context, originOfFolder, processContext, serviceOrigin } from '../context.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
@@ -18,6 +20,60 @@ interface Status {
   readonly data_dir: string;
   readonly logs: string;
   readonly has_key: boolean;
+  /** Workers that are connected to the service; null: there is no key that may ask, or the service did not answer. */
+  readonly workers: Connected | null;
+}
+
+type Connected = Awaited<ReturnType<Client['listConnectedWorkers']>>;
+
+/** Longest wait for the service. The command is used where a service does not answer. */
+const patienceMs = 3000;
+
+/** Asks the service for its workers; null: no key may ask, or it did not answer. */
+async function readWorkers(context: Context): Promise<Connected | null> {
+  if (apiKey(context) === null) return null;
+  try {
+    const { connect } = await import('../api.ts');
+    const found: Partial<Connected> = await connect(context).listConnectedWorkers({
+      signal: AbortSignal.timeout(patienceMs),
+    });
+    const { workers, hosted_workers: hosted } = found;
+    // A service of an older version describes no connections.
+    if (![...(workers ?? [{}]), ...(hosted ?? [])].every((worker) => 'connections' in worker)) return null;
+    return { ...found, workers: workers ?? [] };
+  } catch {
+    return null;
+  }
+}
+
+/** Describes a connection: how it isolates, its room, its version and its disk. */
+function describeConnection({
+  backend = 'unknown isolation',
+  missing_features: missing,
+  slots: { used, total },
+  version,
+  disk,
+  draining,
+}: WorkerConnection): string {
+  return [
+    backend === 'none' ? 'no isolation' : backend,
+    ...(missing.length > 0 ? [`without ${missing.map(({ feature }) => feature).join(', ')}`] : []),
+    total === undefined ? `${used} slots in use` : `${used} of ${total} slots in use`,
+    ...(disk ? [`${(disk.free_bytes / 1024 ** 3).toFixed(1)} GB of disk free`] : []),
+    ...(version === undefined ? [] : [`version ${version}`]),
+    ...(draining ? ['draining'] : []),
+  ].join(', ');
+}
+
+/** Prints a line for each connection of a worker. */
+function printWorkers(context: Context, { workers, hosted_workers: hosted }: Connected): void {
+  if (hosted?.length === 0)
+    context.out(`  ${context.colours.yellow('no worker of the service is connected: runs wait for one')}\n`);
+  for (const { worker_host: name, connection_count: count, connections } of [...(hosted ?? []), ...workers]) {
+    for (const connection of connections)
+      context.out(`  worker ${harmlessLine(name)}: ${harmlessLine(describeConnection(connection))}\n`);
+    if (count > connections.length) context.out(`  worker ${harmlessLine(name)}: ${count - connections.length} more\n`);
+  }
 }
 
 /**
@@ -27,7 +83,7 @@ export async function status(context: Context, options: { readonly json?: true }
   const claim = readClaim(context.folder.supervisorFile);
   const origin = serviceOrigin(context);
   const { answered, ready, problem } =
-    origin === null ? { answered: false, ready: false, problem: null } : await readReadiness(origin, 3000);
+    origin === null ? { answered: false, ready: false, problem: null } : await readReadiness(origin, patienceMs);
   const found: Status = {
     running: (claim !== null && context.settings.RUNYARD_BASE_URL === undefined) || answered,
     ready,
@@ -39,6 +95,7 @@ export async function status(context: Context, options: { readonly json?: true }
     data_dir: context.folder.path,
     logs: context.folder.logs,
     has_key: apiKey(context) !== null,
+    workers: ready ? await readWorkers(context) : null,
   };
   if (!ready) process.exitCode = 1;
   if (options.json) {
@@ -65,6 +122,7 @@ export async function status(context: Context, options: { readonly json?: true }
     context.out(
       `  process ${claim.pid} (${claim.mode}: ${(claim.programs ?? []).join(', ') || 'starting'}), since ${claim.started_at}\n`,
     );
+  if (found.workers) printWorkers(context, found.workers);
   context.out(`  data folder ${context.folder.path}\n  logs ${context.folder.logs}\n`);
 }
 

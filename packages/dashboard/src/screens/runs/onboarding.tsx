@@ -21,7 +21,7 @@ export function Onboarding() {
   const key = useRef(crypto.randomUUID());
   const workers = useQuery({
     queryKey: ['workers', team.uid],
-    queryFn: async () => (await client.listConnectedWorkers({})).workers,
+    queryFn: async () => await client.listConnectedWorkers({}),
     refetchInterval: 3_000,
   });
   const models = useQuery({
@@ -30,7 +30,9 @@ export function Onboarding() {
   });
   const hasModel =
     models.data?.some(({ id, disable_reason: reason }) => id !== 'runbook' && reason === undefined) ?? false;
-  const hasWorker = (workers.data?.length ?? 0) > 0;
+  const ofTeam = workers.data?.workers.length ?? 0;
+  const ofService = workers.data?.hosted_workers?.length;
+  const hasWorker = ofTeam + (ofService ?? 0) > 0;
   const start = async () => {
     setError(undefined);
     try {
@@ -54,9 +56,10 @@ export function Onboarding() {
       <ol>
         <Step number={1} title="A worker is connected" isDone={hasWorker} isNow={!hasWorker}>
           <p className="mut">
-            {hasWorker
-              ? `${countText(workers.data?.length ?? 0, 'worker')} of this team. `
-              : 'The command up starts a worker of this service beside it, which is not listed here. Workers on other machines of the team: '}
+            {ofService !== undefined && `${countText(ofService, 'worker')} of the service. `}
+            {hasWorker || ofService !== undefined
+              ? `${countText(ofTeam, 'worker')} of this team. `
+              : 'The command up starts a worker of this service beside it, which only its operator sees. Workers on other machines of the team: '}
             <Link className="link" to="/workers">
               Workers
             </Link>

@@ -1,70 +1,57 @@
-import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
-import { Empty, SkeletonRows } from '../../parts/empty.tsx';
-import { Problem } from '../../parts/problem.tsx';
-import { Ago } from '../../parts/time.tsx';
+import { Empty } from '../../parts/empty.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { WorkerPools } from './worker-pools.tsx';
+import { WorkerTable } from './worker-table.tsx';
 
-/** Lists the workers of the team that are connected now. */
+/** Shows the workers that are connected now: how they isolate, and whether there is room; and who may connect as which worker. */
 export function WorkersScreen() {
   const client = useClient();
   const { team } = useSession();
-  const { data, error, refetch } = useQuery({
+  const connected = useQuery({
     queryKey: ['workers', team.uid],
-    queryFn: async () => (await client.listConnectedWorkers({})).workers,
+    queryFn: async () => await client.listConnectedWorkers({}),
     refetchInterval: 5_000,
   });
   return (
     <Page title="Workers">
       <div className="wide">
-        <p className="mut">
-          Workers of the team on its own machines. The workers of the service itself serve every run that names no
-          worker, and are not listed here: <code>bin/runyard doctor</code> tells how they isolate their sandboxes, and
-          each run shows the level it got.
-        </p>
-        <Problem error={error} onRetry={() => void refetch()} />
-        {data === undefined && !error && <SkeletonRows count={3} />}
-        {data?.length === 0 && (
-          <Empty title="No worker of the team is connected" command="bin/runyard worker --id build-1 --base-url URL">
-            A worker on a machine of yours takes the runs whose configuration names it as worker_host.
-          </Empty>
-        )}
-        {data !== undefined && data.length > 0 && (
-          <div className="card">
-            <table className="tbl in-card">
-              <thead>
-                <tr>
-                  <th>Worker</th>
-                  <th className="num w120">Connections</th>
-                  <th className="w140">Connected</th>
-                  <th className="w140">Last sign of life</th>
-                </tr>
-              </thead>
-              <tbody>
-                {data.map((worker) => (
-                  <tr key={worker.worker_host}>
-                    <td className="md">
-                      <span className="row">
-                        <span className="dot ok" aria-hidden="true" />
-                        {visibleText(worker.worker_host)}
-                      </span>
-                    </td>
-                    <td className="num">{worker.connection_count}</td>
-                    <td>
-                      <Ago time={worker.connected_at} />
-                    </td>
-                    <td>
-                      <Ago time={worker.last_seen_at} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
+        <Loaded query={connected} rows={3}>
+          {({ workers, hosted_workers: hosted }) => (
+            <>
+              <section className="stack s2" aria-label="Workers of the service">
+                <h2>Workers of the service</h2>
+                <p className="mut">
+                  They take the runs of all teams that name no worker.
+                  {hosted === undefined &&
+                    ' Only the operator of the service sees them. Each run shows the level it got.'}
+                </p>
+                {hosted?.length === 0 && (
+                  <Empty title="No worker of the service is connected" command="bin/runyard worker">
+                    Runs that name no worker wait until one connects.
+                  </Empty>
+                )}
+                {hosted !== undefined && hosted.length > 0 && (
+                  <WorkerTable label="Workers of the service" workers={hosted} />
+                )}
+              </section>
+              <section className="stack s2" aria-label="Workers of the team">
+                <h2>Workers of the team</h2>
+                <p className="mut">On machines of the team. They take the runs whose worker_host is their name.</p>
+                {workers.length === 0 ? (
+                  <p className="dim">None is connected.</p>
+                ) : (
+                  <WorkerTable label="Workers of the team" workers={workers} />
+                )}
+              </section>
+            </>
+          )}
+        </Loaded>
+        <WorkerPools />
         <section className="stack s2">
           <h2>Connect one</h2>
           <p className="mut">
@@ -74,7 +61,9 @@ export function WorkersScreen() {
             </Link>
             ), on a machine that reaches this address:
           </p>
-          <CommandBlock command={`RUNYARD_API_KEY=… RUNYARD_BASE_URL=${location.origin} bin/runyard worker`} />
+          <CommandBlock
+            command={`RUNYARD_API_KEY=… RUNYARD_WORKER_NAME=build-1 RUNYARD_BASE_URL=${location.origin} bin/runyard worker`}
+          />
         </section>
       </div>
     </Page>
