@@ -20,9 +20,10 @@ export const TestFilterCheck = z
 export const maxChecksOfOutcome = 5;
 
 export const TriggerCheck = TestFilterCheck.extend({
-  check: z
-    .enum([...FilterCondition.options, 'event'])
-    .describe('As in TestFilterCheck. event: the name of the event, which a trigger of GitHub, or events, asks for'),
+  check: z.enum([...FilterCondition.options, 'event']).meta({
+    id: 'TriggerCondition',
+    description: 'As in TestFilterCheck. event: the name of the event, which a trigger of GitHub, or events, asks for',
+  }),
   path: z
     .string()
     .optional()

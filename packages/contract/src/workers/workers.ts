@@ -2,6 +2,24 @@ import { z } from 'zod';
 import { maxConnectionsListed } from '../limits.ts';
 import { Timestamp } from '../wire/primitives.ts';
 
+const MissingFeature = z
+  .object({ feature: z.string().describe('Name of the feature'), reason: z.string().describe('Why it is missing') })
+  .meta({ id: 'MissingFeature', description: 'A feature of isolation that the sandboxes of a worker do not have' });
+
+const WorkerSlots = z
+  .object({
+    used: z.int().describe('Sandboxes that work now'),
+    total: z.int().optional().describe('Sandboxes that may work at once; absent: the worker does not say'),
+  })
+  .meta({ id: 'WorkerSlots', description: 'The room of a worker' });
+
+const WorkerDisk = z
+  .object({
+    free_bytes: z.int().describe('Bytes that are free for sandboxes'),
+    total_bytes: z.int().describe('Size of the file system'),
+  })
+  .meta({ id: 'WorkerDisk', description: 'The file system of the sandboxes of a worker' });
+
 /** One connection of a worker: one program on one machine. */
 export const WorkerConnection = z
   .object({
@@ -10,23 +28,10 @@ export const WorkerConnection = z
         'How its sandboxes isolate: bubblewrap, gvisor, docker, kubernetes or none. Absent: the worker is of another program, which does not say',
     }),
     features: z.array(z.string()).describe('What holds for its sandboxes, such as `user`, `cgroup` and `no-network`'),
-    missing_features: z
-      .array(z.object({ feature: z.string().describe('Name of the feature'), reason: z.string().describe('Why') }))
-      .describe('What does not hold, and why'),
-    slots: z
-      .object({
-        used: z.int().describe('Sandboxes that work now'),
-        total: z.int().optional().describe('Sandboxes that may work at once; absent: the worker does not say'),
-      })
-      .describe('Its room'),
+    missing_features: z.array(MissingFeature).describe('What does not hold, and why'),
+    slots: WorkerSlots.describe('Its room'),
     version: z.string().optional().describe('Version of the worker; absent: it does not say'),
-    disk: z
-      .object({
-        free_bytes: z.int().describe('Bytes that are free for sandboxes'),
-        total_bytes: z.int().describe('Size of the file system'),
-      })
-      .optional()
-      .describe('Disk of its sandboxes, about a minute ago; absent: the worker does not say'),
+    disk: WorkerDisk.optional().describe('Disk of its sandboxes, about a minute ago; absent: the worker does not say'),
     draining: z.boolean().describe('True: it takes no new runs, and ends with its last one'),
     connected_at: Timestamp.describe('When it connected, RFC 3339 in UTC'),
     last_seen_at: Timestamp.describe('When it last gave a sign of life, RFC 3339 in UTC'),
