@@ -51,7 +51,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     await page.reload();
     await page.getByLabel('Role of Ada Lovelace').selectOption('viewer');
     await page.getByText('Ada Lovelace is viewer now.').waitFor();
-    await button('Undo').click();
+    await page.getByRole('button', { name: /^Undo/ }).click();
     await expect.poll(() => page.getByLabel('Role of Ada Lovelace').inputValue()).toBe('member');
     await button('Actions for Ada Lovelace').click();
     await page.getByRole('menuitem', { name: 'Remove…' }).click();
