@@ -135,6 +135,12 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         description: 'fill an empty database from an exported file',
         load: async () => (await import('./commands/transfer.ts')).declareImport,
       },
+      {
+        name: 'blobs',
+        usage: '<command>',
+        description: 'move transcripts, artifacts and workspaces between a folder and a bucket, while Runyard runs',
+        load: async () => (await import('./commands/transfer.ts')).declareBlobs,
+      },
     ],
   ],
   [

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { formatBytes } from '@runyard/contract/wire/byte-size';
 import type { DataPlace, exportDataFolder } from '@runyard/service/transfer';
 import type { Command } from 'commander';
 import { type Context, processContext } from '../context.ts';
@@ -54,7 +55,7 @@ async function importAll(context: Context, file: string): Promise<void> {
 
 export function dataPlace({ folder, settings }: Context): DataPlace {
   const url = settings.RUNYARD_DATABASE_URL;
-  return { dataFolder: folder.path, ...(url === undefined ? {} : { databaseUrl: url }) };
+  return { dataFolder: folder.path, blobs: settings, ...(url === undefined ? {} : { databaseUrl: url }) };
 }
 
 function toFailure(error: unknown): never {
@@ -63,6 +64,31 @@ function toFailure(error: unknown): never {
 
 function describe(result: Awaited<ReturnType<typeof exportDataFolder>>): string {
   return `${formatCount(result.rows)} rows of ${result.tables} tables, ${formatCount(result.blobs)} blobs`;
+}
+
+/** Copies the blobs of RUNYARD_BLOBS_FROM to RUNYARD_BLOBS. The services run meanwhile. */
+async function moveAll(context: Context): Promise<void> {
+  const { moveBlobs } = await import('@runyard/service/transfer');
+  let told = 0;
+  const tell = ({ copied }: { readonly copied: number }) => {
+    if (copied < told + 1000) return;
+    told = copied;
+    context.report(`copied ${formatCount(copied)} blobs ...`);
+  };
+  const { copied, present, bytes } = await moveBlobs(dataPlace(context), tell).catch(toFailure);
+  context.report(
+    `copied ${formatCount(copied)} blobs with ${formatBytes(bytes)}; ${formatCount(present)} were there already. Every blob is at the new place: unset RUNYARD_BLOBS_FROM, restart the services, then delete the old place`,
+  );
+}
+
+/** Declares the command `blobs`. */
+export function declareBlobs(command: Command): void {
+  command
+    .command('move')
+    .description('copy all blobs of RUNYARD_BLOBS_FROM to RUNYARD_BLOBS; restart the services with both settings first')
+    .action(async () => {
+      await moveAll(processContext());
+    });
 }
 
 /** Declares the command `export`. */

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { checkDatabase } from './database.ts';
+import { checkBlobs, checkDatabase } from './database.ts';
 import type { Finding } from './finding.ts';
 import { checkHarnesses } from './harnesses.ts';
 import { checkDataFolder, checkGit, checkListening, checkNode } from './machine.ts';
@@ -10,9 +10,10 @@ import { checkWaitingSandboxes } from './waiting-sandboxes.ts';
 
 /** Checks the machine, the service and the settings. Returns the findings in the order of the report. */
 export async function runChecks(context: Context): Promise<Finding[]> {
-  const [listening, database, sandbox, models, harnesses, catalogue, policy] = await Promise.all([
+  const [listening, database, blobs, sandbox, models, harnesses, catalogue, policy] = await Promise.all([
     checkListening(context),
     checkDatabase(context),
+    checkBlobs(context),
     checkSandbox(context),
     checkModels(context),
     checkHarnesses(context),
@@ -22,6 +23,7 @@ export async function runChecks(context: Context): Promise<Finding[]> {
   return [
     checkNode(),
     database,
+    ...blobs,
     checkDataFolder(context),
     listening,
     ...sandbox,

@@ -1,4 +1,5 @@
 import { inspectDatabase } from '@runyard/service/inspect-database';
+import { dataPlace } from '../commands/transfer.ts';
 import type { Context } from '../context.ts';
 import type { Finding } from './finding.ts';
 
@@ -29,4 +30,17 @@ export async function checkDatabase(context: Context): Promise<Finding> {
         fix: 'check the URL and that the server runs, or unset RUNYARD_DATABASE_URL to use the embedded PostgreSQL',
       };
   }
+}
+
+/** Checks that the bucket of RUNYARD_BLOBS can be used. Without a bucket there is nothing to check. */
+export async function checkBlobs(context: Context): Promise<Finding[]> {
+  const { RUNYARD_BLOBS: present, RUNYARD_BLOBS_FROM: from } = context.settings;
+  const buckets = [present, from].flatMap((place) => (place?.kind === 's3' ? [place.bucket] : []));
+  if (buckets.length === 0) return [];
+  const { findBlobsProblem } = await import('@runyard/service/transfer');
+  const problem = await findBlobsProblem(dataPlace(context));
+  if (problem === null) return [{ name: 'blobs', level: 'good', detail: `in the bucket ${buckets.join(' and ')}` }];
+  const fix =
+    'check RUNYARD_BLOBS and the variables of the AWS SDK (AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_ACCESS_KEY_ID, …)';
+  return [{ name: 'blobs', level: 'bad', detail: problem, fix }];
 }

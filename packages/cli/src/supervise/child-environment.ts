@@ -29,6 +29,9 @@ const onlyService = [
   'NODE_USE_ENV_PROXY',
 ];
 
+/** Variables of the AWS SDK, with which the service reads and writes a bucket of blobs. */
+const isForBucket = (name: string): boolean => name.startsWith('AWS_');
+
 /**
  * Returns the environment of a child program: the settings that the table assigns to it and the variables that every program needs.
  * So the worker has no key of a model provider and no database address, and no program has other variables of the user's shell.
@@ -38,7 +41,8 @@ export function childEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   overrides: Readonly<Partial<Record<SettingName, string>>>,
 ): Record<string, string> {
-  const names = [...common, ...(program === 'service' ? onlyService : [])];
+  const names: string[] = [...common];
+  if (program === 'service') names.push(...onlyService, ...Object.keys(env).filter(isForBucket));
   for (const [name, setting] of Object.entries(settingsTable)) {
     if ((setting.usedBy as readonly string[]).includes(program)) names.push(name);
   }

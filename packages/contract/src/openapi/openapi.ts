@@ -179,6 +179,14 @@ function operation(name: RouteName, components: Components, baseUrl: string): Js
         ...(headers.length > 0 ? { headers: Object.fromEntries(headers) } : {}),
         ...(content ? { content } : {}),
       },
+      ...(route.redirects
+        ? {
+            302: {
+              description: 'Go to Location, where the bytes are',
+              headers: { Location: { schema: { type: 'string' } } },
+            },
+          }
+        : {}),
       ...(route.ranges
         ? { 206: { description: 'The bytes of the Range; Content-Range says which', ...(content ? { content } : {}) } }
         : {}),

@@ -141,6 +141,7 @@ export const artifactRoutes = {
     query: Signature,
     answer: { status: 200, description: 'The bytes, with the media type of the file', contentType: '*/*' },
     ranges: true,
+    redirects: true,
     errors: { 403: 'The signature is wrong or has expired', 404: 'The object was deleted' },
   },
   putArtifactContent: {

@@ -1,6 +1,7 @@
 /** The table of all settings of all programs. Parsing, error messages and `docs/settings.md` use it. */
 
 import { makeSpelling } from '../wire/spelling.ts';
+import { blobSettings } from './blobs.ts';
 import { containerSettings } from './containers.ts';
 import { contentPolicySettings } from './content-policy.ts';
 import { kubernetesSettings } from './kubernetes.ts';
@@ -12,6 +13,7 @@ import { workerSettings } from './worker.ts';
 
 export const settingsTable = {
   ...serviceSettings,
+  ...blobSettings,
   ...modelSettings,
   ...contentPolicySettings,
   ...signOnSettings,

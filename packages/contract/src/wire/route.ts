@@ -67,6 +67,8 @@ export interface Route {
   readonly answer: RouteAnswer;
   /** True: a header `Range` asks for a part of the bytes (RFC 9110, 14), which is sent with 206; 416 if there is no such part. */
   readonly ranges?: true;
+  /** True: the bytes may be elsewhere; the answer is then 302 with their place in Location. */
+  readonly redirects?: true;
   /**
    * True: the answer has an `ETag`, and is 304 without a body for a client that has it already (RFC 9110, 13.1.2). The handler sends
    * it.

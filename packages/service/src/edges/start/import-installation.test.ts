@@ -40,7 +40,7 @@ async function imported(prepare: (dataFolder: string) => Promise<unknown>, secre
   await mkdir(dataFolder);
   await prepare(dataFolder);
   try {
-    const place = { dataFolder, databaseUrl: database.url, ...(secretsKey ? { secretsKey } : {}) };
+    const place = { dataFolder, databaseUrl: database.url, blobs: {}, ...(secretsKey ? { secretsKey } : {}) };
     return { dataFolder, ...(await importInstallation(place, file)) };
   } finally {
     await database.drop();

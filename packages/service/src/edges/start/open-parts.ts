@@ -8,7 +8,7 @@ import { makeBodyBudget } from '../../platform/bodies/body-budget.ts';
 import type { Domain } from '../../platform/domain.ts';
 import { loadSigner } from '../../platform/secrets/signer.ts';
 import { openVault } from '../../platform/secrets/vault.ts';
-import { openFolderBlobs } from '../../platform/store/blobs/folder-blobs.ts';
+import { blobsAddress, openBlobs } from '../../platform/store/blobs/open-blobs.ts';
 import { whileRoom } from '../../platform/store/blobs/while-room.ts';
 import { type Database, openDatabase } from '../../platform/store/database/database.ts';
 import { startEmbeddedPostgres } from '../../platform/store/embedded/start.ts';
@@ -130,7 +130,11 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     vault,
     random,
   };
-  const blobs = keptByExports(whileRoom(await openFolderBlobs(path.join(dataDir, 'blobs')), freeSpace), db);
+  const stored = await openBlobs(settings, dataDir);
+  const blobsProblem = await stored.problem?.();
+  if (blobsProblem?.isLasting) throw new StartProblem(blobsProblem.text);
+  const isOnDisk = blobsAddress(settings, dataDir).kind === 'folder';
+  const blobs = keptByExports(isOnDisk ? whileRoom(stored, freeSpace) : stored, db);
   const signing = await loadSigner(db);
   const codeHosts = openCodeHosts({
     db,
@@ -187,6 +191,8 @@ function secretsOf(settings: Settings): string[] {
     settings.RUNYARD_BOOTSTRAP_KEY,
     settings.RUNYARD_SECRETS_KEY,
     settings.RUNYARD_DATABASE_URL,
+    process.env.AWS_SECRET_ACCESS_KEY,
+    process.env.AWS_SESSION_TOKEN,
   ].filter((secret) => secret !== undefined);
 }
 
@@ -211,8 +217,18 @@ export function makeUndo(log: Logger): Undo {
 }
 
 /** The store as a domain. It is not in `platform/store/`, because that folder does not import domains. */
-export const storeDomain = (deps: ServiceDeps): Domain => ({
-  name: 'store',
-  readiness: { problem: makeStoreCheck(deps), degraded: () => deps.freeSpace.problem() },
-  loops: async () => [{ name: 'measuring the free disk space', everyMs: 1_000, work: () => deps.freeSpace.measure() }],
-});
+export function storeDomain(deps: ServiceDeps): Domain {
+  const { blobs, freeSpace } = deps;
+  let problemOfBlobs: string | null = null;
+  const askBlobs = async () => {
+    problemOfBlobs = (await blobs.problem?.())?.text ?? null;
+  };
+  return {
+    name: 'store',
+    readiness: { problem: makeStoreCheck(deps), degraded: () => freeSpace.problem() ?? problemOfBlobs },
+    loops: async () => [
+      { name: 'measuring the free disk space', everyMs: 1_000, work: () => freeSpace.measure() },
+      ...(blobs.problem ? [{ name: 'asking for the bucket', everyMs: 10_000, work: askBlobs }] : []),
+    ],
+  };
+}

@@ -14,7 +14,7 @@ import { readWebhook } from '../../../triggers/webhooks/webhooks.ts';
 import { addRoute } from '../server/add-route.ts';
 import { refuseSignature } from '../server/authorize.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { downloadHeaders, previewHeaders, sendBlob, sendContent, sendStream } from '../server/download.ts';
+import { downloadHeaders, previewHeaders, sendContent, sendFile, sendStream } from '../server/download.ts';
 import { isForFiles } from '../server/files-origin.ts';
 
 /** Registers `GET /blobs/{kind}/{id}`. */
@@ -29,9 +29,9 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
       if (!artifact?.blobKey || artifact.sizeBytes === null) return notFound('artifact');
       const { filename, mime_type } = artifact.data as { filename?: string; mime_type?: string };
       const contentType = mime_type ?? 'application/octet-stream';
-      downloadHeaders(reply, filename ?? `screenshot.${contentType.split(/[/;+]/)[1]}`, contentType);
-      const sent = await sendBlob(reply, blobs, { key: artifact.blobKey, sizeBytes: artifact.sizeBytes });
-      return sent ? reply : notFound('artifact');
+      const { blobKey: key, sizeBytes } = artifact;
+      const fileName = filename ?? `screenshot.${contentType.split(/[/;+]/)[1]}`;
+      return (await sendFile(reply, blobs, { key, sizeBytes, fileName, contentType })) ? reply : notFound('artifact');
     }
     if (kind === 'preview') {
       const artifact = await findArtifact(db, id);
@@ -48,9 +48,9 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
     if (kind === 'handoff') {
       const file = await findHandoffFile(db, id);
       if (!file) return notFound('file');
-      downloadHeaders(reply, file.filename, file.mimeType ?? 'application/octet-stream');
-      const sent = await sendBlob(reply, blobs, { key: file.blobKey, sizeBytes: file.sizeBytes });
-      return sent ? reply : notFound('file');
+      const { blobKey: key, sizeBytes, filename: fileName } = file;
+      const contentType = file.mimeType ?? 'application/octet-stream';
+      return (await sendFile(reply, blobs, { key, sizeBytes, fileName, contentType })) ? reply : notFound('file');
     }
     const runIds = await findTranscriptRuns(db, kind === 'transcript' ? 'run' : 'conversation', id);
     if (runIds.length === 0 || !(await hasTranscript(db, runIds))) return notFound('transcript');

@@ -138,8 +138,3 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
     },
   });
 }
-
-/** Redirects the client to another URL. */
-export function redirect(reply: FastifyReply, url: string): FastifyReply {
-  return reply.code(302).header('location', url).header('cache-control', 'no-store').send();
-}

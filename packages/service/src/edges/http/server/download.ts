@@ -16,6 +16,41 @@ function contentDisposition(fileName: string): string {
 /** Older rows may contain media types that are not ASCII; such a header would make every download fail. */
 const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
 
+/** Redirects the client to another URL. */
+export function redirect(reply: FastifyReply, url: string): FastifyReply {
+  return reply.code(302).header('location', url).header('cache-control', 'no-store').send();
+}
+
+/** Seconds in which a client must begin to read at the URL to which it is redirected. */
+const redirectSeconds = 300;
+
+/**
+ * Sends a file of an agent for download: its bytes, or a redirect to the bucket that has them. Returns false if there is no such blob.
+ */
+export async function sendFile(
+  reply: FastifyReply,
+  blobs: BlobStore,
+  { key, sizeBytes, fileName, contentType }: FileToSend,
+): Promise<boolean> {
+  const elsewhere = await blobs.presign?.(key, {
+    contentType: isHeaderText(contentType) ? contentType : 'application/octet-stream',
+    contentDisposition: contentDisposition(fileName),
+    seconds: redirectSeconds,
+  });
+  if (elsewhere) {
+    redirect(reply, elsewhere);
+    return true;
+  }
+  return await sendBlob(downloadHeaders(reply, fileName, contentType), blobs, { key, sizeBytes });
+}
+
+interface FileToSend {
+  readonly key: string;
+  readonly sizeBytes: number;
+  readonly fileName: string;
+  readonly contentType: string;
+}
+
 /** Sets headers so that a browser downloads the file of an agent. If the browser still shows it, it shows it in a sandbox. */
 export function downloadHeaders(reply: FastifyReply, fileName: string, contentType: string): FastifyReply {
   return reply

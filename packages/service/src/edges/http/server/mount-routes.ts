@@ -7,9 +7,10 @@ import { Refusal } from '../../../platform/serving/refusal.ts';
 import type { Redirect, ServedRoute } from '../../../platform/serving/served-route.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { seal, unseal } from '../../../team/access/keys/sealed.ts';
-import { addRoute, type Call, redirect } from './add-route.ts';
+import { addRoute, type Call } from './add-route.ts';
 import { type Authorizer, originOf } from './authorize.ts';
 import { waitingSignals } from './closing.ts';
+import { redirect } from './download.ts';
 
 /** Registers the routes of a domain. */
 export function mountRoutes(app: FastifyInstance, db: Database, served: readonly ServedRoute[]): void {

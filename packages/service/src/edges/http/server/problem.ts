@@ -62,7 +62,11 @@ export function sendRefusal(
 }
 
 /** Retry-After of a 503, seconds. A restart of the database takes a few seconds; a full disk waits for a person. */
-const retryAfterSeconds: Readonly<Record<UnavailableReason, string>> = { database: '2', disk: '10' };
+const retryAfterSeconds: Readonly<Record<UnavailableReason, string>> = {
+  database: '2',
+  disk: '10',
+  blobs: '5',
+};
 
 /** 503: database or disk cannot do the work now. `detail` says which one, and what to do. */
 export function unavailable(reason: UnavailableReason, detail: string): Refusal {
@@ -73,6 +77,8 @@ export function unavailable(reason: UnavailableReason, detail: string): Refusal 
 const unavailableDetails: Readonly<Record<UnavailableReason, string>> = {
   database: 'The database cannot be reached at the moment. Send the request again after Retry-After seconds.',
   disk: 'The disk of the service is full: nothing can be stored until there is room again. Reading works.',
+  blobs:
+    'The bucket in which files are stored (RUNYARD_BLOBS) does not answer at the moment. Send the request again after Retry-After seconds.',
 };
 
 const madeByPerson =

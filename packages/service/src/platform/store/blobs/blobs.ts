@@ -34,6 +34,8 @@ export interface BlobStore {
    * the body; then, and for `too_large`, the blob under the key does not change.
    */
   put(key: string, body: AsyncIterable<Uint8Array>, limits: { readonly maxBytes: number }): Promise<PutOutcome>;
+  /** Stores the body unless there is a blob under the key. Returns false if there is one, which stays. */
+  putIfAbsent(key: string, body: AsyncIterable<Uint8Array>): Promise<boolean>;
   /** Undefined: there is no such blob. A range beyond the end gives an empty stream. */
   get(key: string, range?: ByteRange): Promise<Blob | undefined>;
   stat(key: string): Promise<{ readonly sizeBytes: number } | undefined>;
@@ -41,6 +43,27 @@ export interface BlobStore {
   delete(key: string): Promise<void>;
   /** Lists every blob, in no order; the list may or may not contain blobs that are stored or deleted during the listing. */
   list(): AsyncIterable<ListedBlob>;
+  /**
+   * Returns a URL at which everyone can read the blob until it expires. Absent, and null: clients read it through the service. The caller has
+   * checked that there is such a blob and that the reader may read it.
+   */
+  presign?(key: string, answer: PresignedAnswer): Promise<string | null>;
+  /** Returns why blobs cannot be read and written now; null if they can. Absent: a folder, which fails with the disk. */
+  problem?(): Promise<BlobsProblem | null>;
+}
+
+export interface BlobsProblem {
+  /** A sentence for the operator, without a full stop. */
+  readonly text: string;
+  /** Whether it lasts until a person changes something. */
+  readonly isLasting: boolean;
+}
+
+/** Headers of the answer at a presigned URL, and how long it is valid. */
+export interface PresignedAnswer {
+  readonly contentType: string;
+  readonly contentDisposition: string;
+  readonly seconds: number;
 }
 
 const keyPattern = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/;

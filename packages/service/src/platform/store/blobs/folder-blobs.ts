@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, link, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { stateOf, thisProcess } from '@runyard/system/process-identity';
@@ -28,7 +28,16 @@ export async function openFolderBlobs(folder: string): Promise<BlobStore> {
     return path.join(objects, fan, key.replaceAll('/', '+'));
   };
   return {
-    put: async (key, body, { maxBytes }) => await put(incoming, fileOf(key), body, maxBytes),
+    put: async (key, body, { maxBytes }) => await put(incoming, fileOf(key), body, { maxBytes, move: rename }),
+    putIfAbsent: async (key, body) => {
+      try {
+        await put(incoming, fileOf(key), body, { maxBytes: Number.MAX_SAFE_INTEGER, move: link });
+        return true;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+        throw error;
+      }
+    },
     get: async (key, range) => await get(fileOf(key), range),
     stat: async (key) => {
       const found = await absentAsUndefined(stat(fileOf(key)));
@@ -44,11 +53,14 @@ export async function openFolderBlobs(folder: string): Promise<BlobStore> {
   };
 }
 
+/** Gives a complete file its name: `rename` replaces another file of that name, `link` fails with EEXIST. */
+type Move = (temporary: string, file: string) => Promise<void>;
+
 async function put(
   incoming: string,
   file: string,
   body: AsyncIterable<Uint8Array>,
-  maxBytes: number,
+  { maxBytes, move }: { readonly maxBytes: number; readonly move: Move },
 ): Promise<PutOutcome> {
   const temporary = path.join(incoming, temporaryName());
   const handle = await onDisk(open(temporary, 'wx', 0o600));
@@ -62,7 +74,7 @@ async function put(
       await onDisk(writeAll(handle, chunk));
     }
     await onDisk(handle.sync());
-    await onDisk(moveInto(temporary, file));
+    await onDisk(moveInto(temporary, file, move));
     return { outcome: 'stored', sizeBytes, sha256: hash.digest() };
   } finally {
     await handle.close();
@@ -86,10 +98,10 @@ async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
 }
 
 /** The name is durable once its folder is synced, and that folder's own name once its parent is. */
-async function moveInto(temporary: string, file: string): Promise<void> {
+async function moveInto(temporary: string, file: string, move: Move): Promise<void> {
   const folder = path.dirname(file);
   if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(path.dirname(folder));
-  await rename(temporary, file);
+  await move(temporary, file);
   await syncFolder(folder);
 }
 

@@ -1,8 +1,8 @@
-/** Temporary failures of database and disk: the same request may succeed later. */
+/** Temporary failures of database, disk and bucket: the same request may succeed later. */
 import { sqlState } from './connections.ts';
 
-/** `database`: its connection was lost or could not be opened. `disk`: there is no room to write. */
-export type UnavailableReason = 'database' | 'disk';
+/** `database`: its connection was lost or could not be opened. `disk`: there is no room to write. `blobs`: the bucket does not answer. */
+export type UnavailableReason = 'database' | 'disk' | 'blobs';
 
 /** Thrown instead of a temporary error. It has the message and code of that error, which is its cause. */
 export class StoreUnavailable extends Error {

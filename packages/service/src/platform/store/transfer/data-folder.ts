@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { BlobStore } from '../blobs/blobs.ts';
-import { openFolderBlobs } from '../blobs/folder-blobs.ts';
+import { type CopiedBlobs, copyBlobs } from '../blobs/move-blobs.ts';
+import { type BlobsSettings, blobsAddress, openBlobs, openBlobsAt } from '../blobs/open-blobs.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../embedded/start.ts';
@@ -8,10 +9,11 @@ import { exportDatabase, type TransferResult } from './export.ts';
 
 /** Places of the data of an installation. */
 export interface DataPlace {
-  /** Absolute path of the data folder, which holds the blobs and the embedded database. */
+  /** Absolute path of the data folder, which holds the embedded database and, without a setting, the blobs. */
   readonly dataFolder: string;
   /** URL of a PostgreSQL server; absent: the embedded database. */
   readonly databaseUrl?: string;
+  readonly blobs: BlobsSettings;
 }
 
 /** Writes tables and blobs into the file `to`. The service may run meanwhile. Rejects with a message for a person. */
@@ -19,9 +21,38 @@ export async function exportDataFolder(place: DataPlace, to: string): Promise<Tr
   return withStore(place, (db, blobs) => exportDatabase({ db, blobs, to }));
 }
 
+/**
+ * Copies all blobs of RUNYARD_BLOBS_FROM to RUNYARD_BLOBS, while services that have both settings run. `tell` gets the sums after each blob.
+ * Rejects with a message for a person.
+ */
+export async function moveBlobs(
+  { dataFolder, blobs }: Pick<DataPlace, 'dataFolder' | 'blobs'>,
+  tell: (sums: CopiedBlobs) => void,
+): Promise<CopiedBlobs> {
+  const from = blobs.RUNYARD_BLOBS_FROM;
+  if (from === undefined)
+    throw new Error(
+      'RUNYARD_BLOBS_FROM is not set: set it to the place of the blobs until now, and RUNYARD_BLOBS to the new one, for this command and for all services, and restart the services first',
+    );
+  const [source, target] = [await openBlobsAt(from, blobs), await openBlobsAt(blobsAddress(blobs, dataFolder), blobs)];
+  for (const store of [source, target]) {
+    const problem = await store.problem?.();
+    if (problem) throw new Error(problem.text);
+  }
+  return await copyBlobs(source, target, tell);
+}
+
+/** Returns why the blobs of an installation cannot be read and written; null if they can. */
+export async function findBlobsProblem({
+  dataFolder,
+  blobs,
+}: Pick<DataPlace, 'dataFolder' | 'blobs'>): Promise<string | null> {
+  return (await (await openBlobs(blobs, dataFolder)).problem?.())?.text ?? null;
+}
+
 /** Opens database and blobs for `work`. Starts the embedded database if it does not run, and stops it again. */
 export async function withStore<T>(
-  { dataFolder, databaseUrl }: DataPlace,
+  { dataFolder, databaseUrl, blobs }: DataPlace,
   work: (db: Database, blobs: BlobStore) => Promise<T>,
 ): Promise<T> {
   const embedded = databaseUrl === undefined ? await openEmbedded(path.join(dataFolder, 'postgres')) : undefined;
@@ -32,7 +63,7 @@ export async function withStore<T>(
       log: silentLog,
     });
     try {
-      return await work(db, await openFolderBlobs(path.join(dataFolder, 'blobs')));
+      return await work(db, await openBlobs(blobs, dataFolder));
     } finally {
       await db.close();
     }

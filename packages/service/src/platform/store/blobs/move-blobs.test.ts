@@ -1,0 +1,75 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { BlobStore } from './blobs.ts';
+import { openFolderBlobs } from './folder-blobs.ts';
+import { copyBlobs, readBoth } from './move-blobs.ts';
+
+let folder: string;
+let old: BlobStore;
+let present: BlobStore;
+/** The store of a service while blobs move. */
+let both: BlobStore;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-move-'));
+  old = await openFolderBlobs(path.join(folder, 'old'));
+  present = await openFolderBlobs(path.join(folder, 'present'));
+  both = readBoth(present, old);
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const put = (blobs: BlobStore, key: string, body: string) =>
+  blobs.put(key, Readable.from([Buffer.from(body)]), { maxBytes: 1000 });
+const read = async (blobs: BlobStore, key: string) => {
+  const blob = await blobs.get(key);
+  return blob && (await text(blob.stream));
+};
+async function keysOf(blobs: BlobStore): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of blobs.list()) keys.push(key);
+  return keys.sort();
+}
+
+test('a service reads, replaces, lists and deletes the blobs of both places', async () => {
+  await put(old, 'a', 'old a');
+  await put(old, 'b', 'old b');
+  await put(both, 'b', 'new b');
+  await put(both, 'c', 'new c');
+  expect(await read(both, 'a')).toBe('old a');
+  expect(await read(both, 'b')).toBe('new b');
+  expect(await both.stat('c')).toEqual({ sizeBytes: 5 });
+  expect(await keysOf(both)).toEqual(['a', 'b', 'c']);
+  await both.delete('b');
+  expect(await both.stat('b')).toBeUndefined();
+  expect(await keysOf(old)).toEqual(['a']);
+});
+
+test('copies what is missing, keeps what was replaced, and copies nothing the second time', async () => {
+  await put(old, 'a', 'old a');
+  await put(old, 'b', 'old b');
+  await put(both, 'b', 'new b');
+  expect(await copyBlobs(old, present)).toEqual({ copied: 1, present: 1, bytes: 5 });
+  expect(await read(present, 'a')).toBe('old a');
+  expect(await read(present, 'b')).toBe('new b');
+  expect(await copyBlobs(old, present)).toEqual({ copied: 0, present: 2, bytes: 0 });
+});
+
+test.each([
+  ['before it is written', 'get'],
+  ['after it is written', 'putIfAbsent'],
+] as const)('does not bring back a blob that a service deletes %s', async (_, step) => {
+  await put(old, 'a', 'old a');
+  const deletesAfter = async <T>(done: Promise<T>): Promise<T> => {
+    const result = await done;
+    await both.delete('a');
+    return result;
+  };
+  const from: BlobStore = step === 'get' ? { ...old, get: (key) => deletesAfter(old.get(key)) } : old;
+  const to: BlobStore =
+    step === 'get' ? present : { ...present, putIfAbsent: (key, body) => deletesAfter(present.putIfAbsent(key, body)) };
+  await copyBlobs(from, to);
+  expect(await keysOf(both)).toEqual([]);
+});

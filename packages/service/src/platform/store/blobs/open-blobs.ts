@@ -1,0 +1,32 @@
+/** Opens the blobs that the settings name. The SDK of S3 is loaded only for a bucket. */
+import path from 'node:path';
+import type { BlobsAddress } from '@runyard/contract/settings/blobs';
+import type { Settings } from '@runyard/contract/settings/settings';
+import type { BlobStore } from './blobs.ts';
+import { openFolderBlobs } from './folder-blobs.ts';
+import { readBoth } from './move-blobs.ts';
+
+export type BlobsSettings = Partial<
+  Pick<Settings, 'RUNYARD_BLOBS' | 'RUNYARD_BLOBS_FROM' | 'RUNYARD_BLOBS_ENCRYPTION' | 'RUNYARD_BLOBS_DOWNLOADS'>
+>;
+
+/** Returns where the blobs of an installation are. */
+export const blobsAddress = (settings: BlobsSettings, dataFolder: string): BlobsAddress =>
+  settings.RUNYARD_BLOBS ?? { kind: 'folder', path: path.join(dataFolder, 'blobs') };
+
+/** Opens the store at an address. Throws if a folder cannot be made; of a bucket, `problem` says whether it can be used. */
+export async function openBlobsAt(address: BlobsAddress, settings: BlobsSettings): Promise<BlobStore> {
+  if (address.kind === 'folder') return await openFolderBlobs(address.path);
+  const { openS3Blobs } = await import('./s3-blobs.ts');
+  return openS3Blobs(address, {
+    encryption: settings.RUNYARD_BLOBS_ENCRYPTION,
+    presigns: settings.RUNYARD_BLOBS_DOWNLOADS === 'bucket',
+  });
+}
+
+/** Opens the blobs of an installation; while they move, those of both places. */
+export async function openBlobs(settings: BlobsSettings, dataFolder: string): Promise<BlobStore> {
+  const blobs = await openBlobsAt(blobsAddress(settings, dataFolder), settings);
+  const from = settings.RUNYARD_BLOBS_FROM;
+  return from === undefined ? blobs : readBoth(blobs, await openBlobsAt(from, settings));
+}

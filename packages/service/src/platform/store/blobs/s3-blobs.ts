@@ -1,0 +1,274 @@
+/**
+ * Blobs in a bucket of S3 or of a server that speaks its protocol: the object `{prefix}/{key}`. Credentials, region and endpoint come from
+ * the standard variables and files of the AWS SDK (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, roles of the machine, …).
+ */
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+  type PutObjectCommandInput,
+  paginateListObjectsV2,
+  S3Client,
+  type S3ServiceException,
+} from '@aws-sdk/client-s3';
+import { Upload } from '@aws-sdk/lib-storage';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import type { BlobsAddress } from '@runyard/contract/settings/blobs';
+import { StoreUnavailable } from '../database/unavailable.ts';
+import {
+  type BlobStore,
+  type BlobsProblem,
+  type ByteRange,
+  checkBlobKey,
+  isBlobKey,
+  type ListedBlob,
+  type PutOutcome,
+} from './blobs.ts';
+
+/** Larger bodies are sent in parts of this size, two at a time: an upload holds 16 MiB in memory, and may have 80 GiB (10,000 parts). */
+const partBytes = 8 * 1024 * 1024;
+
+const connectMs = 3_000;
+const attempts = 3;
+
+/** Uploads that no process can still be sending. */
+const abandonedAfterMs = 24 * 3600 * 1000;
+
+type S3Address = Extract<BlobsAddress, { kind: 's3' }>;
+
+export interface S3BlobsOptions {
+  /** `AES256`, `aws:kms`, or `aws:kms:` and the id of a key. Absent: the encryption of the bucket. */
+  readonly encryption: string | undefined;
+  /** Whether clients read blobs at the bucket, by presigned URLs. */
+  readonly presigns: boolean;
+  /** Milliseconds after which a connection without a byte has failed. Default: 30 seconds. */
+  readonly silentMs?: number;
+}
+
+/** Opens the blobs of a bucket. Sends no request: `problem` does. */
+export function openS3Blobs(
+  address: S3Address,
+  { encryption, presigns, silentMs = 30_000 }: S3BlobsOptions,
+): BlobStore {
+  const { bucket, prefix } = address;
+  const client = makeClient(silentMs);
+  const nameOf = (key: string): string => {
+    checkBlobKey(key);
+    return prefix + key;
+  };
+  const object = (key: string) => ({ Bucket: bucket, Key: nameOf(key) });
+  const encrypted = encryptionHeaders(encryption);
+  const upload = (params: Partial<PutObjectCommandInput>, body: Readable) =>
+    reached(
+      new Upload({
+        client,
+        params: { ...encrypted, ...params, Bucket: bucket, Key: params.Key, Body: body },
+        partSize: partBytes,
+        queueSize: 2,
+      }).done(),
+    );
+
+  const stat = async (key: string) => {
+    try {
+      const { ContentLength = 0 } = await reached(client.send(new HeadObjectCommand(object(key))));
+      return { sizeBytes: ContentLength };
+    } catch (error) {
+      return absent(error);
+    }
+  };
+
+  return {
+    async put(key, body, { maxBytes }): Promise<PutOutcome> {
+      const counted = count(body, maxBytes);
+      try {
+        await upload(object(key), Readable.from(counted.pieces(), { objectMode: false }));
+      } catch (error) {
+        if (counted.isTooLarge()) return { outcome: 'too_large' };
+        throw counted.fault() ?? error;
+      }
+      return { outcome: 'stored', ...counted.sums() };
+    },
+    async putIfAbsent(key, body) {
+      const counted = count(body, Number.MAX_SAFE_INTEGER);
+      try {
+        await upload({ ...object(key), IfNoneMatch: '*' }, Readable.from(counted.pieces(), { objectMode: false }));
+        return true;
+      } catch (error) {
+        // 409: another upload of the key ended meanwhile.
+        if ([409, 412].includes(statusOf(error))) return false;
+        throw counted.fault() ?? error;
+      }
+    },
+    async get(key, range) {
+      if (range !== undefined && range.end < range.start) return withoutBytes(await stat(key));
+      try {
+        const answer = await reached(client.send(new GetObjectCommand({ ...object(key), ...rangeOf(range) })));
+        const [, total] = /\/(\d+)$/.exec(answer.ContentRange ?? '') ?? [];
+        return { sizeBytes: Number(total ?? answer.ContentLength), stream: readableOf(answer.Body) };
+      } catch (error) {
+        if (statusOf(error) === 416) return withoutBytes(await stat(key));
+        return absent(error);
+      }
+    },
+    stat,
+    async delete(key) {
+      await reached(client.send(new DeleteObjectCommand(object(key)))).catch(absent);
+    },
+    async *list() {
+      await abortAbandoned(client, address);
+      for await (const page of reachedPages(paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix }))) {
+        for (const { Key = '', Size = 0, LastModified = new Date() } of page.Contents ?? []) {
+          const key = Key.slice(prefix.length);
+          if (isBlobKey(key)) yield { key, sizeBytes: Size, storedAt: LastModified } satisfies ListedBlob;
+        }
+      }
+    },
+    async presign(key, { contentType, contentDisposition, seconds }) {
+      if (!presigns) return null;
+      const headers = { ResponseContentType: contentType, ResponseContentDisposition: contentDisposition };
+      const command = new GetObjectCommand({ ...object(key), ...headers, ResponseCacheControl: 'private, no-store' });
+      return await reached(getSignedUrl(client, command, { expiresIn: seconds }));
+    },
+    problem: () => findProblem(client, address),
+  };
+}
+
+function encryptionHeaders(encryption: string | undefined): Partial<PutObjectCommandInput> {
+  if (encryption === undefined) return {};
+  if (encryption === 'AES256') return { ServerSideEncryption: 'AES256' };
+  const key = encryption.slice('aws:kms:'.length);
+  return { ServerSideEncryption: 'aws:kms', ...(key === '' ? {} : { SSEKMSKeyId: key }) };
+}
+
+function makeClient(silentMs: number): S3Client {
+  const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
+  const endpoint = AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL;
+  return new S3Client({
+    // Other servers have no host name for each bucket, and most know no regions.
+    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+    ...(endpoint === undefined ? {} : { region: AWS_REGION ?? AWS_DEFAULT_REGION ?? 'us-east-1' }),
+    maxAttempts: attempts,
+    requestHandler: { connectionTimeout: connectMs, requestTimeout: silentMs, throwOnRequestTimeout: true },
+  });
+}
+
+const rangeOf = (range: ByteRange | undefined) =>
+  range === undefined ? {} : { Range: `bytes=${range.start}-${Math.min(range.end, Number.MAX_SAFE_INTEGER)}` };
+
+function readableOf(body: unknown): Readable {
+  if (body instanceof Readable) return body;
+  throw new Error('the bucket answered without a body');
+}
+
+const withoutBytes = (found: { readonly sizeBytes: number } | undefined) =>
+  found && { ...found, stream: Readable.from([], { objectMode: false }) };
+
+/** Counts and hashes the pieces of a body while they are sent, and stops at `maxBytes`. */
+function count(body: AsyncIterable<Uint8Array>, maxBytes: number) {
+  const hash = createHash('sha256');
+  let sizeBytes = 0;
+  let fault: { readonly error: unknown } | undefined;
+  /** Notes the errors of the body. Those that the upload throws into the generator that reads from this one do not arrive here. */
+  async function* noted(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* body;
+    } catch (error) {
+      fault = { error };
+      throw error;
+    }
+  }
+  return {
+    async *pieces(): AsyncGenerator<Uint8Array> {
+      for await (const piece of noted()) {
+        sizeBytes += piece.byteLength;
+        if (sizeBytes > maxBytes) throw new RangeError(`the body has more than ${maxBytes} bytes`);
+        hash.update(piece);
+        yield piece;
+      }
+    },
+    isTooLarge: () => sizeBytes > maxBytes,
+    /** The error of the body itself, which is not one of the bucket. */
+    fault: () => fault?.error,
+    sums: () => ({ sizeBytes, sha256: hash.digest() }),
+  };
+}
+
+const statusOf = (error: unknown): number => {
+  const known = error instanceof StoreUnavailable ? error.cause : error;
+  return (known as Partial<S3ServiceException> | undefined)?.$metadata?.httpStatusCode ?? 0;
+};
+
+/** Returns undefined for the error of a missing object, and throws others. A missing bucket is no missing object. */
+function absent(error: unknown): undefined {
+  const { name } = error as Error;
+  if (statusOf(error) === 404 && name !== 'NoSuchBucket') return undefined;
+  throw error;
+}
+
+/** Answers of a bucket to a request that is right: the object, the range or the condition is not so. */
+const plainStatuses = [404, 409, 412, 416];
+
+/** Throws `StoreUnavailable` for every failure of the bucket: no connection, wrong credentials, too many requests, its own errors. */
+async function reached<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw isPlain(error)
+      ? error
+      : new StoreUnavailable('blobs', error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+const isPlain = (error: unknown): boolean =>
+  plainStatuses.includes(statusOf(error)) && (error as Error).name !== 'NoSuchBucket';
+
+async function* reachedPages<T>(pages: AsyncIterable<T>): AsyncGenerator<T> {
+  const iterator = pages[Symbol.asyncIterator]();
+  for (;;) {
+    const next = await reached(iterator.next());
+    if (next.done) return;
+    yield next.value;
+  }
+}
+
+/** Aborts uploads of parts that a dead process left, up to 1,000: a bucket stores them, and lists them nowhere else. */
+async function abortAbandoned(client: S3Client, { bucket, prefix }: S3Address): Promise<void> {
+  const { Uploads = [] } = await reached(
+    client.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix })),
+  );
+  for (const { Key, UploadId, Initiated } of Uploads) {
+    if (Initiated === undefined || Initiated.getTime() > Date.now() - abandonedAfterMs) continue;
+    await reached(client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId }))).catch(absent);
+  }
+}
+
+async function findProblem(client: S3Client, { bucket, prefix }: S3Address): Promise<BlobsProblem | null> {
+  const lasting = (text: string) => ({ text, isLasting: true });
+  const where = `the bucket ${bucket} of RUNYARD_BLOBS`;
+  try {
+    await client.send(new HeadBucketCommand({ Bucket: bucket }));
+    await client.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, MaxKeys: 1 }));
+    return null;
+  } catch (error) {
+    const { name, message } = error as Error;
+    switch (statusOf(error)) {
+      case 404:
+        return lasting(`${where} does not exist; create it, or correct the setting`);
+      case 401:
+      case 403:
+        return lasting(
+          `${where} refuses the credentials (${name}); they need s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject, s3:ListBucketMultipartUploads and s3:AbortMultipartUpload`,
+        );
+      case 301:
+        return lasting(`${where} is in another region; set AWS_REGION`);
+      default:
+        return { text: `${where} cannot be reached: ${message || name}`, isLasting: false };
+    }
+  }
+}

@@ -1,0 +1,286 @@
+/** Blobs in a bucket of a real server of S3's protocol: the store itself, its failures, and a service that uses it. */
+
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BlobStore } from '../packages/service/src/platform/store/blobs/blobs.ts';
+import { openFolderBlobs } from '../packages/service/src/platform/store/blobs/folder-blobs.ts';
+import { copyBlobs } from '../packages/service/src/platform/store/blobs/move-blobs.ts';
+import { openS3Blobs } from '../packages/service/src/platform/store/blobs/s3-blobs.ts';
+import { StoreUnavailable } from '../packages/service/src/platform/store/database/unavailable.ts';
+import { describeBlobStore } from '../packages/service/test/blob-store.ts';
+import { startTestService, type TestService } from '../packages/service/test/service.ts';
+import { type S3Server, startS3Server } from './support/s3-server.ts';
+
+const started = await startS3Server();
+const server: S3Server | undefined = started.kind === 'ready' ? started.server : undefined;
+
+/** The AWS SDK reads its settings from the environment of the process. */
+async function withVariables<T>(env: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
+  const before = Object.fromEntries(Object.keys(env).map((name) => [name, process.env[name]]));
+  Object.assign(process.env, env);
+  try {
+    return await work();
+  } finally {
+    for (const [name, value] of Object.entries(before)) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
+  }
+}
+
+let prefixes = 0;
+const options = { encryption: undefined, presigns: true };
+const openAt = (prefix: string, bucket = server?.bucket ?? ''): BlobStore =>
+  openS3Blobs({ kind: 's3', bucket, prefix }, options);
+const newStore = async () => {
+  prefixes += 1;
+  return openAt(`test-${prefixes}/`);
+};
+const bytesOf = async (blobs: BlobStore, key: string) => {
+  const blob = await blobs.get(key);
+  return blob && (await buffer(blob.stream));
+};
+const put = (blobs: BlobStore, key: string, bytes: Buffer) =>
+  blobs.put(key, Readable.from([bytes]), { maxBytes: 100_000_000 });
+
+/** Stores a file of a run through the routes of its agent; returns the path of its download. */
+async function storeFile(service: TestService, text: string): Promise<string> {
+  const { runToken: key } = await service.startExecution();
+  const body = { artifact_type: 'FILE', data: { filename: 'a.txt', mime_type: 'text/plain' } };
+  const path = '/harness-support/report-artifact';
+  const { artifact_uid, upload_url } = (
+    await service.request<{ artifact_uid: string; upload_url: string }>('POST', path, { key, body })
+  ).body;
+  const headers = { 'content-type': 'text/plain' };
+  expect((await service.request('PUT', upload_url, { key: null, raw: text, headers })).status).toBe(200);
+  return `/agent/artifacts/${artifact_uid}`;
+}
+
+describe.skipIf(!server)(`a bucket${started.kind === 'missing' ? ` (skipped: ${started.reason})` : ''}`, () => {
+  const before = { ...process.env };
+  beforeAll(() => void Object.assign(process.env, server?.env));
+  afterAll(async () => {
+    for (const name of Object.keys(server?.env ?? {})) {
+      if (before[name] === undefined) delete process.env[name];
+      else process.env[name] = before[name];
+    }
+    await server?.stop();
+  });
+
+  describeBlobStore('as a store', newStore);
+
+  test('stores a body of several parts, and reads a range across two of them', async () => {
+    const blobs = await newStore();
+    const bytes = randomBytes(20 * 1024 * 1024);
+    const pieces = Array.from({ length: 80 }, (_, index) => bytes.subarray(index * 262_144, (index + 1) * 262_144));
+    expect(await blobs.put('k', Readable.from(pieces), { maxBytes: bytes.length })).toMatchObject({
+      outcome: 'stored',
+      sizeBytes: bytes.length,
+    });
+    expect((await bytesOf(blobs, 'k'))?.equals(bytes)).toBe(true);
+    const [start, end] = [8 * 1024 * 1024 - 10, 8 * 1024 * 1024 + 9];
+    const range = await blobs.get('k', { start, end });
+    expect(range && (await buffer(range.stream)).equals(bytes.subarray(start, end + 1))).toBe(true);
+    expect(await blobs.putIfAbsent('k', Readable.from(pieces))).toBe(false);
+  });
+
+  test('lists only the names below its own prefix', async () => {
+    const [inner, beside] = [openAt('shared/a/'), openAt('shared/ab/')];
+    await put(inner, 'k', Buffer.from('inner'));
+    await put(beside, 'k', Buffer.from('beside'));
+    const keys: string[] = [];
+    for await (const { key } of inner.list()) keys.push(key);
+    expect(keys).toEqual(['k']);
+    expect((await bytesOf(inner, 'k'))?.toString()).toBe('inner');
+  });
+
+  test('opens with a presigned URL one object until it expires, and nothing without one', async () => {
+    const blobs = openAt('presigned/');
+    await put(blobs, 'a', Buffer.from('hello'));
+    await put(blobs, 'b', Buffer.from('secret'));
+    const answer = { contentType: 'text/plain', contentDisposition: 'attachment; filename="a.txt"' };
+    const url = (await blobs.presign?.('a', { ...answer, seconds: 60 })) ?? '';
+    const read = await fetch(url);
+    expect(await read.text()).toBe('hello');
+    expect(read.headers.get('content-disposition')).toBe('attachment; filename="a.txt"');
+    expect(read.headers.get('content-type')).toBe('text/plain');
+    const shortUrl = (await blobs.presign?.('a', { ...answer, seconds: 1 })) ?? '';
+    await expect.poll(async () => (await fetch(shortUrl)).status, { timeout: 10_000 }).toBe(403);
+    const plain = url.replace(/\?.*/, '');
+    const forged = [
+      url.replace('/presigned/a?', '/presigned/b?'),
+      url.replace('X-Amz-Expires=60', 'X-Amz-Expires=6000'),
+      url.replace('a.txt', 'b.html'),
+      plain,
+      plain.replace('presigned/a', '?list-type=2'),
+    ];
+    expect(await Promise.all(forged.map(async (each) => (await fetch(each)).status))).toEqual(forged.map(() => 403));
+    expect((await fetch(url, { method: 'PUT', body: 'changed' })).status).toBe(403);
+    expect((await fetch(url, { method: 'DELETE' })).status).toBe(403);
+  });
+
+  test('copies a folder into a bucket and back', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'runyard-copied-'));
+    try {
+      const [from, to] = [
+        await openFolderBlobs(path.join(folder, 'from')),
+        await openFolderBlobs(path.join(folder, 'to')),
+      ];
+      for (const key of ['artifacts/1', 'transcripts/2']) await put(from, key, Buffer.from(key));
+      const blobs = openAt('copied/');
+      expect(await copyBlobs(from, blobs)).toMatchObject({ copied: 2 });
+      expect(await copyBlobs(blobs, to)).toMatchObject({ copied: 2 });
+      expect((await bytesOf(to, 'transcripts/2'))?.toString()).toBe('transcripts/2');
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test('says that a bucket is missing or refuses the credentials', async () => {
+    expect(await openAt('', 'no-such-bucket').problem?.()).toEqual({
+      text: expect.stringContaining('the bucket no-such-bucket of RUNYARD_BLOBS does not exist'),
+      isLasting: true,
+    });
+    await withVariables({ AWS_SECRET_ACCESS_KEY: 'wrong' }, async () => {
+      const problem = await openAt('').problem?.();
+      expect(problem?.text).toContain('refuses the credentials');
+      expect(problem?.text).not.toContain('wrong');
+    });
+    await expect(startTestService({ env: { RUNYARD_BLOBS: 's3://no-such-bucket' } })).rejects.toThrow('does not exist');
+  });
+
+  describe('of a service', () => {
+    let service: TestService;
+    beforeAll(async () => {
+      service = await startTestService({ env: { RUNYARD_BLOBS: `s3://${server?.bucket}/service` } });
+    });
+    afterAll(() => service.close());
+
+    test('redirects a download to the bucket until the artifact is deleted, and sends previews itself', async () => {
+      const artifact = await storeFile(service, 'hello from the bucket');
+      const signed = (await service.request('GET', `${artifact}/download`)).headers.get('location') ?? '';
+      const redirect = await service.request('GET', signed, { key: null });
+      expect(redirect.status).toBe(302);
+      const place = redirect.headers.get('location') ?? '';
+      expect(place).toContain(`${server?.endpoint}/${server?.bucket}/service/artifacts/`);
+      const file = await fetch(place);
+      expect(await file.text()).toBe('hello from the bucket');
+      expect(file.headers.get('content-disposition')).toContain('filename="a.txt"');
+      const preview = await service.request<{ url: string }>('GET', `${artifact}/preview`);
+      const shown = await service.request('GET', preview.body.url.replace('/api/v1', ''), { key: null });
+      expect(shown.text).toBe('hello from the bucket');
+      expect((await service.request('DELETE', artifact)).status).toBe(200);
+      await service.problem(404, 'GET', signed, { key: null });
+      expect((await fetch(place)).status).toBe(404);
+    });
+
+    test('sends downloads itself where only the service reaches the bucket', async () => {
+      const env = { RUNYARD_BLOBS: `s3://${server?.bucket}/private`, RUNYARD_BLOBS_DOWNLOADS: 'service' };
+      const closed = await startTestService({ env });
+      try {
+        expect(
+          await closed.deps.blobs.presign?.('k', { contentType: '', contentDisposition: '', seconds: 1 }),
+        ).toBeNull();
+      } finally {
+        await closed.close();
+      }
+    });
+  });
+
+  test('fails with a temporary error while the server is gone, and keeps the blob of before an upload that was cut', async () => {
+    if (!server) throw new Error('there is no server');
+    const blobs = openAt('killed/');
+    await put(blobs, 'k', Buffer.from('before'));
+    const cut = (async function* () {
+      for (let part = 0; part < 40; part += 1) {
+        if (part === 20) await server.kill();
+        yield Buffer.alloc(1024 * 1024, part);
+      }
+    })();
+    await expect(blobs.put('k', cut, { maxBytes: 100_000_000 })).rejects.toThrow(StoreUnavailable);
+    await expect(blobs.get('k')).rejects.toThrow(StoreUnavailable);
+    expect(await blobs.problem?.()).toMatchObject({ isLasting: false });
+    await server.start();
+    expect((await bytesOf(blobs, 'k'))?.toString()).toBe('before');
+    expect(await put(blobs, 'k', Buffer.from('after'))).toMatchObject({ outcome: 'stored' });
+    expect((await bytesOf(blobs, 'k'))?.toString()).toBe('after');
+  });
+});
+
+describe('a server that is not real', () => {
+  const answering = async (answer: RequestListener, work: (blobs: BlobStore) => Promise<void>) => {
+    const fake = createServer(answer).listen(0, '127.0.0.1');
+    await once(fake, 'listening');
+    const { port } = fake.address() as AddressInfo;
+    const env = { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b', AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${port}` };
+    try {
+      await withVariables(env, () =>
+        work(openS3Blobs({ kind: 's3', bucket: 'b', prefix: '' }, { ...options, silentMs: 300 })),
+      );
+    } finally {
+      fake.closeAllConnections();
+      fake.close();
+    }
+  };
+
+  test.each<[string, RequestListener]>([
+    ['an error of its own', (_, answer) => void answer.writeHead(500).end('<Error><Code>InternalError</Code></Error>')],
+    ['too many requests', (_, answer) => void answer.writeHead(503).end('<Error><Code>SlowDown</Code></Error>')],
+    ['nothing that is XML', (_, answer) => void answer.writeHead(403).end('<html>captive portal')],
+    ['nothing', () => {}],
+  ])('is a temporary failure: %s', async (_, answer) => {
+    await answering(answer, async (blobs) => {
+      await expect(blobs.get('k')).rejects.toThrow(StoreUnavailable);
+      await expect(put(blobs, 'k', Buffer.from('x'))).rejects.toThrow(StoreUnavailable);
+    });
+  });
+
+  test('asks the bucket for the encryption of the settings', async () => {
+    const seen: Record<string, unknown>[] = [];
+    const note: RequestListener = (request, answer) => {
+      const { 'x-amz-server-side-encryption': kind, 'x-amz-server-side-encryption-aws-kms-key-id': key } =
+        request.headers;
+      seen.push({ kind, key });
+      request.resume().on('end', () => answer.writeHead(200, { etag: '"1"' }).end());
+    };
+    await answering(note, async () => {
+      for (const encryption of ['AES256', 'aws:kms', 'aws:kms:arn:aws:kms:eu-west-1:1:key/k', undefined])
+        await put(
+          openS3Blobs({ kind: 's3', bucket: 'b', prefix: '' }, { encryption, presigns: true }),
+          'k',
+          Buffer.from('x'),
+        );
+    });
+    expect(seen).toEqual([
+      { kind: 'AES256' },
+      { kind: 'aws:kms' },
+      { kind: 'aws:kms', key: 'arn:aws:kms:eu-west-1:1:key/k' },
+      {},
+    ]);
+  });
+
+  test('gets the download of an artifact, because the service redirects to it', async () => {
+    const accept: RequestListener = (request, answer) =>
+      void request.resume().on('end', () => answer.writeHead(200, { etag: '"1"' }).end());
+    await answering(accept, async () => {
+      const service = await startTestService({ env: { RUNYARD_BLOBS: 's3://b' } });
+      try {
+        const artifact = await storeFile(service, 'hello');
+        const signed = (await service.request('GET', `${artifact}/download`)).headers.get('location') ?? '';
+        const redirect = await service.request('GET', signed, { key: null });
+        expect(redirect.status).toBe(302);
+        expect(redirect.headers.get('location')).toMatch(/\/b\/artifacts\/.*X-Amz-Signature=/);
+      } finally {
+        await service.close();
+      }
+    });
+  });
+});
