@@ -271,13 +271,13 @@ describe('a server that is not real', () => {
     const accept: RequestListener = (request, answer) =>
       void request.resume().on('end', () => answer.writeHead(200, { etag: '"1"' }).end());
     await answering(accept, async () => {
-      const service = await startTestService({ env: { RUNYARD_BLOBS: 's3://b' } });
+      const service = await startTestService({ env: { RUNYARD_BLOBS: 's3://bucket' } });
       try {
         const artifact = await storeFile(service, 'hello');
         const signed = (await service.request('GET', `${artifact}/download`)).headers.get('location') ?? '';
         const redirect = await service.request('GET', signed, { key: null });
         expect(redirect.status).toBe(302);
-        expect(redirect.headers.get('location')).toMatch(/\/b\/artifacts\/.*X-Amz-Signature=/);
+        expect(redirect.headers.get('location')).toMatch(/\/bucket\/artifacts\/.*X-Amz-Signature=/);
       } finally {
         await service.close();
       }

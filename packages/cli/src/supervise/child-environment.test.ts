@@ -43,6 +43,12 @@ test("gives the service its settings and the proxy, but not the worker's key", (
   }
 });
 
+test('gives the service, but not the worker, the variables of the AWS SDK if its blobs are in a bucket', () => {
+  const env = { ...everything, RUNYARD_BLOBS: 's3://bucket' };
+  expect(childEnvironment('service', env, {})).toHaveProperty('AWS_SECRET_ACCESS_KEY');
+  expect(childEnvironment('worker', env, {})).not.toHaveProperty('AWS_SECRET_ACCESS_KEY');
+});
+
 test('prefers the values of the supervisor to those of the shell', () => {
   expect(childEnvironment('service', everything, { RUNYARD_PORT: '5000' }).RUNYARD_PORT).toBe('5000');
 });

@@ -29,8 +29,11 @@ const onlyService = [
   'NODE_USE_ENV_PROXY',
 ];
 
-/** Variables of the AWS SDK, with which the service reads and writes a bucket of blobs. */
-const isForBucket = (name: string): boolean => name.startsWith('AWS_');
+/** Returns the variables of the AWS SDK, if the service stores blobs in a bucket. */
+const forBucket = (env: Readonly<Record<string, string | undefined>>): string[] =>
+  [env.RUNYARD_BLOBS, env.RUNYARD_BLOBS_FROM].some((place) => place?.startsWith('s3:'))
+    ? Object.keys(env).filter((name) => name.startsWith('AWS_'))
+    : [];
 
 /**
  * Returns the environment of a child program: the settings that the table assigns to it and the variables that every program needs.
@@ -42,7 +45,7 @@ export function childEnvironment(
   overrides: Readonly<Partial<Record<SettingName, string>>>,
 ): Record<string, string> {
   const names: string[] = [...common];
-  if (program === 'service') names.push(...onlyService, ...Object.keys(env).filter(isForBucket));
+  if (program === 'service') names.push(...onlyService, ...forBucket(env));
   for (const [name, setting] of Object.entries(settingsTable)) {
     if ((setting.usedBy as readonly string[]).includes(program)) names.push(name);
   }
