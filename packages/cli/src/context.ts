@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Settings } from '@runyard/contract/settings/settings';
+import type { DataPlace } from '@runyard/service/transfer';
 import { Failure } from './failure.ts';
 import { type DataFolder, dataFolder } from './installation.ts';
 import { type Colours, coloursFor } from './live/colours.ts';
@@ -36,6 +37,12 @@ export function createContext(env: Environment): Context {
 
 /** Creates the context of this process. @throws Failure if a setting is wrong */
 export const processContext = (): Context => createContext(process.env);
+
+/** Returns the places of the database and of the blobs. */
+export function dataPlace({ folder, settings }: Context): DataPlace {
+  const url = settings.RUNYARD_DATABASE_URL;
+  return { dataFolder: folder.path, blobs: settings, ...(url === undefined ? {} : { databaseUrl: url }) };
+}
 
 /**
  * Returns the origin of the service that commands talk to, without `/api/v1`: RUNYARD_BASE_URL if it is set, else the service of

@@ -1,7 +1,7 @@
 import { replaceOperatorKey } from '@runyard/service/replace-operator-key';
-import type { Context } from '../context.ts';
+import { type Context, dataPlace } from '../context.ts';
 import { Failure } from '../failure.ts';
-import { dataPlace, requireDatabase } from './transfer.ts';
+import { requireDatabase } from './transfer.ts';
 
 /** Makes a new operator's key in the data folder, and prints it. The old one stops working; the service may run. */
 export async function replaceKeyOfOperator(context: Context): Promise<void> {

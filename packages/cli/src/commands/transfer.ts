@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { formatBytes } from '@runyard/contract/wire/byte-size';
-import type { DataPlace, exportDataFolder } from '@runyard/service/transfer';
+import type { exportDataFolder } from '@runyard/service/transfer';
 import type { Command } from 'commander';
-import { type Context, processContext } from '../context.ts';
+import { type Context, dataPlace, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { formatCount } from '../live/amounts.ts';
 import { readClaim } from '../supervise/claim.ts';
@@ -53,11 +53,6 @@ async function importAll(context: Context, file: string): Promise<void> {
   }
 }
 
-export function dataPlace({ folder, settings }: Context): DataPlace {
-  const url = settings.RUNYARD_DATABASE_URL;
-  return { dataFolder: folder.path, blobs: settings, ...(url === undefined ? {} : { databaseUrl: url }) };
-}
-
 function toFailure(error: unknown): never {
   throw new Failure(error instanceof Error ? error.message : String(error));
 }
@@ -69,10 +64,10 @@ function describe(result: Awaited<ReturnType<typeof exportDataFolder>>): string 
 /** Copies the blobs of RUNYARD_BLOBS_FROM to RUNYARD_BLOBS. The services run meanwhile. */
 async function moveAll(context: Context): Promise<void> {
   const { moveBlobs } = await import('@runyard/service/transfer');
-  let told = 0;
+  let reported = 0;
   const tell = ({ copied }: { readonly copied: number }) => {
-    if (copied < told + 1000) return;
-    told = copied;
+    if (copied < reported + 1000) return;
+    reported = copied;
     context.report(`copied ${formatCount(copied)} blobs ...`);
   };
   const { copied, present, bytes } = await moveBlobs(dataPlace(context), tell).catch(toFailure);

@@ -1,6 +1,5 @@
 import { inspectDatabase } from '@runyard/service/inspect-database';
-import { dataPlace } from '../commands/transfer.ts';
-import type { Context } from '../context.ts';
+import { type Context, dataPlace } from '../context.ts';
 import type { Finding } from './finding.ts';
 
 const name = 'database';
