@@ -291,6 +291,7 @@ test('shows and sets the budget, and reports usage', async () => {
   expect(JSON.parse(usage.output)).toEqual({
     from: expect.any(String),
     to: expect.any(String),
+    scope: 'team',
     storage: { bytes: expect.any(Number), max_bytes: 100 * 1024 ** 3 },
     usage: [],
   });

@@ -44,8 +44,7 @@ export function problems(route: Route): Record<number, string> {
         }
       : {}),
     ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
-    // A route without parameters, body and checked callers answers from memory, and so do the schemas of definition files.
-    ...(isOpen(route.allow) && !route.body && (!route.params || route.path.startsWith('/factory-files/schemas/'))
+    ...(answersFromMemory(route)
       ? {}
       : {
           500: errorCatalogue.internal_error.explanation,
@@ -55,5 +54,9 @@ export function problems(route: Route): Record<number, string> {
     ...(access[403] && ownForbidden ? { 403: `${ownForbidden}. ${access[403]}` } : {}),
   };
 }
+
+/** A route without parameters, body and checked callers answers from memory. So do the schemas of definition files and the begin of a sign-on. */
+const answersFromMemory = ({ allow, body, params, path }: Route): boolean =>
+  isOpen(allow) && (path === '/sign-on' || path.startsWith('/factory-files/schemas/') || (!body && !params));
 
 const isOpen = (allow: Allow): boolean => 'anyone' in allow && allow.anyone === 'always';

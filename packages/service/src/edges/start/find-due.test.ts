@@ -76,6 +76,10 @@ const request = (age: string) => `
   INSERT INTO open_model_requests (id, run_id, execution_id, accounts, reserved_usd, known_usage, service_instance_id, created_at)
   VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '{}', 0, '{}', gen_random_uuid(), now() - interval '${age}')`;
 
+const identity = (checkIn: string) => `
+  INSERT INTO sign_on_identities (id, issuer, subject, user_id, vault_key_id, confirmed_until, next_check_at)
+  VALUES (gen_random_uuid(), 'https://id.example.com', 's', gen_random_uuid(), 'key', now(), now() + interval '${checkIn}')`;
+
 const settling = 'starting what waited for the end of a run, and cancelling replaced runs';
 
 type Prepare = string | ((tx: Queryable) => Promise<unknown>);
@@ -201,6 +205,8 @@ const cases: readonly (readonly [what: string, prepare: () => Prepare, due: read
     () => `INSERT INTO storage_changes (team_id, bytes) VALUES ('${service.teamId}', 1)`,
     ['the stored bytes of teams'],
   ],
+  ['a person to confirm', () => identity('-1 second'), ['confirming people with their identity providers']],
+  ['a person to confirm later', () => identity('1 minute'), []],
 ];
 
 it('finds no work in an idle service', async () => {

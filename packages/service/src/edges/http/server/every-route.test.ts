@@ -15,7 +15,14 @@ const { own, requestOf } = await makeOwnThings(service);
 const allRoutes = Object.entries(routes) as [string, Route][];
 const withBody = allRoutes.filter(([, route]) => route.body);
 /** Routes that read the database: all except those that answer from memory. */
-const fromMemory = ['getOpenApi', 'listFactoryFileSchemas', 'getFactoryFileSchemas', 'getFactoryFileSchema'];
+const fromMemory = [
+  'getOpenApi',
+  'listFactoryFileSchemas',
+  'getFactoryFileSchemas',
+  'getFactoryFileSchema',
+  'listSignOnProviders',
+  'startSignOn',
+];
 const reading = allRoutes.filter(([name]) => !fromMemory.includes(name));
 
 const keyOf = (route: Route) => ('run' in route.allow ? own.runToken : service.key);
