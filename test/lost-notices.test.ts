@@ -1,4 +1,4 @@
-/** A service process does work of which no notice came, and does not depend on the tables of other work. */
+/** A service process finds work without a notice, and does not depend on the tables of other work. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newRawKey } from '../packages/service/src/team/access/keys/key.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';

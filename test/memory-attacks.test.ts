@@ -55,7 +55,7 @@ beforeAll(async () => {
   runId = await system.createRun('Wait.', { config });
   await system.createRun('Wait.', { config });
   await assigned;
-  // Writes what an agent would have reported, in less time.
+  // Writes the events that an agent would have reported, in less time.
   await database.db.query(
     `INSERT INTO conversation_events (run_id, seq, execution_id, event)
      SELECT r.id, n, r.current_execution_id, jsonb_build_object('type', 'text', 'seq', n, 'occurred_at', '2026-01-02T03:04:05Z',

@@ -1,8 +1,8 @@
 /**
- * The OpenAPI document and the service agree: Schemathesis makes requests from the document, good ones and bad ones, and
- * compares what comes back with it. The seed is fixed, so that a failure is found again. It sends some of the cases that it makes of
- * the document (`schemathesis/hooks.py`), for each operation one that fits its schema and one that does not; with
- * SCHEMATHESIS_ALL_CASES=1 in the environment (`bin/test-long`) it sends all of them, which takes minutes.
+ * The OpenAPI document and the service agree: Schemathesis makes requests from the document, valid and invalid ones, and compares the answers with
+ * the document. The seed is fixed, so that a failure is found again. It sends some of the cases that it makes of the document
+ * (`schemathesis/hooks.py`), for each operation one that fits its schema and one that does not; with SCHEMATHESIS_ALL_CASES=1 in the environment
+ * (`bin/test-long`) it sends all of them, which takes minutes.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -175,7 +175,7 @@ ${operations()}`;
 /** A line of the file that `hooks.py` writes at the end. */
 type Made = readonly [operation: string, mode: 'positive' | 'negative', phase: string, count: number];
 
-/** Returns the operations for which no request was made that fits its schema, or none that does not. */
+/** Returns the operations without a request that fits the schema, or without one that does not fit. */
 function findMissing(made: readonly Made[]): string[] {
   const seen = new Set(made.map(([operation, mode]) => `${operation}: ${mode}`));
   return Object.entries(routes)

@@ -172,7 +172,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
       expect(found(await text(`/agent/runs/${toolRunId}${what}`)), what).toEqual([]);
     const conversation = await text(`/agent/runs/${toolRunId}/conversation`);
     expect(conversation.match(/It says: «redacted»/g)?.length).toBeGreaterThanOrEqual(2);
-    // The repository itself shows them to everyone who may read it, and the list of skills shows only that.
+    // The repository itself shows the skills to everyone who may read it, and the list shows nothing else.
     expect(models.requests.map(({ body }) => JSON.stringify(body)).join()).toContain('Log in with «redacted».');
   });
 

@@ -18,7 +18,7 @@ import { replaceAccessTable } from '../../packages/service/test/security-page.ts
 
 const root = path.resolve(import.meta.dirname, '../..');
 
-/** The files, and what each should be. `page` is its present text. */
+/** The generated files, each with its expected text. `page` is its present text. */
 const generated: Readonly<Record<string, (page: string) => string | Promise<string>>> = {
   'docs/settings.md': renderSettingsPage,
   'docs/limits.md': renderLimitsPage,

@@ -46,7 +46,7 @@ const wanted: readonly WantedPackage[] = [
   { name: 'musl', isThere: () => globSync('/lib/ld-musl-*').length > 0 },
   { name: 'postgresql', isThere: () => newestPostgres() !== null },
   {
-    // Takes a third of the processor time of the browser with windows.
+    // The package needs a third of the processor time of a browser with windows.
     name: 'chromium-headless-shell',
     otherwise: 'chromium',
     isThere: () =>

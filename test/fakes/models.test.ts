@@ -132,7 +132,7 @@ describe.each(Object.entries(models))('the fake %s endpoint', (_name, model) => 
     try {
       for await (const part of result.fullStream) if (part.type === 'error') errors.push(part.error);
     } catch (error) {
-      // A broken connection ends the iteration; only what the provider says comes as a part.
+      // A broken connection ends the iteration; only events of the provider come as parts.
       errors.push(error);
     }
     expect(errors).not.toEqual([]);

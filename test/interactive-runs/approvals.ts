@@ -8,7 +8,7 @@ import type { FakeModels } from '../fakes/models.ts';
 import { oneModel, runbook, runKinds } from '../support/run-kinds.ts';
 import { killHard, type System } from '../support/system.ts';
 
-/** A model that does what was approved, and not what was denied. */
+/** A model that runs approved actions, and no denied ones. */
 function obedient(conversation: FakeConversation) {
   const { prompt, turnOfPrompt } = conversation;
   if (turnOfPrompt === 0 && prompt.includes('The user denied it')) return { text: ['Then not.'] };
@@ -75,7 +75,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
           },
         });
         expect(await textOf(runId)).not.toContain('done-42');
-        // Two slots, both free: who waits for a person holds none.
+        // Two slots, both free, because a run that waits for a person uses none.
         const others = await Promise.all(
           [0, 1].map(() => system.createRun('```sh\nsleep 1; echo ran\n```', { config: runbook })),
         );

@@ -67,7 +67,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
         expect(steps[1]?.name).toBe('kept for later runs in this environment');
         expect(steps[2]?.name).toMatch(/^restored as it was after turn 1 of execution 1 \(\d+\.\d MB\)$/);
         expect(steps.map((step) => step?.error)).toEqual([undefined, undefined, undefined]);
-        // A third one finds what the second left.
+        // A third run finds the files of the second.
         await system.until(runId, gone);
         await goOn(runId, say('cat .hidden/at file; echo third-$((1+2))'), 'third-3');
       });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const Advisory = z.object({ title: z.string(), url: z.string(), severity: z.string(), range: z.string() });
 
-/** The answer of `npm audit --json`. `via`: advisories, and names of packages that are affected through others. */
+/** The answer of `npm audit --json`. `via`: advisories, and names of packages through which the package is affected. */
 const Audit = z.object({
   vulnerabilities: z.record(z.string(), z.object({ name: z.string(), via: z.array(z.union([z.string(), Advisory])) })),
 });
@@ -16,7 +16,7 @@ export type Advisories =
   /** The registry did not answer, or has no advisories. */
   | { readonly kind: 'unknown'; readonly reason: string };
 
-/** Reads what npm printed. `accepted`: ids of advisories that do not concern the program, such as GHSA-xxxx-xxxx-xxxx. */
+/** Reads the output of npm. `accepted`: ids of advisories that do not concern the program, such as GHSA-xxxx-xxxx-xxxx. */
 export function readAdvisories(printed: string, accepted: readonly string[]): Advisories {
   let json: unknown;
   try {

@@ -7,7 +7,7 @@ import type { System } from '../support/system.ts';
 const token = 'github_pat_of-the-whole-system-0123456789';
 const pullRequests = makeFakePullRequestApi(token);
 
-/** Starts the host of the repositories. The system has its address. */
+/** Starts the host of the repositories. The system has the address of the fake code host. */
 export async function startPrivateHost(): Promise<FakeGitHost> {
   const host = await startFakeGitHost({ token, api: pullRequests.api });
   await host.commit('acme', 'site', { 'docs/README.md': 'private' });

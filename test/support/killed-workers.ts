@@ -110,7 +110,7 @@ function argumentsOfProcesses(): { pid: number; args: string[] }[] {
   });
 }
 
-/** Looks at the runs that have ended: their states, and what was done twice or is missing. */
+/** Checks the ended runs: their states, and work that was done twice or is missing. */
 export async function judge(
   system: Pick<System, 'run' | 'call'>,
   ids: readonly string[],

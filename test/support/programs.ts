@@ -91,7 +91,7 @@ const besideBundle = (file: string) => `path.join(import.meta['dirname'], '${fil
 
 const makingBundle = 'export async function bundleProgram(entry: string): Promise<Bundle> {';
 
-/** Code of the sources that bundles have another one for: the file of a started program, and bundles that are made already. */
+/** Code of the sources that a bundle replaces: the file of a started program, and bundles that are already made. */
 const replacedCode: Readonly<Record<string, readonly (readonly [code: string, other: string])[]>> = {
   'packages/cli/src/supervise/stack.ts': programs.map((program) => [
     `path.join(root, 'packages/${program}/src/main.ts')`,

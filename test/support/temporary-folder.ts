@@ -61,7 +61,7 @@ async function removeFolder(folder: string): Promise<void> {
   });
 }
 
-/** Removes the folders in `place` of runs whose process is gone, and what is mounted in them. */
+/** Removes the folders in `place` of runs whose process is gone, and unmounts their disks. */
 export async function removeFoldersOfDeadRuns(place: string): Promise<void> {
   for (const name of await readdir(place)) {
     if (!name.startsWith(prefix)) continue;

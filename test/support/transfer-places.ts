@@ -61,7 +61,7 @@ export function usePlaces(): Places {
 const awkward = 'tab\t newline\n backslash \\ \\. \\N quote " \' €  \u{1f600} \u0001';
 const picture = randomBytes(3_000_000);
 
-/** Rows with every type, references in both directions, and what COPY's text format must escape. */
+/** Rows with every type, references in both directions, and every character that COPY's text format must escape. */
 export async function fill({ db, blobs }: Place): Promise<void> {
   const [team, user, parent, child] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
   await db.query(

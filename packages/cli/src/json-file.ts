@@ -1,7 +1,7 @@
 import { Failure } from './failure.ts';
 import { readInput } from './input-file.ts';
 
-/** Reads JSON from a file, or from standard input for `-`. The service checks it. */
+/** Reads JSON from a file, or from standard input for `-`. The service checks the content. */
 export function jsonFrom(file: string): unknown {
   const from = file === '-' ? 'standard input' : file;
   const text = readInput(file).toString('utf8');

@@ -1,4 +1,4 @@
-/** The size of what a browser loads before it shows the list of runs. */
+/** Measures the size of the files that a browser loads before it shows the list of runs. */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';

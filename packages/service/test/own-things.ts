@@ -174,10 +174,9 @@ async function insertPool(service: TestService, key: string): Promise<Pick<OwnTh
 }
 
 /**
- * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names; `invitee` that of the person who
- * is invited to the environment. For one route only, makes the things that a
- * request to it names, and a run where its token may call the route, because the things of all routes take most of the time of a
- * request; the other ids are empty.
+ * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names; `invitee` is the key of the person who is invited to the
+ * environment. For one route only, makes the things that a request to it names, and a run where its token may call the route, because the things of
+ * all routes take most of the time of a request; the other ids are empty.
  */
 export async function makeOwnThings(
   service: TestService,

@@ -26,7 +26,7 @@ export interface SpareDatabase {
   readonly db: Database;
 }
 
-/** `application_name` of these connections, which tells them from those that a test opens. */
+/** `application_name` of these connections; the connections that a test opens have another name. */
 export const spareConnections = 'runyard-spare';
 
 const spares: SpareDatabase[] = [];
@@ -36,7 +36,7 @@ let pristine: Promise<Pristine> | undefined;
 /** Returns an emptied database; undefined if there is none. */
 export const takeSpare = (): SpareDatabase | undefined => spares.pop();
 
-/** Records the state of a database that was just created from the template. The state of the first one is used for all. */
+/** Records the state of a database that was just created from the template. The state of the first database is used for all. */
 export async function notePristine({ db }: SpareDatabase): Promise<void> {
   pristine ??= readPristine(db.pool);
   await pristine;

@@ -1,4 +1,4 @@
-/** The standard input of a program that another one keeps running: the parent says there that the program should stop. Loads no zod. */
+/** The standard input of a program that another one keeps running: the parent writes to it that the program should stop. Loads no zod. */
 import type { Readable, Writable } from 'node:stream';
 
 /** A pipe that closes without this word was closed by the kernel, because the parent ended: by kill -9, or by a fault. */

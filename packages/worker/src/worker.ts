@@ -58,7 +58,7 @@ export interface Worker {
   readonly stateRoot: string;
 }
 
-/** The worker cannot run here; the message says why and what to do. */
+/** The worker cannot run here; the message has the reason and the next step. */
 export class WorkerRefused extends Error {
   override readonly name = 'WorkerRefused';
 }

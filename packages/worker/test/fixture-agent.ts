@@ -1,4 +1,4 @@
-/** Replaces the agent in the worker's tests: does what `--fixture NAME ARGUMENT` says, nothing if it is absent. */
+/** Replaces the agent in the worker's tests: runs `--fixture NAME ARGUMENT`, or does nothing if it is absent. */
 import { spawn } from 'node:child_process';
 import { readFileSync, writeSync } from 'node:fs';
 

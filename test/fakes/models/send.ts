@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { FakeDialect, FakeMisbehaviour, FakeReply } from './turns.ts';
 
-/** The end of an exchange, as the provider sees it. */
+/** The end of an exchange, as seen by the provider. */
 export type FakeEnd = 'complete' | 'client_gone' | 'cut';
 
 /** Resolves when the buffers have room again, or the connection is gone. */

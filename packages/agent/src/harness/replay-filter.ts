@@ -1,6 +1,4 @@
-/**
- * Recognises repetitions of an earlier session, which a harness sends while it loads the session. The service has all of them already.
- */
+/** Recognises repetitions of an earlier session, which a harness sends while it loads the session. The service already has these messages. */
 export interface ReplayFilter {
   /** The harness begins to load this session. */
   begin(sessionId: string): void;

@@ -11,8 +11,8 @@ const maxServerLength = 24;
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
 
 /**
- * Returns the part of the name for a server, different for each of a run. The part has no `__`, so a tool cannot have the name of another server's
- * tool: the people who create the run name the servers, and each server names only its tools.
+ * Returns the part of a tool's name for its server, unique among the servers of a run. The part has no `__`, so a tool cannot have the name of
+ * another server's tool: the people who create the run name the servers, and each server names only its tools.
  */
 function serverPart(server: string): string {
   const plain = server.replaceAll(/[^A-Za-z0-9-]+/g, '_').replaceAll(/^_+|_+$/g, '');

@@ -2,7 +2,7 @@ import type { OpenPullRequest, OpenPullRequestResponse } from '@runyard/contract
 import type { ServiceClient } from '../service/client.ts';
 import { ServiceRefusal } from '../service/errors.ts';
 
-/** A request of the command `pull-request` to the agent. The service checks it. */
+/** A request of the command `pull-request` to the agent. The service checks the request. */
 export interface PullRequestSocketRequest {
   readonly pull_request: OpenPullRequest;
 }

@@ -1,4 +1,4 @@
-/** The end of a turn, as the agent reports it, and the next step of the agent. */
+/** The report of an agent at the end of a turn, and the next step of the agent. */
 import { z } from 'zod';
 import { AgentEvent } from '../runs/agent-events.ts';
 import { ErrorCode } from '../wire/errors.ts';

@@ -1,4 +1,4 @@
-/** Revisions of what the service hands to runs, and their acceptance by the people whose runs execute them. */
+/** Revisions of the contents that the service gives to runs, and their acceptance by the people whose runs execute them. */
 import { z } from 'zod';
 import { maxWaitingContents } from '../limits.ts';
 import { NonBlank, Timestamp } from '../wire/primitives.ts';

@@ -80,7 +80,7 @@ export const ChildOverride = z
   .meta({ id: 'ChildOverride', description: 'Member of the configuration that a child run may set itself' });
 export type ChildOverride = z.infer<typeof ChildOverride>;
 
-/** Whether the agent may start child runs, how many may be live at once, and what they may configure themselves. */
+/** Whether the agent may start child runs, the maximum number of live ones, and the members that they may configure themselves. */
 export const ChildRunsConfig = z
   .looseObject({
     enabled: z.boolean().describe('True: the agent may start child runs'),

@@ -1,11 +1,11 @@
-/** Snapshots: files of a sandbox with which its work can be continued elsewhere. */
+/** Snapshots: files of a sandbox for a person who continues its work elsewhere. */
 
 import { z } from 'zod';
 import { maxSnapshotFileBytes, maxSnapshotFiles } from '../limits.ts';
 import { NonBlank, TurnNumber } from '../wire/primitives.ts';
 import { AttachmentInput } from './run-request.ts';
 
-/** A file with which the work of a run can be continued elsewhere. */
+/** A file for a person who continues the work of a run elsewhere. */
 export const HandoffAttachment = z
   .object({
     attachment_id: z.string().describe('Id of the file'),

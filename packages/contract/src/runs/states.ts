@@ -9,7 +9,7 @@ export const RunState = z.enum(runStates).meta({
 });
 export type RunState = z.infer<typeof RunState>;
 
-/** How a run was created. All except WEBHOOK are values of the public service, some of which no run of this service has. */
+/** How a run was created. All except WEBHOOK are values of the public service; some of them never occur in this service. */
 export const RunSourceType = z
   .enum([
     'LINEAR',
@@ -42,7 +42,7 @@ export type RunSourceType = z.infer<typeof RunSourceType>;
 const ofPrograms = ['API', 'CLI', 'WEB_APP', 'CLOUD_MODE'] as const satisfies readonly RunSourceType[];
 
 /**
- * Sources that a request may name in X-Oz-Api-Source, by the kind of its key's owner. The other sources say what the service itself did.
+ * Sources that a request may name in X-Oz-Api-Source, by the kind of its key's owner. The service itself sets the other sources.
  * Keys of people cannot name GITHUB_ACTION, because such a run cannot be cancelled.
  */
 export const claimableSources = {

@@ -7,7 +7,7 @@ import { overlapPolicies } from '../wire/choices.ts';
 import { NonBlank, Text, Timestamp, Uuid } from '../wire/primitives.ts';
 import { PageInfo, Scope, UserProfile } from '../wire/profiles.ts';
 
-/** The policy for a time of the schedule at which its runs are live. */
+/** The policy for a time of the schedule while its runs are live. */
 export const OverlapPolicy = z.enum(overlapPolicies).meta({
   id: 'OverlapPolicy',
   description: `What happens at a time while \`max_live_runs\` runs of the schedule are live. \`allow\`: a run starts all the same, unless max_live_runs is set. \`skip\`: none starts. \`queue\`: it starts when one has ended; at most ${maxWaitingFires} wait. \`cancel_previous\`: the oldest live run is cancelled, and a run starts`,

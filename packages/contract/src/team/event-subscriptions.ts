@@ -17,7 +17,7 @@ export const DeliveredEventType = z
   .meta({ id: 'DeliveredEventType', description: 'Type of a delivery; only the test endpoint sends `ping`' });
 export type DeliveredEventType = z.infer<typeof DeliveredEventType>;
 
-/** The run of an event, and what happened. */
+/** The run of an event, and the change. */
 export const EventData = z
   .object({
     run_id: z.string().optional().meta({ description: 'Absent in a ping' }),
@@ -140,7 +140,7 @@ export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 export const DeliveryStatus = z.enum(['pending', 'delivered', 'failed']).meta({
   id: 'DeliveryStatus',
   description:
-    'pending: not delivered yet, and attempts continue. failed: the service has given up; what failed because the secret could not be opened is sent again once it can be.',
+    'pending: not delivered yet, and attempts continue. failed: the service has given up; a delivery that failed because its secret could not be opened is sent again as soon as the secret can be opened.',
 });
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 

@@ -5,7 +5,7 @@ import { NonBlank, Timestamp, Uuid } from '../wire/primitives.ts';
 
 const Name = NonBlank.max(100).describe('Name for people, at most 100 characters');
 
-/** Refuses what a browser would read as another origin: `//host`, `/\host`, and white space, which it leaves out before it looks. */
+/** Refuses a path that a browser would read as another origin: `//host`, `/\host`, and white space, which it leaves out before it looks. */
 const Path = z
   .string()
   .min(1)

@@ -51,8 +51,8 @@ export const githubEvents = {
 export type GithubEvent = keyof typeof githubEvents;
 
 /**
- * Returns true for facts that GitHub's payload of an event does not have: the changed files of a pull request, and the labels and
- * author of the pull request of a check. A filter on such a fact never matches.
+ * Returns true for facts that are missing in GitHub's payload of an event: the changed files of a pull request, and the labels and author of the pull
+ * request of a check. A filter on such a fact never matches.
  */
 export function isNotInPayload(event: GithubEvent, key: GithubFilterKey): boolean {
   if (key === 'paths') return event !== 'push';

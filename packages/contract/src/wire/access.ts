@@ -8,9 +8,9 @@ export type Role = (typeof roles)[number];
 export const isAtLeast = (has: Role, needed: Role): boolean => roles.indexOf(has) <= roles.indexOf(needed);
 
 /**
- * Kinds of callers. `user`: a person, by a personal key. `agent`: a service account of the team, by an agent key. `run`: an execution
- * that has not ended, by its run token. `worker`: a self-hosted worker, by a key that only connects one; no key is of this kind yet,
- * and workers connect with the keys of users and agents. `session`: a person in a browser, by the cookie of a browser session.
+ * Kinds of callers. `user`: a person, by a personal key. `agent`: a service account of the team, by an agent key. `run`: an execution that has not
+ * ended, by its run token. `worker`: a self-hosted worker, with a key that can only connect a worker; no such keys exist yet, and workers connect
+ * with the keys of users and agents. `session`: a person in a browser, by the cookie of a browser session.
  */
 export const principalKinds = ['user', 'agent', 'run', 'worker', 'session'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
@@ -75,7 +75,7 @@ const plural: Readonly<Record<Role, string>> = {
   viewer: 'viewers',
 };
 
-/** Returns who may call a route, as the end of a sentence that begins with "Callers: ". */
+/** Returns a description of the callers of a route, as the end of a sentence that begins with "Callers: ". */
 export function describeAllow(allow: Allow): string {
   if ('run' in allow)
     return allow.run === 'at_work'

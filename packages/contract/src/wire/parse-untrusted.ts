@@ -42,7 +42,7 @@ interface Member {
   readonly parent: Member | undefined;
 }
 
-/** Returns the path of an object whose `length` cannot be compared; undefined: there is none. */
+/** Returns the path of an object whose `length` cannot be compared; undefined if there is none. */
 function pathOfLength(root: unknown): (string | number)[] | undefined {
   // Without recursion, because a value may nest deeper than the stack.
   const open: Member[] = [{ value: root, name: '', parent: undefined }];

@@ -40,7 +40,7 @@ function enumerate(items: readonly string[], word: string): string {
 
 const quoteBlank = (choice: string): string => (choice.trim() === choice && choice !== '' ? choice : `"${choice}"`);
 
-/** Returns `must be one of a, b`, with the choice of which the value is another spelling. */
+/** Returns `must be one of a, b`, and suggests the choice that resembles the value. */
 export function choiceMessage(choices: readonly string[], value: unknown): string {
   const named = choices.map(quoteBlank);
   const known = named.length === 1 ? `must be ${named[0]}` : `must be one of ${named.join(', ')}`;
@@ -167,7 +167,7 @@ export function plainMessage(issue: RawIssue): string {
 }
 
 /**
- * Returns the reason for a parameter of a URL, whose text was read as a number or as true or false where it looks like one. Text that
+ * Returns the reason for a parameter of a URL, whose text was read as a number, or as true or false, if it looks like one. Text that
  * does not look like one is still a string, and a parameter that is given twice is an array.
  */
 export function plainParameterMessage(issue: RawIssue): string {

@@ -12,7 +12,7 @@ const allowance = (name: string): number => Math.min(maxDistance, Math.floor(nam
 /** The known names at one place. */
 export interface Spelling {
   /**
-   * Returns the known name of which `name` is another spelling; undefined: none. Names of three letters or fewer must be equal except
+   * Returns the known name that `name` resembles; undefined if there is none. Names of three letters or fewer must be equal except
    * for case and separators; in others one letter may differ, from six letters on two.
    */
   suggest(name: string): string | undefined;

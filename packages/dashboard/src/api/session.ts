@@ -49,7 +49,7 @@ export function useSession(): Session {
 /** Returns the client of the session. */
 export const useClient = (): Client => useSession().client;
 
-/** Returns whether the person may do what needs the role `needed` in the team that the page shows. */
+/** Returns whether the person has the role `needed` in the team that the page shows. */
 export function useMay(needed: Role): boolean {
   return isAtLeast(useSession().team.role, needed);
 }

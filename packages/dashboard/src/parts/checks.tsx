@@ -7,7 +7,7 @@ interface Check {
   readonly reason: string;
 }
 
-/** Lists conditions of a trigger, each with what was found. */
+/** Lists conditions of a trigger, each with the found value. */
 export function Checks({ checks }: { checks: readonly Check[] }) {
   return (
     <ul className="checks">

@@ -96,7 +96,7 @@ export function ConfirmDialog({
   );
 }
 
-/** Shows a value that the service shows only once. Closes only after it was copied, or after the person says that it is stored. */
+/** Shows a value that the service shows only once. Closes only after the person has copied the secret, or has confirmed that it is stored. */
 export function SecretOnceDialog({
   title,
   value,

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { CommandBlock } from './copy.tsx';
 
-/** Says in one sentence what is missing here, with a command that makes the first one, and a button. */
+/** Shows an empty list in one sentence, with a command that creates the first entry, and a button. */
 export function Empty({
   title,
   children,

@@ -10,7 +10,7 @@ export interface MenuEntry {
 }
 
 export interface MenuProps {
-  /** Names the menu for those who do not see `children`. */
+  /** Names the menu for people who do not see `children`. */
   readonly label: string;
   readonly children: ReactNode;
   /** True: `children` have words, which name the button. */

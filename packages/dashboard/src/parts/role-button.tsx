@@ -2,7 +2,7 @@ import type { Role } from '@runyard/contract/wire/access';
 import type { ReactNode } from 'react';
 import { useMay } from '../api/session.ts';
 
-/** Shows a button for what needs the role `needs`. For other people it can still get the focus, does nothing and names the role. */
+/** Shows a button for an action that needs the role `needs`. For other people it can still get the focus, does nothing and names the role. */
 export function RoleButton({
   needs,
   run,

@@ -18,7 +18,7 @@ const sequences = new RegExp(
   'g',
 );
 
-/** Returns the text without sequences other than colours, and with what a carriage return leaves of each line. */
+/** Returns the text without sequences other than colours, and with only the text that carriage returns leave visible in each line. */
 export function cleanOutput(text: string): string {
   return text
     .replace(sequences, '')

@@ -20,7 +20,7 @@ export interface Domain {
   readonly readiness?: Readiness;
   /** The searches for things of the domain, one for each kind. */
   readonly search?: readonly Search[];
-  /** Closes what the domain opened. Called after the loops have stopped, in the reverse order of the domains. */
+  /** Closes the resources that the domain opened. Called after the loops have stopped, in the reverse order of the domains. */
   close?(): Promise<void>;
 }
 

@@ -6,7 +6,7 @@ import type { AdoptableSandbox, AdoptRequest, OpenRequest } from '../sandboxes/b
 import type { SandboxBackend } from '../sandboxes/sandbox.ts';
 import { backends } from './backends.ts';
 
-/** Opens the backend that `RUNYARD_SANDBOX` names. Rejects with the reason and what to do if it does not work here. */
+/** Opens the backend that `RUNYARD_SANDBOX` names. Rejects with the reason and the next step if the backend does not work here. */
 export async function openBackend(kind: Settings['RUNYARD_SANDBOX'], request: OpenRequest): Promise<SandboxBackend> {
   await access(request.agentEntry, constants.R_OK).catch(() => {
     throw new Error(

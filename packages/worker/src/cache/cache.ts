@@ -48,7 +48,7 @@ interface Entry {
 const fileOf = (name: string): string => createHash('sha256').update(name).digest('hex');
 
 /**
- * Opens the cache and removes what an earlier process did not finish. An object is written into a file of its own and renamed
+ * Opens the cache and removes the unfinished objects of an earlier process. An object is written into a file of its own and renamed
  * when it is whole and on the disk: a worker that dies at any moment leaves the earlier object or none.
  */
 export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptions): Promise<Cache> {

@@ -21,8 +21,8 @@ const hiddenNames = new Set([0xfe08, 0xfe09, 0xfe0a, 0xfe0b, 0xfe0c, 0xfe0d, 0xf
 const malformed = { kind: 'malformed' } as const;
 
 /**
- * Reads the ClientHello at the beginning of `bytes`, over the borders of records. `needs` counts all bytes that are certainly missing: a
- * client that sends records of one byte would otherwise make the proxy read the beginning again for each of them.
+ * Reads the ClientHello at the beginning of `bytes`, over the borders of records. `needs` counts all bytes that are certainly missing: otherwise a
+ * client that sends records of one byte would make the proxy read the beginning again for each of them.
  */
 export function readClientHello(bytes: Buffer): HelloReading {
   const parts: Buffer[] = [];

@@ -103,7 +103,7 @@ export interface SweepRequest {
 export interface BackendKind {
   /** Starts a sandbox without a worker and returns how well it isolates. Leaves nothing behind. */
   probe(limits: SandboxLimits, settings: BackendSettings): Promise<ProbeResult>;
-  /** Opens the backend with the agent ready to run in it. Rejects with the reason and what to do if it does not work here. */
+  /** Opens the backend with the agent ready to run in it. Rejects with the reason and the next step if the backend does not work here. */
   open(request: OpenRequest): Promise<SandboxBackend>;
   /**
    * Returns the sandboxes of earlier workers of this data folder, for a backend whose sandboxes need no supervisor. Absent: it has none.

@@ -12,7 +12,7 @@ export interface SandboxFile {
   readonly mode: number;
 }
 
-/** Specifies a sandbox. A backend refuses what it cannot provide: `refuseUnsupported` in `specification.ts`. */
+/** Specifies a sandbox. A backend refuses a requirement that it cannot meet: `refuseUnsupported` in `specification.ts`. */
 export interface SandboxSpecification {
   /** Execution that the sandbox belongs to. A backend whose sandboxes outlive the worker labels them with it. */
   readonly executionId: string;
@@ -60,7 +60,7 @@ export type ImageStep =
 export interface AgentLaunch {
   /** Arguments after the bundle's path. No secrets: other processes of the machine can read arguments. */
   readonly args: readonly string[];
-  /** Whole environment of the agent besides what the backend adds. It contains no variable of the worker's own environment. */
+  /** Environment of the agent without the variables that the backend adds. It contains no variable of the worker's own environment. */
   readonly env: Readonly<Record<string, string>>;
   /**
    * Token of the run. The backend passes it through the descriptor that `RUNYARD_RUN_TOKEN_FD` names, because every other

@@ -123,7 +123,7 @@ function prove(
   });
 }
 
-/** Returns a sandbox of which only the report of its end is left. */
+/** Returns a sandbox that has ended and whose end must still be reported. */
 function endedSandbox({ traces, workspace }: SupervisorRecord, { exit, denied }: RecordedEnd): LeftSandbox['sandbox'] {
   return {
     id: traces.id,

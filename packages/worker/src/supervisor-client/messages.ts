@@ -2,7 +2,7 @@ import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { EgressOrder } from '../egress/egress.ts';
 import type { AgentLaunch, SandboxExit } from '../sandboxes/sandbox.ts';
 
-/** A message of the worker to the supervisor of a sandbox. `Preparation` is what its backend needs. */
+/** A message of the worker to the supervisor of a sandbox. `Preparation` is the data that its backend needs. */
 export type Order<Preparation = unknown> =
   | {
       readonly type: 'prepare';

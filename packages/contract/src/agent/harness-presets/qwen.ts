@@ -11,7 +11,7 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
         telemetry: { enabled: false },
         general: { disableAutoUpdate: true, disableUpdateNag: true },
         tools: { approvalMode: 'default' },
-        // Without it, it leaves out images for models whose names it does not know, and does not report that.
+        // Without this variable, qwen drops images for models whose names it does not know, and does not report it.
         model: { generationConfig: { modalities: { image: true } } },
         ...more,
       },

@@ -1,4 +1,4 @@
-/** The form in which a payload filter is evaluated. Imports nothing, because each delivery is evaluated for each automation. */
+/** The compiled form of a payload filter. Imports nothing, because each delivery is evaluated for each automation. */
 
 /** Levels of fields in a filter: `{a: {b: ["x"]}}` has two. */
 export const maxFilterLevels = 10;

@@ -56,7 +56,7 @@ export function pathFault(path: string): string | undefined {
 const isGitFolder = (part: string): boolean =>
   /^(?:\.git|git~1)$/i.test(part.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]+$/, ''));
 
-/** Returns a path for the list of faults, whose lines and columns such a path may break. */
+/** Returns a path for the list of faults, without characters that would break lines and columns. */
 export const shownPath = (path: string): string =>
   JSON.stringify(path.slice(0, 200))
     .slice(1, -1)

@@ -8,7 +8,7 @@ const maxValues = 100;
 
 /**
  * A matcher of such values. A bare list means `in`. Null, an empty list and an empty object match everything and become `undefined`.
- * `sameAs` is the form in which values are compared.
+ * `sameAs` returns the compared form of a value.
  */
 export function matcher<T extends string | number>(
   value: z.ZodType<T, T>,

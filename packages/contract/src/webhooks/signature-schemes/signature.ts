@@ -4,7 +4,7 @@ import type { SignatureScheme } from './scheme.ts';
 /** The parts of a delivery that a signature covers. */
 export interface SignedParts {
   readonly id: string | undefined;
-  /** Seconds since 1970, as the sender wrote them. */
+  /** Seconds since 1970, in the sender's own text. */
   readonly timestamp: string | undefined;
   /** The bytes as they are sent. */
   readonly body: Uint8Array;

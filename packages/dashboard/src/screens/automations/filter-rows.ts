@@ -72,7 +72,7 @@ function normalised(filter: unknown): unknown {
 export const areRowsWhole = (filter: unknown): boolean =>
   JSON.stringify(normalised(filterOf(rowsOf(filter)))) === JSON.stringify(normalised(filter ?? {}));
 
-/** Returns the value that a person typed: a number, true, false, null or a text in quotation marks as JSON; else the text. */
+/** Returns the value that a person typed: a number, true, false, null or a quoted text is read as JSON; any other input is text. */
 export function readValue(text: string): FilterValue {
   if (/^(?:-?\d+(?:\.\d+)?|true|false|null|".*")$/.test(text.trim())) {
     try {

@@ -16,7 +16,7 @@ interface Place {
   readonly to: string | undefined;
 }
 
-/** Cuts a text to what a box has room for. */
+/** Cuts a text to the width of a box. */
 const cut = (text: string): string => (text.length > 28 ? `${text.slice(0, 27)}…` : text);
 
 /** Returns the ids of the sources that an automation listens to. */
@@ -28,7 +28,10 @@ function sourcesOf({ triggers }: Automation, webhooks: readonly Webhook[]): stri
   });
 }
 
-/** Draws what starts what: webhooks and schedules at the left, automations in the middle, the agents that get the runs at the right. */
+/**
+ * Draws the links between triggers and agents: webhooks and schedules at the left, automations in the middle, the agents that get the runs at the
+ * right.
+ */
 export function FactoryMap({
   factoryUid,
   webhooks,

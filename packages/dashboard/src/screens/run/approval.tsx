@@ -29,7 +29,7 @@ function unshownInput({ title, action }: BlockedOn): {
   };
 }
 
-/** Asks the person what the agent asks, with the whole input of the action. The answer names the request, so it never answers another. */
+/** Shows the question of the agent, with the whole input of the action. The answer names the request, so it never answers another. */
 export function Approval({ run, asked, refresh }: { run: RunItem; asked: BlockedOn; refresh: () => Promise<void> }) {
   const client = useClient();
   const may = useMay('member');

@@ -53,7 +53,7 @@ function rowOf(artifact: ArtifactItem): Row {
   }
 }
 
-/** Lists what a run produced. Files open in a preview; a link shows its target. */
+/** Lists the artifacts of a run. Files open in a preview; a link shows its target. */
 export function Artifacts({ run }: { run: RunItem }) {
   const artifacts = run.artifacts ?? [];
   const [opened, setOpened] = useState<string | undefined>();

@@ -17,7 +17,7 @@ const mostBytes = 10 * 1024 * 1024;
 type Mode = 'normal' | 'plan' | 'orchestrate';
 const modes: readonly Mode[] = ['normal', 'plan', 'orchestrate'];
 
-/** Returns what becomes of a message that is sent now. */
+/** Returns the effect of a message that is sent now. */
 function hintOf(run: RunItem): string {
   if (run.blocked_on) return 'Or answer in words: the agent reads it instead';
   if (run.status_message?.session_debug_until && !run.is_sandbox_running)

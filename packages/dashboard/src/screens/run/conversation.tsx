@@ -39,7 +39,7 @@ export function Conversation({
     const scroller = scrollerOf(place.current);
     if (scroller === null) return;
     if (heightBefore.current !== undefined) {
-      // An older page came above what the reader reads.
+      // An older page was inserted above the position of the reader.
       scroller.scrollTop += scroller.scrollHeight - heightBefore.current;
       heightBefore.current = undefined;
     } else if (isAtEnd.current) scroller.scrollTop = scroller.scrollHeight;

@@ -89,7 +89,7 @@ function Said({ entry, runId, author }: { entry: TextEntry; runId: string; autho
   );
 }
 
-/** Reads and shows a message of which the page has only a part. */
+/** Reads and shows a message that the page contains only in part. */
 function Whole({ entry, runId }: { entry: TextEntry | ActionEntry; runId: string }) {
   const client = useClient();
   const [whole, setWhole] = useState<string>();

@@ -19,7 +19,7 @@ interface Content {
   readonly note?: string | undefined;
 }
 
-/** Reads what the page can show of an artifact. The service decides the kind by the first bytes, not by what the agent calls it. */
+/** Reads the part of an artifact that the page can show. The service decides the kind by the first bytes, not by the agent's statement. */
 async function readContent(client: Client, uid: string): Promise<Content> {
   const artifact = await client.getArtifact({ params: { artifactUid: uid } });
   const data = artifact.data as Readonly<Record<string, unknown>>;

@@ -87,7 +87,7 @@ const Runs = () => (
   </Link>
 );
 
-/** Returns what a state means for this run, in a few words. */
+/** Returns the meaning of a state for this run, in a few words. */
 function stateNote(run: RunItem): string {
   if (run.state === 'BLOCKED') return 'Waits for your answer';
   if (run.state === 'FAILED' || run.state === 'ERROR')
@@ -293,7 +293,7 @@ function Tab({ name, current, label }: { name: string; current: string; label: s
   );
 }
 
-/** Announces the states and questions of the run to those who do not see them. */
+/** Announces the states and questions of the run to people who do not see the page. */
 function useAnnouncedState(run: RunItem): void {
   const words =
     run.state === 'BLOCKED'

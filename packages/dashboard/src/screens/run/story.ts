@@ -322,7 +322,7 @@ const requestFrame = (run: () => void): number =>
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : (JSON.stringify(value, null, 2) ?? '');
 
-/** Returns how a request was decided and by whom, by the record of the service. */
+/** Returns the decision about a request and its author, from the record of the service. */
 function outcomeOf(decided: {
   readonly decision: string;
   readonly by: string;

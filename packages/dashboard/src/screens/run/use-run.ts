@@ -13,7 +13,7 @@ import { Story, type StoryView } from './story.ts';
 
 /** Messages of one page of the past. */
 const pageSize = 200;
-/** How often a run is read whose reason changes without an event: one that waits, or one that has ended and may be continued. */
+/** Interval for reading a run whose reason changes without an event: a waiting run, or an ended run that may be continued. */
 const waitingMs = 3_000;
 const endedMs = 15_000;
 
@@ -67,7 +67,7 @@ export function useRun(runId: string): FollowedRun {
       }, 100);
     };
     const recordTime = () => queries.getQueryData<RunItem>(key)?.updated_at;
-    /** Reads the newest page and the timeline, and follows what comes after them. Ends only by an error. */
+    /** Reads the newest page and the timeline, and follows later events. Ends only by an error. */
     const follow = async (): Promise<never> => {
       const fresh = new Story();
       const seen = new Set<string>();

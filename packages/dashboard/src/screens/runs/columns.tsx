@@ -28,7 +28,7 @@ const startIcons: Partial<Record<NonNullable<RunItem['source']>, IconName>> = {
   MCP: 'link',
 };
 
-/** Returns who or what started a run. */
+/** Returns the person or thing that started a run. */
 export function starterOf(run: RunItem): string {
   return run.automation?.name ?? run.schedule?.schedule_name ?? run.creator?.display_name ?? run.creator?.uid ?? '';
 }
@@ -119,7 +119,7 @@ export function writeColumns(names: readonly string[]): void {
   }
 }
 
-/** Shows what explains the state, behind the title: a question, a reason, what was made. */
+/** Shows after the title what explains the state: a question, a reason, or a result. */
 export function Reason({ run }: { run: RunItem }) {
   const message = run.status_message?.message;
   if (run.state === 'BLOCKED')

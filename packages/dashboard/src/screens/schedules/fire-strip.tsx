@@ -13,7 +13,7 @@ function countsOf(fires: readonly ScheduleFire[]): string {
     .join(', ');
 }
 
-/** Draws what became of the last times, the newest at the right. `fires` has the newest first. */
+/** Draws the outcomes of the last times, the newest at the right. `fires` has the newest first. */
 export function FireStrip({ fires }: { fires: readonly ScheduleFire[] }) {
   const last = fires.slice(0, slots);
   if (last.length === 0) return <span className="dim">no time yet</span>;

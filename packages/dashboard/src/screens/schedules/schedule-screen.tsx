@@ -29,7 +29,7 @@ const Crumb = () => (
   </Link>
 );
 
-/** Shows one schedule: its next times, what became of the last ones, and its prompt. */
+/** Shows one schedule: its next times, the outcomes of the last ones, and its prompt. */
 export function ScheduleScreen() {
   const { scheduleId } = route.useParams();
   const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;

@@ -18,7 +18,7 @@ import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 
-/** A key without an end that nobody used for so long is stale, milliseconds. */
+/** A key without an end that nobody has used for this time is stale, milliseconds. */
 const staleMs = 90 * 24 * 3_600_000;
 
 const isStale = ({ expires_at, last_used_at, created_at }: ApiKey): boolean =>

@@ -21,7 +21,7 @@ import styles from './settings.module.css';
 
 type Scope = (typeof secretScopes)[number];
 
-/** The stored secrets: who may use each, and when a run last got it. Values are written and never read. */
+/** Lists the stored secrets: who may use each, and when a run last got it. Values are written and never read. */
 export function Secrets() {
   const client = useClient();
   const { team } = useSession();

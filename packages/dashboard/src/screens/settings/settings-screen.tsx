@@ -13,7 +13,7 @@ interface Tab {
   readonly name: string;
   readonly label: string;
   readonly icon: IconName;
-  /** The lowest role that reads what the tab shows. */
+  /** The lowest role that may read the content of the tab. */
   readonly needs: Role;
   readonly View: ComponentType;
 }

@@ -63,7 +63,7 @@ export function cacheShare(rows: readonly UsageRow[]): number | undefined {
   return Math.round((rows.reduce((sum, row) => sum + row.cache_read_tokens, 0) / all) * 100);
 }
 
-/** The group of a row: a key, its name, and what it is. */
+/** The group of a row: a key, its name, and its kind. */
 export interface Group {
   readonly key: string;
   readonly name: string;

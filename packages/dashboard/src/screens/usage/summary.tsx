@@ -6,8 +6,8 @@ import { Meter } from '../../parts/meter.tsx';
 import { cacheShare, daysBetween, dayText, monthOf, monthText, tokensRead, tokensText } from './report.ts';
 
 /**
- * Shows what is left of the month, and what is to know about the cost of the days that the screen shows. `scope` `own`: the rows are of the
- * person's own runs, and the budget of the team is not shown.
+ * Shows the rest of the month's budget, and notes about the cost of the days on the screen. `scope` `own`: the rows are of the person's own
+ * runs, and the budget of the team is not shown.
  */
 export function Summary({
   scope,

@@ -30,7 +30,7 @@ export function Label({ delivery }: { delivery: WebhookDelivery }) {
   );
 }
 
-/** Returns what became of a delivery, in a line. */
+/** Returns the outcome of a delivery, in a line. */
 export function summaryOf({ reason, runs = [], automations = [] }: WebhookDelivery): string {
   if (reason) return visibleText(reason);
   if (runs.length > 0) return runs.length === 1 ? 'started a run' : `started ${runs.length} runs`;
@@ -142,7 +142,7 @@ function Verdict({ outcome, name, factoryUid }: { outcome: AutomationOutcome; na
   );
 }
 
-/** Returns what an automation made of a delivery. Conditions that were not met have a list of their own. */
+/** Returns the outcome of an automation for a delivery. Conditions that were not met have a list of their own. */
 function textOf({ matched, reason, run_id: runId, checks }: AutomationOutcome): string {
   if (checks !== undefined) return 'does not match';
   if (reason !== undefined) return reason;

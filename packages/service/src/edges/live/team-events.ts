@@ -133,7 +133,7 @@ const readPlace = defineStatement({
   row: { horizon: integer, next: integer, kept_after: integer },
 });
 
-/** Reads the position of "now", the number of the next transaction, and the transaction before which ids are too old. */
+/** Reads the position of "now", the number of the next transaction, and the transaction that separates too old ids. */
 export async function readTeamPlace(
   db: Queryable,
   foreign: readonly number[],

@@ -1,4 +1,4 @@
-/** Resources: what a run said, in two forms, and its plans. */
+/** Resources: the messages of a run, in two forms, and its plans. */
 import type { ReadResourceResult, Resource, ResourceTemplateType } from '@modelcontextprotocol/server';
 import type { ListRunsResponse } from '@runyard/contract/runs/runs';
 import { type CallOperation, type OperationAnswer, readSigned } from './operations.ts';
@@ -107,7 +107,7 @@ export async function listResources(call: CallOperation, cursor: string | undefi
   return { resources, ...(nextCursor ? { nextCursor } : {}) };
 }
 
-/** Reads a resource. The first part of the answer says that runs wrote the second; null: no resource has such a URI. */
+/** Reads a resource. The first part of the answer states that runs wrote the second part; null: no resource has such a URI. */
 export async function readResource(call: CallOperation, uri: string): Promise<ReadResourceResult | null> {
   for (const { pattern, operation, argument, template } of kinds) {
     const id = pattern.exec(uri)?.[1];

@@ -70,7 +70,7 @@ it('aborts the signal at a stop, waits for the round in progress and starts no o
 });
 
 describe('loops with statements for due work', () => {
-  /** Starts two loops of which a look finds those in `found`. */
+  /** Starts two loops; the query for due work finds those in `found`. */
   const startTwo = (look: (found: readonly number[]) => Promise<readonly number[]>, more: Partial<LoopDeps> = {}) => {
     const rounds = [0, 0];
     const found = new Set<number>();

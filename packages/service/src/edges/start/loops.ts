@@ -11,7 +11,7 @@ export interface LoopDeps {
   readonly makeFindDue: (due: readonly (readonly Statement[])[]) => FindDue;
   /** Time between two looks for work, milliseconds. Default: a second. */
   readonly lookEveryMs?: number;
-  /** Time after which loops do not wait any longer for the answer of a look, milliseconds. */
+  /** Maximum time for which loops wait for the answer of the query for due work, milliseconds. */
   readonly slowLookMs?: number;
 }
 

@@ -1,4 +1,4 @@
-/** Opens what the domains share: database, blobs, keys, models. */
+/** Opens the resources that the domains share: database, blobs, keys, models. */
 import { randomUUIDv7 } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';

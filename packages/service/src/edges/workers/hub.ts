@@ -95,7 +95,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
     dispatchSoon();
   }
 
-  /** Records what could not be recorded. Until then the worker counts as connected, and no connection takes its executions over. */
+  /** Records the ends that could not be recorded earlier. Until then the worker counts as connected, and no connection takes its executions over. */
   async function recordLosses(): Promise<void> {
     for (const id of [...unrecorded])
       await recordLoss(id).catch((error: unknown) =>

@@ -3,7 +3,7 @@ import type { WebSocket } from 'ws';
 /** Limit of the messages whose effects are pending plus the unread answers: above it, the socket is not read. */
 const most = 64;
 
-/** Stops reading from a socket while too much of what it sent is unfinished. */
+/** Stops reading from a socket while too many of its messages are unfinished. */
 export interface ReadingPace {
   /** Counts a message until its work has ended. */
   work(done: Promise<unknown>): void;

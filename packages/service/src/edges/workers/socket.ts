@@ -46,7 +46,7 @@ const closeWaitMs = 300;
 /** The public worker pings every 30 s. After more than two missed pings the other end counts as lost. */
 const silenceMs = 75_000;
 
-/** Bounds of a message and of the pieces in which it comes. The largest one is a hello, which lists a few hundred executions. */
+/** Limits of a message and of its pieces. The largest one is a hello, which lists a few hundred executions. */
 const bounds = { maxPayload: 1024 * 1024, maxFragments: 256, maxBufferedChunks: 8192 } as const;
 
 /** Accepts WebSocket upgrades of `server` on the workers' path. Returns a function that closes all connections. */

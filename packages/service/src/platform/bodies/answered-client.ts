@@ -14,8 +14,8 @@ const graceMs = 30_000;
 const bytesPerSecond = 64 * 1024;
 
 /**
- * Forwards pieces, and calls `giveUp` if the client reads them so slowly that others wait too long for the same memory. The time in
- * which the pieces are made does not count.
+ * Forwards pieces, and calls `giveUp` if the client reads them so slowly that others wait too long for the same memory. The time for making the
+ * pieces does not count.
  */
 export async function* atPace(pieces: AsyncGenerator<Buffer>, giveUp: () => void): AsyncGenerator<Buffer> {
   let waitedMs = 0;

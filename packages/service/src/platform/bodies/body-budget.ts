@@ -193,7 +193,7 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
   };
   return { tryEnter, enter };
 
-  /** Returns whether a request would overtake an earlier one of the same owner, or one that waits for the common room too. */
+  /** Returns whether a request would overtake an earlier one of the same owner, or an earlier one that also waits for the common room. */
   function isBehind(owner: BodyOwner, bytes: number): boolean {
     for (const waiting of queue) {
       if (commonOf(owner, bytes) > 0 && waitsForRoom(waiting)) return true;

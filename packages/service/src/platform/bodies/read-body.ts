@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 
 /** The lowest speed of a sender, so that a body that never arrives holds no room. */
 export interface BodyPace {
-  /** Milliseconds at the beginning in which the speed is not checked. */
+  /** Milliseconds at the beginning without a check of the speed. */
   readonly graceMs: number;
   readonly bytesPerSecond: number;
 }

@@ -64,8 +64,8 @@ export function defineSealedRows({ table, id, sealed, earlier, alsoSets, purpose
 const batchRows = 100;
 
 /**
- * Encrypts the rows again with the first key of the vault, each in a statement of its own: a crash leaves rows of both keys, which the
- * vault can decrypt. Returns how many rows have another key afterwards: those that this process cannot decrypt.
+ * Encrypts the rows again with the first key of the vault, each in a separate statement: a crash leaves rows of both keys, which the vault can
+ * decrypt. Returns the number of rows that keep another key, because this process cannot decrypt them.
  */
 export async function sealAgain(db: Queryable, vault: Vault, rows: SealedRows): Promise<number> {
   for (;;) {

@@ -7,8 +7,8 @@ const leastShare = 1 / 20;
 const shortestPauseMs = 20;
 
 /**
- * Waits until a thread has used `limitMs` of processor time from now on (`too_slow`), or has not got that much in twenty times as long
- * (`busy`), or `stopped` aborts or the thread ends (`stopped`).
+ * Waits until a thread has used `limitMs` of processor time from now on (`too_slow`), has got less than that in twenty times as long (`busy`),
+ * `stopped` aborts or the thread ends (`stopped`).
  */
 export async function untilUsedUp(
   thread: Pick<Worker, 'cpuUsage'>,

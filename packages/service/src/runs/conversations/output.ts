@@ -46,7 +46,7 @@ function around(head: string, tail: Tail, whole: { readonly bytes: number; reado
   return joinAround(first, leftOutMark(bytes, whole.lines - countLines(first) - countLines(tail.text)), tail);
 }
 
-/** Bytes of the end of a long text, and one more: a newline before it says that it begins a line. */
+/** Bytes of the end of a long text, and one more: a newline before the end shows that it begins a line. */
 const tailBytes = half - maxMarkBytes + 1;
 
 /** Creates an empty output that keeps at most `maxOutputBytes`: the first half and the last half. */

@@ -26,7 +26,7 @@ const maxShownBytes = { input: 16 * 1024, output: 8 * 1024, text: 32 * 1024 } as
 const maxPageBytes = 1024 * 1024;
 /** Bytes of the events that are read for a page. */
 const maxReadBytes = 2 * 1024 * 1024;
-/** Events after which a page begins even inside an action or a text. */
+/** Events after which a page begins, even inside an action or a text. */
 const maxEvents = 5_000;
 /** Actions that a page end names. Harnesses run a few at a time. */
 const maxOpen = 50;

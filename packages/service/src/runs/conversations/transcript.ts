@@ -62,8 +62,8 @@ export async function* streamTranscript(
 }
 
 /**
- * Reads the rows, then the blob. When the execution ends, its rows become a blob, even while they are read. Then the
- * blob is read from the byte at which the rows stopped.
+ * Reads the rows, then the blob. When the execution ends, its rows become a blob, even while they are read. Then the blob is read from the byte at
+ * which the rows end.
  */
 async function* streamExecution(db: Queryable, blobs: BlobStore, executionId: string): AsyncGenerator<Buffer> {
   let sentBytes = 0;

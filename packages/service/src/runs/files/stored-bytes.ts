@@ -43,7 +43,7 @@ const readRoom = defineStatement({
   row: { own: nullable(integer), stored: numeric },
 });
 
-/** Returns how many bytes an archive of the execution may have, which replaces the earlier one, and how many the team stores. */
+/** Returns the maximum size of an archive of the execution, which replaces the earlier one, and the bytes that the team stores. */
 export async function roomOfWorkspace(
   { db, limits }: LimitDeps,
   executionId: string,
@@ -95,7 +95,9 @@ export interface StorageRefusal {
 /** Texts of a request up to this size need the room for texts only. */
 const maxShortText = 16 * 1024;
 
-/** Returns the refusal of bytes for which a team has no room. `stored`: bytes that the team stores now. `what`: a sentence before it. */
+/**
+ * Returns the refusal of bytes that exceed the storage of a team. `stored`: bytes that the team stores now. `what`: a sentence that comes before it.
+ */
 export const teamFull = ({ limits }: Pick<LimitDeps, 'limits'>, stored: number, what = ''): StorageRefusal => ({
   kind: 'storage_full',
   detail: `${what}The team stores ${formatBytes(stored)}, and may store ${formatBytes(limits.teamBytes)} (RUNYARD_TEAM_STORAGE_MB). Delete runs or artifacts, or ask the operator to raise the setting.`,

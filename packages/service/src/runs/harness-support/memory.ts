@@ -1,4 +1,4 @@
-/** Stores and finds a harness's own memory of the conversation, with which a later execution can continue it. */
+/** Stores and finds a harness's own memory of the conversation, from which a later execution continues. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxMemoryBytes } from '@runyard/contract/limits';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';

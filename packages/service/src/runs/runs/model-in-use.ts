@@ -32,7 +32,7 @@ const readModels = defineStatement({
   },
 });
 
-/** Reads the models of a run, and what they may do. */
+/** Reads the models of a run, and whether it may use them. */
 export async function readRunModels(
   db: Queryable,
   { runId, teamId }: { readonly runId: string; readonly teamId: string },

@@ -54,7 +54,7 @@ export function subscriptionRoutes({ db, vault, signing, settings }: Subscriptio
 
     serveOnce(routes.createEventSubscription, {
       check: async ({ body }) => refuseUrl(body.url),
-      // The result that is recorded for a repetition has the secret encrypted, as the table has.
+      // The recorded result has the secret encrypted, as in the table.
       work: async (tx, { principal, body }) => {
         const created = await createSubscription(tx, vault, principal.teamId, body, principal);
         if (created !== 'too_many') return created;

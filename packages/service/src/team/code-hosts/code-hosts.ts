@@ -12,7 +12,7 @@ import { sealPurpose } from './records.ts';
 import { codeHostUrl, hostOf } from './url.ts';
 
 export interface CodeHosts {
-  /** Chooses the credential with which the actor reaches a repository: a caller of the API, or the executor of a run. */
+  /** Chooses the credential with which a caller of the API, or the executor of a run, reaches a repository. */
   credentialFor(user: CodeHostUser, repository: Repository): Promise<ChosenCredential>;
   /** Asks the code host for repositories as this user. The answers are in their order. The requests take 10 s at most. */
   ask(user: CodeHostUser, repositories: readonly Repository[]): Promise<RepositoryAnswer[]>;

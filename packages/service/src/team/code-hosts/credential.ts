@@ -17,7 +17,7 @@ export type ChosenCredential =
     }
   /** No credential is stored for this repository: only public repositories can be reached. */
   | { readonly kind: 'none' }
-  /** A credential is stored but gives no access. The message says why and what to do. */
+  /** A credential is stored but gives no access. The message has the reason and the next step. */
   | { readonly kind: 'unusable'; readonly message: string }
   /** The code host could not be asked now. */
   | { readonly kind: 'unavailable'; readonly message: string };

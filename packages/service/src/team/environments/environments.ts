@@ -27,7 +27,7 @@ export interface EnvironmentContext {
   readonly creator: RunActor;
 }
 
-/** Returns the uid by which the caller may be a guest; null: the caller is no person. */
+/** Returns the uid by which the caller may be a guest; null: the caller is not a person. */
 export const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): string | null =>
   creator.kind === 'user' ? creator.uid : null;
 

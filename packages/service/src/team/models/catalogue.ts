@@ -1,5 +1,5 @@
 /**
- * Well-known models and what they cost: an estimate at the standard rate, without batch, flex, priority or regional tariffs. `catalogue.json` has the
+ * Well-known models and their prices: an estimate at the standard rate, without batch, flex, priority or regional tariffs. `catalogue.json` has the
  * data. Model names: the catalogues of the pinned @ai-sdk/anthropic, @ai-sdk/openai and @ai-sdk/google. Prices as published on
  * platform.claude.com/docs/en/about-claude/pricing, developers.openai.com/api/docs/pricing and ai.google.dev/gemini-api/docs/pricing, partly through
  * sites that quote them. Context windows and reasoning levels: the model map of LiteLLM 1.109.1. If no page has a price, the model has no price, or

@@ -23,7 +23,7 @@ export interface LocalList {
   ask(): Promise<void>;
 }
 
-/** The age up to which a list is new. After a failure the endpoint is asked again sooner. */
+/** Maximum age of a list that counts as new. After a failure the endpoint is asked again sooner. */
 const freshMs = 60_000;
 const retryMs = 10_000;
 /** The service starts with or without the list, but a run that needs it waits longer. */

@@ -38,7 +38,7 @@ export async function fetchLocalModels(upstream: Upstream, timeoutMs: number): P
   }
 }
 
-/** node:http, as the gateway uses it: fetch refuses some ports without saying so. */
+/** Uses node:http, like the gateway, because fetch refuses some ports without an error message. */
 async function getModels({ baseUrl, key }: Upstream, signal: AbortSignal): Promise<IncomingMessage> {
   const url = new URL(`${baseUrl}/models`);
   const headers = { accept: 'application/json', ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
@@ -77,7 +77,7 @@ export function unlistedModel(upstream: Upstream, local: LocalModels | undefined
   };
 }
 
-/** Returns why a run cannot begin with the first model of the endpoint, and what to do. */
+/** Returns why a run cannot begin with the first model of the endpoint, and the next step. */
 export function noListMessage(upstream: Upstream, local: LocalModels | undefined): string {
   const advice = local?.ok
     ? 'Load a model there (Ollama: `ollama pull qwen3`), then run again.'

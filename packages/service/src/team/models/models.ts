@@ -32,7 +32,7 @@ export interface ResolvedModel {
 }
 
 /**
- * `message` is a sentence for the caller that says what to do. `unknown` and `not_configured`: 400 `invalid_request`; `disabled`: 403
+ * `message` is a sentence for the caller with the next step. `unknown` and `not_configured`: 400 `invalid_request`; `disabled`: 403
  * `feature_not_available`. `outage`: 503; the model exists, and will work again later.
  */
 export type ModelResolution =

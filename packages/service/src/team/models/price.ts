@@ -75,8 +75,8 @@ function dearestRates(price: Price): Required<Rates> {
 }
 
 /**
- * Returns what a request counts against budgets, US dollars: its cost, or, where the price of a kind of token is not known, the
- * cost at the highest known rates. 0 for a model without any price: budgets do not admit it.
+ * Returns the amount that a request counts against budgets, US dollars: its cost, or, if the price of a kind of token is not known, the cost at the
+ * highest known rates. 0 for a model without any price: budgets do not admit it.
  */
 export function chargeOf(tokens: TokenCounts, price: Price | undefined): number {
   const known = costOf(tokens, price);

@@ -93,7 +93,7 @@ function faultOf(entry: TreeEntry, files: readonly TreeEntry[]): string | undefi
 
 const quotePath = (path: string): string => JSON.stringify(path.slice(0, 200));
 
-/** Returns what is wrong with the size of a skill's files. */
+/** Returns the fault of the size of a skill's files; undefined if they fit. */
 export function faultOfSizes(files: readonly TreeEntry[], sizes: ReadonlyMap<string, number>): string | undefined {
   let total = 0;
   for (const { id } of files) total += sizes.get(id) ?? 0;

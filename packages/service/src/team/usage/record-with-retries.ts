@@ -11,7 +11,7 @@ interface RecorderLog {
 export interface UsageRecorder {
   /** Never rejects. */
   record(usage: ModelUsage): Promise<void>;
-  /** Records again what could not be recorded. */
+  /** Records again the usage that could not be recorded. */
   retry(): Promise<void>;
 }
 

@@ -76,7 +76,7 @@ const maxCheckLength = 200;
 /** Conditions that are stored with one delivery, of all its automations. */
 const maxChecksOfDelivery = 100;
 
-/** A trigger that deliveries can match, in the form in which it is evaluated. */
+/** A trigger for deliveries, prepared for evaluation. */
 type Plan =
   | {
       readonly provider: 'webhook';
@@ -115,7 +115,7 @@ function plansOf({ uid, updated_at, triggers }: AutomationRow): readonly (Plan |
 /** The parts of a delivery that triggers compare. */
 export type MatchedDelivery = Pick<AcceptedDelivery, 'webhookUid' | 'scheme' | 'event' | 'payload'>;
 
-/** Why an automation does not match, as a text and as the conditions that are not met. */
+/** Why an automation does not match, as a text and as the unmet conditions. */
 export interface Mismatch {
   readonly reason: string;
   readonly checks: readonly TriggerCheck[];

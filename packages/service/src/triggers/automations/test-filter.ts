@@ -42,7 +42,7 @@ function parse(filter: unknown): { readonly kind: 'parsed'; readonly filter: Pay
   return { kind: 'invalid', faults };
 }
 
-/** Explains what a filter decides about a payload, or about that of a delivery. */
+/** Explains the decision of a filter about a payload or about a stored delivery. */
 export async function testFilter(
   db: Queryable,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
@@ -67,7 +67,7 @@ export type TestDeliveriesOutcome =
   | Invalid
   | { readonly kind: 'no_webhook' };
 
-/** Explains what a filter decides about each of the last stored deliveries of a webhook. */
+/** Explains the decision of a filter about each of the last stored deliveries of a webhook. */
 export async function testFilterOnDeliveries(
   db: Queryable,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },

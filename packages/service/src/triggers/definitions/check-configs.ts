@@ -79,7 +79,7 @@ async function problemsOf(deps: CheckDeps, db: Queryable, by: Author, config: Am
   });
   switch (checked.kind) {
     case 'ok':
-    // A later acceptance gives the runs what is withheld from them now.
+    // A later acceptance gives the runs the rights that are withheld now.
     case 'withheld':
     // An outage ends without a change of the files.
     case 'model_outage':

@@ -43,7 +43,7 @@ export interface Noticed {
   readonly named: readonly NamedModel[];
 }
 
-/** Returns what of a definition notices depend on. */
+/** Returns the parts of a definition that decide its notices. */
 export function toNoticed({ definition, notices, locate }: Extract<ReadDefinition, { ok: true }>): Noticed {
   const named = placesOf(definition).flatMap(({ file, base, members }): NamedModel[] => {
     const name = members.model ?? members.harness?.model;

@@ -91,7 +91,7 @@ function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
   };
 }
 
-/** Returns what differs in a webhook from its file. For the secret it returns only that it differs. */
+/** Returns the differences between a webhook and its file. For the secret it returns only that it differs. */
 export function differencesOfWebhook(
   present: StoredWebhook,
   { webhookSecrets }: FactoryState,
@@ -106,7 +106,7 @@ export function differencesOfWebhook(
 const nameDifference = (before: string, after: string): MemberChange[] =>
   before === after ? [] : [{ member: 'name', before, after }];
 
-/** Returns what differs in an automation from its file. */
+/** Returns the differences between an automation and its file. */
 export function differencesOfAutomation(present: AutomationRow, wanted: AutomationMembers): MemberChange[] {
   return [...compareMembers(toStoredMembers(present), { ...wanted })];
 }

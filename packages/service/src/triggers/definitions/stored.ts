@@ -16,7 +16,7 @@ export interface StoredFile {
   readonly content: string;
 }
 
-/** UIDs of what the files of a factory define, by name. */
+/** UIDs of the things that the files of a factory define, by name. */
 export interface DefinedUids {
   readonly webhooks: Readonly<Record<string, string>>;
   readonly automations: Readonly<Record<string, string>>;

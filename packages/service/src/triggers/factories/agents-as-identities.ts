@@ -32,7 +32,7 @@ const readAgents = defineStatement({
   row,
 });
 
-/** Lists the agents of a factory with what their runs have of the factory's defaults. */
+/** Lists the agents of a factory with the defaults of the factory that apply to their runs. */
 export const listAgentsOfFactory: ListAgentsOfFactory = async (db, teamId, wanted, check) => {
   const [factoryUid, uid] = 'uid' in wanted ? [null, wanted.uid] : [wanted.factoryUid, null];
   const found = await db.query(readAgents, [teamId, factoryUid, uid]);

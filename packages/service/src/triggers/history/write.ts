@@ -116,8 +116,8 @@ const keepRuns = defineStatement({
 });
 
 /**
- * Takes the starts with a run away from schedules of an automation that will be deleted with their history: the overlap policy of the
- * automation still counts these runs.
+ * Detaches starts with a run from schedules of an automation that will be deleted with their history: the overlap policy of the automation still
+ * counts these runs.
  */
 export async function keepStartsOfDeleted(tx: Queryable, scheduleIds: readonly string[]): Promise<void> {
   if (scheduleIds.length > 0) await tx.query(keepRuns, [scheduleIds]);

@@ -1,6 +1,4 @@
-/**
- * Finishes the work that overlap policies leave: starts what waits for the end of a run, and cancels runs that a newer run replaces.
- */
+/** Finishes the work that overlap policies postpone: starts events that wait for the end of a run, and cancels runs that a newer run replaces. */
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 import { type FailedRows, sweepPages } from '../../platform/store/database/sweep.ts';

@@ -8,7 +8,7 @@ import { rotateWebhookSecret } from './change.ts';
 import { isMadeByProvider, secretFault } from './ingest/secrets.ts';
 import { readWebhook, type SealedWebhook, type WebhookAddress } from './webhooks.ts';
 
-/** Returns what is wrong with the members of a request together. */
+/** Returns the fault of a combination of members of a request. */
 export function faultOfCreate({ auth_mode, signature_scheme, signature, secret }: CreateWebhookRequest): Fault | null {
   const proof = { mode: auth_mode, scheme: signature_scheme, hasSignature: signature !== undefined };
   const fault = faultOfProof(proof);

@@ -89,7 +89,7 @@ export function webhookRoutes(deps: WebhookRouteDeps): readonly ServedRoute[] {
         const fault = faultOfCreate(body);
         return fault && invalid([fault]);
       },
-      // The result that is recorded for a repetition has the secret encrypted, as the table has.
+      // The recorded result has the secret encrypted, as in the table.
       work: async (tx, { principal, params, body }) => {
         const made = await createWebhook(tx, vault, principal, params.factoryUid, body);
         if (made === 'no_factory') return notFound('factory');

@@ -107,7 +107,7 @@ export async function writeEtc(stateRoot: string, source = hostEtc): Promise<San
   return made;
 }
 
-/** Returns the text of a file, or the texts of the files of a folder, by their names below `source`. Leaves out what cannot be read. */
+/** Returns the text of a file, or the texts of the files of a folder, by their names below `source`. Leaves out unreadable files. */
 async function copyOf(source: string, name: string): Promise<[string, string][]> {
   const place = path.join(source, name);
   const found = await stat(place).catch(() => undefined);

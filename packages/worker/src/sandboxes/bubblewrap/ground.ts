@@ -61,7 +61,7 @@ export async function findWorkerCgroups(owner: string): Promise<CgroupSearch> {
   return findCgroups(`runyard-${owner}`, { membership, mounts });
 }
 
-/** Makes what all sandboxes of this worker share. If there are no hard limits, `cgroups` says why. */
+/** Makes the things that all sandboxes of this worker share. If there are no hard limits, `cgroups` says why. */
 export async function makeGround(request: GroundRequest): Promise<{ ground: BubblewrapGround; cgroups: CgroupSearch }> {
   await mkdir(path.join(request.stateRoot, 's'), { recursive: true, mode: 0o711 });
   const [etc, cgroups, nofile, disks] = await Promise.all([

@@ -152,7 +152,7 @@ function missingFeatures(
 
 const readFlag = async (file: string): Promise<string> => (await readFile(file, 'utf8').catch(() => '')).trim();
 
-/** Returns why bwrap failed and what to do, from its output and the machine's settings. */
+/** Returns why bwrap failed, and the next step, from its output and the machine's settings. */
 export async function explainFailure(output: string, exitCode: number): Promise<string> {
   const failure = output === '' ? `exit code ${exitCode}` : output.split('\n').slice(-3).join('; ');
   if (/Unknown option|unknown option/.test(output)) {

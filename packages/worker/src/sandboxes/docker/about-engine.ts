@@ -16,7 +16,7 @@ export function aboutEngine(facts: EngineFacts, runtime = facts.defaultRuntime):
 export interface EngineLimit {
   readonly feature: string;
   readonly holds: boolean;
-  /** Says what the engine cannot limit. */
+  /** Names the limits that the engine does not have. */
   readonly reason: string;
 }
 

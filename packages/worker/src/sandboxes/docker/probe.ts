@@ -186,7 +186,7 @@ function engineFault(facts: EngineFacts, runtime: string | undefined): string | 
   return undefined;
 }
 
-/** Returns what to do if containers of another runtime than the engine's own do not work. */
+/** Returns the next step if containers of another runtime than the engine's own do not work. */
 const adviceFor = (runtime: string | undefined): string =>
   runtime === undefined
     ? ''

@@ -179,7 +179,7 @@ export function socketOf(host: string): string {
   );
 }
 
-/** Finds the engine behind a socket. Rejects with the reason and what to do. */
+/** Finds the engine behind a socket. Rejects with the reason and the next step. */
 export async function findEngine(socketPath: string): Promise<{ engine: Engine; facts: EngineFacts }> {
   const version = await openEngine({ socketPath, version: '' })
     .call<{ ApiVersion?: string; Version?: string }>('GET', '/version')

@@ -6,8 +6,8 @@ import { ownedBy, sandboxOfJob } from './names.ts';
 import { readRecord } from './record.ts';
 
 /**
- * Returns the sandboxes of the data folder's Jobs: those that run, and those whose end the service may not know. A Job counts only
- * if its name, its labels and the proof of its record are right; everything else with the labels of the data folder is deleted.
+ * Returns the sandboxes of the data folder's Jobs: those that run, and those whose end the service may not know. A Job counts only if its name, its
+ * labels and the proof of its record are right; all other objects with the labels of the data folder are deleted.
  */
 export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSandbox[]> {
   const { cluster, owner, secret, log } = ground;

@@ -96,7 +96,7 @@ function assignment(id: string, image: string | undefined, ...args: string[]): T
 
 const failureOf = ({ service }: Started, id: string) =>
   service.waitFor('task_failed', (data) => data.execution_id === id);
-/** Returns what was answered to the requests with this method whose path matches. */
+/** Returns the answers to the requests with this method whose path matches. */
 function answersTo<T>({ scenario }: Started, method: string, path: RegExp): T[] {
   return scenario.exchanges
     .filter((each) => each.method === method && path.test(each.path))
@@ -145,7 +145,7 @@ test('runs an execution in a pod that the cluster accepts, and removes everythin
       seccompProfile: { type: 'RuntimeDefault' },
     },
   });
-  // A real API server leaves out what is false.
+  // A real API server omits members that are false.
   for (const member of ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace'] as const)
     expect(spec?.[member] ?? false).toBe(false);
   expect(spec?.volumes?.filter(({ emptyDir, secret }) => !emptyDir && !secret)).toEqual([]);

@@ -120,7 +120,7 @@ export async function probeCluster(limits: SandboxLimits, settings: KubernetesSe
   return reasons.length > 0 ? unavailable('kubernetes', ...reasons) : { ok: true, reasons, level: levelOf(ground) };
 }
 
-/** Opens the backend. Rejects with the reason and what to do if the cluster cannot be used. */
+/** Opens the backend. Rejects with the reason and the next step if the cluster cannot be used. */
 export async function openKubernetes(
   request: OpenRequest,
 ): Promise<{ opened: SandboxBackend; address: ClusterAddress }> {

@@ -35,7 +35,7 @@ const connectMs = 10_000;
 /** A server that packs a large repository may send nothing for minutes. */
 const silenceMs = 600_000;
 const maxRedirects = 3;
-/** How long the place at which a repository was found is used. */
+/** Time for which the found URL of a repository is used. */
 const movedMs = 300_000;
 const maxRemembered = 10_000;
 

@@ -1,4 +1,4 @@
-/** Pushes through the real service whose bytes no git would send, or that come in an unusual way. */
+/** Pushes bytes through the real service that git would never send, or that arrive in an unusual way. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';

@@ -211,8 +211,8 @@ export async function admitPush(
 }
 
 /**
- * Returns whether a pack follows the commands, or nothing, and nothing follows a lone flush. Code hosts find capabilities in texts in
- * which the gateway finds none, and would read other bytes as options of the push.
+ * Returns whether a pack follows the commands, or nothing, and nothing follows a lone flush. Code hosts may find capabilities in a text in which the
+ * gateway finds none, and would read other bytes as options of the push.
  */
 async function endsInPack({ commands, packAt }: PushHead, read: (bytes: number) => Promise<Buffer>): Promise<boolean> {
   const start = (await read(packAt + 4)).toString('latin1', packAt, packAt + 4);

@@ -113,10 +113,10 @@ export interface RequestRights {
 }
 
 /**
- * Checks a request and writes it again, so that the provider gets what was checked even if it treats repeated members differently. Members
- * and tools that the protocol's rules do not know are removed; what the provider would do outside of the sandbox is refused unless
- * `providerTools` has it. The request is written for `target`. Streams of chat completions are changed to report their usage, and answers
- * of OpenAI are not stored.
+ * Checks a request and writes it again, so that the provider gets exactly the checked values even if it treats repeated members differently. Members
+ * and tools that the protocol's rules do not know are removed; actions of the provider outside of the sandbox are refused unless `providerTools`
+ * allows them. The request is written for `target`. Streams of chat completions are changed to report their usage, and answers of OpenAI are not
+ * stored.
  */
 export async function checkRequest(
   endpoint: Exclude<Endpoint, { kind: 'models' }>,

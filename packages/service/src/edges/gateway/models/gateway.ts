@@ -70,7 +70,7 @@ const unread = {
   cut: { status: 400, message: 'the request cannot be read' },
 } as const;
 
-/** Path and query of a request, as it came. */
+/** Path and query of a request, unchanged. */
 function addressOf(request: FastifyRequest): { path: string; query: URLSearchParams } {
   const [path = '', ...query] = (request.raw.url ?? '').split('?');
   return { path, query: new URLSearchParams(query.join('?')) };

@@ -10,7 +10,7 @@ export const maxPageBytes = 16 * 1024;
 export const pageMs = 5_000;
 const maxTitleChars = 100;
 
-/** Beginning of an answer of a model, whatever its type says: some small servers stream events as `text/html`. */
+/** Beginning of an answer of a model; the media type is ignored, because some small servers stream events as `text/html`. */
 const answerStart = /^\s*(?:data:|event:|:|[[{])/;
 
 /** Returns whether an answer is a web page. Reads no bytes of the answer. `read`: its body, if it was read already. */

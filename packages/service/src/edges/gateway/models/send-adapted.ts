@@ -1,4 +1,4 @@
-/** Sends a request to a provider, and once more without what its endpoint does not take. */
+/** Sends a request to a provider, and once more without the members that its endpoint refuses. */
 import { decoded, headersUpwards, queryUpwards } from '../headers.ts';
 import { credentialHeaders } from './credentials.ts';
 import type { Exchange } from './exchange.ts';

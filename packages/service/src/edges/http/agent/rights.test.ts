@@ -1,4 +1,4 @@
-/** A run has the rights of its executor, cut down to those of the authors of what it executes. */
+/** A run has the rights of its executor, reduced to those of the authors of the contents that it executes. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Factory } from '@runyard/contract/factories/factories';
@@ -356,6 +356,6 @@ test('only people accept changes, and only of things that they may see', async (
     body: { kind: 'environment', uid, revision: 1 },
   });
   expect(await waiting(owner.key)).toContainEqual(expect.objectContaining({ uid }));
-  // A person without personal secrets need not accept what a colleague writes.
+  // A person without personal secrets need not accept texts of a colleague.
   expect((await waiting(colleague.key)).map(({ author }) => author?.uid)).not.toContain(owner.uid);
 });

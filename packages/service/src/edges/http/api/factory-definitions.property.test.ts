@@ -1,4 +1,4 @@
-/** Random definitions, one applied over the other: a dry run shows what the apply does, and nothing differs afterwards. */
+/** Random definitions, one applied over the other: a dry run shows the changes of the apply, and nothing differs afterwards. */
 
 import { githubEvents } from '@runyard/contract/webhooks/github-events';
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
@@ -226,7 +226,7 @@ const definition = (things: Things) =>
 type Named = readonly { readonly name: string; readonly uid: string }[];
 const uidsOf = (list: Named) => new Map(list.map((each) => [each.name, each.uid]));
 
-/** Changes that people make without files, and each of which an apply takes back. */
+/** Changes that people make without files, each of which an apply reverts. */
 const edits = [
   'disable webhook',
   'rename webhook',

@@ -139,7 +139,7 @@ describe('the cache of keys', () => {
   test('refuses a cached key as soon as it expires', async () => {
     let now = Date.now();
     const { db, log } = service.deps;
-    /** Keys end in two seconds, as the database says it. */
+    /** Keys end in two seconds, by the database's clock. */
     const ending = {
       ...db,
       query: async (...args: Parameters<typeof db.query>) =>

@@ -1,4 +1,4 @@
-/** `${NAME}` in the variables and headers of a run's MCP servers: who may name a secret, where its value goes, and where it must not. */
+/** Tests `${NAME}` in the variables and headers of a run's MCP servers: who may name a secret, where its value goes, and where it must not go. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are names of secrets in configurations
 import { randomUUIDv7 } from 'node:crypto';
 import http, { type IncomingHttpHeaders } from 'node:http';

@@ -1,4 +1,4 @@
-/** Deliveries in the form of senders that differ from what most send. */
+/** Deliveries in forms that differ from those of most senders. */
 import { createHmac } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type {

@@ -35,7 +35,7 @@ function nested(query: Readonly<Record<string, unknown>>): Record<string, unknow
 
 const partOf = (schema: z.ZodType | undefined): KnownMembers => (schema ? knownMembers(schema) : nothingKnown);
 
-/** Returns the fault that an unknown member is in a request with `Prefer: handling=strict`. */
+/** Returns the fault of an unknown member in a request with `Prefer: handling=strict`. */
 function faultOf({ path, belongsIn, known }: IgnoredMember): Fault {
   const others = known.length > 0 ? `; known names: ${known.join(', ')}` : '';
   const advice = belongsIn === undefined ? `leave it out${others}` : `it belongs in ${belongsIn}`;

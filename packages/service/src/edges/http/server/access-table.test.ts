@@ -62,7 +62,7 @@ function sharedThings(credential: Credential): Promise<Things> {
   return known;
 }
 
-/** Answers other than that of the route which depend on the state of things, not on the caller. */
+/** Answers that depend on the state of things and not on the caller, besides the answer of the route itself. */
 const honestRefusals: Readonly<Record<string, number>> = {
   deleteRun: 409,
   interruptRun: 400,
@@ -83,7 +83,7 @@ const honestRefusals: Readonly<Record<string, number>> = {
   joinTeam: 409,
 };
 
-/** Removes things of which a team and a person have a limited number. */
+/** Removes things whose number is limited for a team or a person. */
 async function removeLimited(own: Things['own']): Promise<void> {
   await service.deps.db.query('DELETE FROM team_invitations');
   await service.deps.db.query('DELETE FROM code_host_credentials');

@@ -71,7 +71,7 @@ const runs = async (): Promise<string[]> =>
     ({ id }) => id,
   );
 
-/** Resolves when the service has noted what became of every answer. */
+/** Resolves when the service has recorded the fate of every answer. */
 const untilNoted = (column: 'sent_at' | 'closed_at') =>
   vi.waitUntil(
     async () => {

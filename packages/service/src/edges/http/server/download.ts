@@ -64,8 +64,8 @@ export function downloadHeaders(reply: FastifyReply, fileName: string, contentTy
 }
 
 /**
- * Sets headers so that a page can show the file of an agent, and nothing in it runs. `framedBy`: origin of the pages that may show it in a
- * frame, of HTML and SVG, whose own styles and pictures are shown; undefined: no page may.
+ * Sets headers so that a page can show the file of an agent, and nothing in it runs. `framedBy`: origin of the pages that may show the file in a
+ * frame, only for HTML and SVG, with its own styles and pictures; undefined: no page may.
  */
 export function previewHeaders(reply: FastifyReply, contentType: string, framedBy: string | undefined): FastifyReply {
   const policy =

@@ -81,7 +81,7 @@ export function cookieForPage(request: Request, baseUrl: string): CookieForPage 
   if (page === null || (site !== undefined && site !== 'same-origin'))
     return 'Only the pages of this service can sign in a browser.';
   if (page.protocol === 'https:') return { name: sessionCookie, isSecure: true };
-  // The name is made of Host, by which later requests are read: a proxy must not have changed it.
+  // The name depends on the header Host of later requests, so a proxy must not have changed it.
   const name = page.host === host ? plainName(host) : null;
   if (name !== null) return { name, isSecure: false };
   return 'Without TLS, others on the network could read the session. Open the service through a tunnel (ssh -L 4180:localhost:4180 HOST, then http://localhost:4180), or put a proxy with TLS before it and set RUNYARD_BASE_URL to its https URL.';

@@ -7,10 +7,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 const ending = new WeakSet<Socket>();
 
 /**
- * Ends the connection of a request that is answered before its body has come, such as one without a valid key. Node would read the rest
- * of the body for as long as a request may take. With `Connection: close` it would close the socket at once, and where a part of the
- * body is unread then, TCP resets the connection and the client may lose the answer (RFC 9112, 9.6). So this side is closed after
- * the answer, and further bytes are thrown away until the body or the connection ends, or `drainMs` have passed.
+ * Ends the connection of a request that is answered before its body has come, such as one without a valid key. Node would read the rest of the body
+ * for as long as a request may take. With `Connection: close` Node would close the socket at once, and if a part of the body is still unread, TCP
+ * resets the connection and the client may lose the answer (RFC 9112, 9.6). So this side is closed after the answer, and further bytes are thrown
+ * away until the body or the connection ends, or `drainMs` have passed.
  */
 export function endConnectionsOfUnreadBodies(app: FastifyInstance, drainMs: number): void {
   app.addHook('onRequest', async (request, reply) => {

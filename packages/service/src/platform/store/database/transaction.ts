@@ -25,7 +25,7 @@ interface Sent {
 export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const last: Sent[] = [];
   let begun: Promise<unknown> | undefined;
-  /** The answer to BEGIN, for which all statements wait from the first one on that may not run without it. Absent: there was none yet. */
+  /** The answer to BEGIN: every statement that may not run without BEGIN waits for it, and so do all later ones. Absent: there was none yet. */
   let ready: Promise<unknown> | undefined;
   let refusal: unknown;
   const beginOnce = () => {
@@ -65,7 +65,7 @@ async function commit(client: pg.PoolClient, last: readonly Sent[]): Promise<voi
   if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement in it had failed');
 }
 
-/** Runs work of a transaction within that of the caller: what `work` adds for the commit is sent when it has ended. */
+/** Runs work of a transaction within that of the caller: rows that `work` adds for the commit are sent when it has ended. */
 export async function withinTransaction<T>(tx: Queryable, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const last: Sent[] = [];
   const query = <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>

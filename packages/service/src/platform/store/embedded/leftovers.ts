@@ -42,8 +42,8 @@ function inUse(folder: string, who: string): Error {
 }
 
 /**
- * The other processes of the server end by themselves after their postmaster. A service writes itself down as the owner before it
- * starts a server: if the owner is still the dead service, the pid file is not that of a newer server.
+ * The other processes of the server end by themselves after their postmaster. A service records itself as the owner before it starts a server: if the
+ * owner is still the dead service, the pid file does not belong to a newer server.
  */
 async function stopServer(folder: string, cluster: string, account: Account, dead: Owner | undefined): Promise<void> {
   const pid = await postmasterPid(cluster);

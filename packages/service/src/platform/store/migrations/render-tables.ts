@@ -1,4 +1,4 @@
-/** Renders the tables of a migrated database as a page, for readers who do not want to read all migrations. */
+/** Renders the tables of a migrated database as a page, for readers who do not read all migrations. */
 import type { Queryable } from '../database/database.ts';
 import { boolean, defineStatement, nullable, type RowOf, text } from '../database/statement.ts';
 

@@ -113,7 +113,7 @@ async function* databaseSections(
   yield sectionHead({ format: formatName, version: formatVersion, createdAt: new Date().toISOString(), migrations });
   for (const { name, columns } of await readTables(client)) {
     const columnList = columns.map((column) => pg.escapeIdentifier(column)).join(', ');
-    // COPY (SELECT …) also reads what COPY table refuses, such as a table with row security.
+    // COPY (SELECT …) also reads tables that COPY table refuses, such as one with row security.
     const rows = client.query(
       copyStreams.to(`COPY (SELECT ${columnList} FROM ${pg.escapeIdentifier(name)}) TO STDOUT`),
     );

@@ -1,6 +1,6 @@
 /**
- * Cancels a run whose row is locked, and the runs below a cancelled run. `runs.cascade_at` is set until those below are cancelled, so that any
- * process can finish that. A run that a person continued after the cancel is not cancelled.
+ * Cancels a run whose row is locked, and the runs below a cancelled run. `runs.cascade_at` is set until the runs below are cancelled, so that any
+ * process can finish the cancel. A run that a person continued after the cancel is not cancelled.
  */
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';

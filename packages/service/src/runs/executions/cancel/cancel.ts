@@ -9,8 +9,8 @@ import { type Attempt, lockWorkingAttempt } from '../run-tokens/attempt.ts';
 import { cancelDescendants, cancelLocked, type LockedCancelOutcome } from './cancel-descendants.ts';
 
 /**
- * `cancelled` 200; `wait_ended` 200, the run had ended with an interrupted turn, and its sandbox ends; `already_ended` 400; `pending` 409, retryable, lasts 30 s at most; `not_supported` 422, self-hosted
- * and local runs; `not_found` 404.
+ * `cancelled` 200; `wait_ended` 200: the run had ended with an interrupted turn, and its sandbox ends; `already_ended` 400; `pending` 409, retryable,
+ * lasts 30 s at most; `not_supported` 422: self-hosted and local runs; `not_found` 404.
  */
 export type CancelOutcome = LockedCancelOutcome | 'wait_ended' | 'not_supported' | 'not_found';
 

@@ -83,7 +83,7 @@ test('evicts first from the team with most sandboxes, even if other sandboxes wa
     await rest(connection, 3),
     await rest(connection, 2),
   ];
-  // 4 and 2, 3 and 2; then in turns, the team with the older one first.
+  // The teams have 4 and 2 sandboxes, then 3 and 2; then they take turns, the team with the older one first.
   expect(await order(connection, executions)).toEqual([2, 3, 1, 4, 5, 0]);
 });
 

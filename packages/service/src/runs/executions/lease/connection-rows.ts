@@ -28,8 +28,8 @@ const renewLeasesOf = (
   WHERE connection_id = ${connectionId} AND phase IN ${sandboxPhases} AND (worker_instance IS NOT NULL OR phase <> 'stopping')`;
 
 /**
- * Time after its limit in which a sandbox that no worker adopted surely ends. A lease lasts this much longer than the sandbox, so that an execution
- * counts as lost only after its processes have ended.
+ * Time within which a sandbox that no worker adopted has certainly ended after its limit. A lease lasts this much longer than the sandbox, so that an
+ * execution counts as lost only after its processes have ended.
  */
 const endSeconds = 15;
 

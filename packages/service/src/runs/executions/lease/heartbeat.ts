@@ -9,7 +9,7 @@ import { assignedPhases } from '../transitions/transition.ts';
 export const serviceSilentSeconds = 20;
 
 /**
- * Returns after how long without a heartbeat of any service process an outage begins. During an outage no lease could be renewed, so an
+ * Returns the time without a heartbeat of any service process after which an outage begins. During an outage no lease could be renewed, so an
  * expired lease means nothing. The result is at most half a lease, so that the other half is longer than every shorter outage.
  */
 export const outageSeconds = (timing: ExecutionTiming): number =>
@@ -63,7 +63,7 @@ const forget = defineStatement({
   row: {},
 });
 
-/** Deletes the heartbeat of this process when it ends, and those of processes that died long ago. */
+/** Deletes the heartbeat of this ending process, and those of processes that died long ago. */
 export async function forgetServiceInstance(db: Database, id: string): Promise<void> {
   await db.query(forget, [id]);
 }

@@ -70,15 +70,13 @@ const isDeepEnough = (e: string, teamId: string): string => `
     LATERAL (SELECT count(*) AS count FROM executions b WHERE b.team_id = own.id AND b.phase IN ${slotPhases}) live WHERE own.id = ${teamId})`;
 
 /**
- * QUEUED → PENDING for the next execution of the pool, in one statement. Teams with waiting work take turns
- * (`served_at`). `served_count` is compared and set: an assigner that read an older count of taken slots changes nothing, so
- * a team's limit holds with any number of assigners. Locks rows in the order teams, runs, executions, as all statements do.
- * Runs below others go first, because the runs above may wait for them.
- * The connection to a pool of a team gets nothing if its key may not connect to the pool now.
- * A retry waits until every older execution of its run has ended, so two never run at once.
- * The cost does not grow with the queue (`bench/assign.md`): teams are read in turn until one has a free slot, and queued
- * executions in the order of the index `executions_queue`. The run is locked in a subquery: with a join the planner would read
- * and sort the whole queue. An index on `served_at` would cost a write at each assignment and is not needed.
+ * QUEUED → PENDING for the next execution of the pool, in one statement. Teams with waiting work take turns (`served_at`). `served_count` is compared
+ * and set: an assigner with an older count of taken slots changes nothing, so a team's limit holds with any number of assigners. Locks rows in the
+ * order teams, runs, executions, as all statements do. Runs below others go first, because the runs above may wait for them. The connection to a pool
+ * of a team gets nothing if its key may not connect to the pool now. A retry waits until every older execution of its run has ended, so two never run
+ * at once. The cost does not grow with the queue (`bench/assign.md`): teams are read in turn until one has a free slot, and queued executions in the
+ * order of the index `executions_queue`. The run is locked in a subquery: with a join the planner would read and sort the whole queue. An index on
+ * `served_at` would cost a write at each assignment and is not needed.
  */
 const assignStatement = defineStatement({
   name: 'transition_assign',

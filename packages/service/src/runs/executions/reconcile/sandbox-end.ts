@@ -106,7 +106,7 @@ const endStopping = defineStatement({
 });
 
 /**
- * Orders the worker to end a sandbox of whose end there is no proof. The lease ends at once, so that after the grace the execution ends
+ * Orders the worker to end a sandbox whose end is not proved. The lease ends at once, so that after the grace the execution ends
  * without an answer of the worker. Repeating it gives no more time.
  */
 const orderEnd = defineStatement({

@@ -20,9 +20,9 @@ import type { Phase } from '../transitions/transition.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
 
 /**
- * SQL: the follow-up `f` is part of the first prompt or of the turn that an execution works on now, and neither the executor of its run nor a run
- * that follows only texts of the executor wrote it. Follow-ups that wait before the start become part of the first prompt; each later follow-up is
- * its own turn. `run` and `execution` are names of rows of `runs` and `executions`.
+ * SQL: the follow-up `f` belongs to the first prompt or the present turn of an execution, and was written neither by the executor of its run nor by a
+ * run that follows only texts of the executor. Follow-ups that wait before the start become part of the first prompt; each later follow-up is its own
+ * turn. `run` and `execution` are names of rows of `runs` and `executions`.
  */
 export const isOfTurnByOther = (run: string, execution: string): string => `(
   f.run_id = ${run}.id
@@ -33,7 +33,10 @@ export const isOfTurnByOther = (run: string, execution: string): string => `(
       SELECT max(l.taken_at) FROM followups l
       WHERE l.run_id = ${run}.id AND l.execution_id = ${execution}.id AND l.taken_at > ${execution}.started_at), f.taken_at) END)`;
 
-/** SQL: whether the run may use the personal credentials of its executor now: by its rights, by who wrote its present turn, and by whose pool has it. */
+/**
+ * SQL: whether the run may use the personal credentials of its executor now: by its rights, by the author of its present turn, and by the owner of
+ * its pool.
+ */
 const mayUsePersonalCredentials = (run: string, execution: string): string => `(
   coalesce((${run}.rights->>'personal_credentials')::boolean, true)
   AND NOT EXISTS (SELECT FROM followups f WHERE ${isOfTurnByOther(run, execution)})

@@ -74,7 +74,7 @@ export async function addReadySandbox(
     const payload = { ...sandbox, ...isolationOf(recorded.level ?? {}) };
     return await appendTimelineEvent(tx, { ...target, type: 'worker_container_ready', payload });
   }
-  // The agent was faster than the worker, whose backend may look at its sandboxes only from time to time.
+  // The agent was faster than the worker, whose backend may read the states of its sandboxes only from time to time.
   await tx.query(completeEvent, [target.runId, target.executionId, JSON.stringify(sandbox)]);
 }
 

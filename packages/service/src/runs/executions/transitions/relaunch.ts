@@ -40,8 +40,8 @@ interface Relaunch {
  * The follow-ups of the repeated turn wait again: all that the execution took, or only the last one where turns had ended. A
  * follow-up that answered a question of this execution does not wait again.
  *
- * Parameters: run, execution, id of the next one, message, error code, number for the guard, pauses, whether the sandbox has
- * ended, seconds that it has to end.
+ * Parameters: run, execution, id of the next one, message, error code, number for the guard, pauses, whether the sandbox has ended, seconds until it
+ * must end.
  */
 const relaunchStatement = (kind: Relaunch): Statement =>
   defineStatement({

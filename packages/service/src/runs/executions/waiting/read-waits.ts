@@ -1,5 +1,5 @@
 /**
- * Describes what runs wait for. The run's item, the answer of a conversation that does not exist yet, the CLI and the page show the
+ * Returns sentences about waiting runs. The run's item, the answer of a conversation that does not exist yet, the CLI and the page show the
  * same sentence.
  */
 
@@ -95,7 +95,7 @@ const readFacts = defineStatement({
   },
 });
 
-/** Returns, by run, the sentence about what it waits for. The result has no entry for runs that do not wait. */
+/** Returns for each run a sentence about the reason for its wait. The result has no entry for runs that do not wait. */
 export async function readWaits(
   db: Queryable,
   teamId: string,

@@ -54,7 +54,7 @@ const stepWords: Readonly<Record<string, string>> = {
   harness: 'starting the harness',
 };
 
-/** Returns a sentence about what a run waits for: a run that has not begun, or a run whose turn was interrupted. */
+/** Returns a sentence about the wait of a run that has not begun, or whose turn was interrupted. */
 export function waitSentence(facts: WaitFacts): string {
   switch (facts.state) {
     case 'QUEUED':

@@ -34,8 +34,8 @@ const insertArtifact = defineStatement({
 });
 
 /**
- * Stores what a run reports, without its secrets, in the transaction `tx`. Locks the run's row, so that concurrent reports cannot exceed the limit of
- * artifacts. Throws `AttemptOver`.
+ * Stores the report of a run, without its secrets, in the transaction `tx`. Locks the run's row, so that concurrent reports cannot exceed the limit
+ * of artifacts. Throws `AttemptOver`.
  */
 export async function reportArtifact(
   deps: Pick<ExecutionDeps, 'secrets' | 'vault'>,

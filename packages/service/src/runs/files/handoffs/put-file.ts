@@ -67,7 +67,7 @@ export async function putHandoffFile(
   return outcome.kind;
 }
 
-/** Uploads of one run change its handoffs one after another. A next attempt of the execution deletes what this one announced. */
+/** Uploads of one run change its handoffs one after another. The next attempt of the execution deletes the files that this one announced. */
 const lockRun = defineStatement({
   name: 'lock_run_of_handoff_file',
   text: 'SELECT FROM runs WHERE id = $1 FOR NO KEY UPDATE',

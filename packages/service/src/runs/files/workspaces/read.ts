@@ -10,8 +10,8 @@ import {
 } from '../../../platform/store/database/statement.ts';
 
 /**
- * Returns the session of a harness only if nothing happened after it, because the session would not know of that. A resumed turn (`$3`)
- * gets it in any case, together with the record of what happened since.
+ * Returns the session of a harness only if nothing happened after it, because the session would not know of that. A resumed turn (`$3`) gets the
+ * archive in any case, together with the record of the later events.
  */
 const readLatest = defineStatement({
   name: 'read_latest_workspace',
@@ -41,7 +41,7 @@ const readLatest = defineStatement({
 /** The files that an execution begins with, and the event of the conversation that they fit. */
 interface RestorableWorkspace {
   readonly workspace: AgentTask['workspace'];
-  /** The last event whose effects it has; undefined: not known, or there is nothing to restore. */
+  /** The last event whose effects the archive has; undefined: unknown, or nothing is restored. */
   readonly seq?: number | undefined;
   /** Commands of a runbook whose effects it has. */
   readonly doneBlocks: number;

@@ -1,4 +1,4 @@
-/** Bounds what a run may store of its agents' events: the holder of a run token could fill the disk otherwise. */
+/** Limits the bytes that a run stores for its agents' events: otherwise a program with the run token could fill the disk. */
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { Settings } from '@runyard/contract/settings/settings';
 import { headOf } from '../../conversations/output.ts';
@@ -72,9 +72,9 @@ export interface EventBudget {
   takeLine(line: string): boolean;
   /** True after the first line of the run that found no room. */
   isTranscriptFull(): boolean;
-  /** Returns the limit for which the last event or line found no room. */
+  /** Returns the limit that the last event or line exceeded. */
   reached(): ReachedLimit;
-  /** Returns what the batch adds to the run's counters so far. */
+  /** Returns the amounts that the batch has added to the run's counters. */
   added(): AddedCounts;
 }
 

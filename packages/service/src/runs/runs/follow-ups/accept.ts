@@ -91,7 +91,7 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
 }
 
 /**
- * Returns whether the author may answer what the run asks, also in words. A person decides, or an agent whose decisions the person who
+ * Returns whether the author may answer the run's question, also with a message. A person decides, or an agent whose decisions the person who
  * configured the run wants.
  */
 function mayAnswer(from: FollowupAuthor, approvalsFrom: readonly string[]): boolean {

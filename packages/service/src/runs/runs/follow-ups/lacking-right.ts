@@ -1,4 +1,7 @@
-/** Decides whether an author may send a follow-up, an approval or an answer to a run: the sandbox may hold what the author must not see. */
+/**
+ * Decides whether an author may send a follow-up, an approval or an answer to a run, because the sandbox may contain secrets that the author must not
+ * see.
+ */
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, json, nullable, uuid } from '../../../platform/store/database/statement.ts';

@@ -88,7 +88,7 @@ export type StatusColumns = Pick<
   'status_message' | 'error_code' | 'retryable' | 'error_detail' | 'debug_until' | 'phase'
 >;
 
-/** Returns the reason for the run's state, and what the run waits for; a run that is retried has both. */
+/** Returns the reason for the run's state, and the reason for its wait; a run that is retried has both. */
 export function statusOf(row: StatusColumns, waits: string | undefined): Pick<RunItem, 'status_message'> {
   const message = [row.status_message, waits].filter((part) => part !== null && part !== undefined).join('\n');
   if (row.status_message === null && waits === undefined) return {};
@@ -145,7 +145,7 @@ function rightsOf(
   };
 }
 
-/** Returns the skill of a run whose first agent has not begun, as far as the spec tells. */
+/** Returns the skill of a run whose first agent has not begun, from the text of the spec. */
 export function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {
   const place = spec.slice(spec.indexOf(':') + 1);
   const name = place

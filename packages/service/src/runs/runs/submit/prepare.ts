@@ -28,8 +28,8 @@ import { checkRunRequest, type RequestOutcome } from './request.ts';
 import { readRerun } from './rerun.ts';
 
 /**
- * `at_capacity`: a run would have to wait, because the team's limit is reached, or no connected worker of the pool has a free slot. The
- * other members show what the team may still spend.
+ * `at_capacity`: a run would have to wait, because the team's limit is reached, or no connected worker of the pool has a free slot. The other members
+ * show how much the team may still spend.
  */
 const readCapacity = defineStatement({
   name: 'read_at_capacity',
@@ -48,7 +48,7 @@ const readCapacity = defineStatement({
   },
 });
 
-/** Whether a new run of a team would have to wait, and what the team may still spend. */
+/** Whether a new run of a team would have to wait, and how much the team may still spend. */
 interface TeamState extends TeamBudgetState {
   readonly at_capacity: boolean | null;
 }
@@ -61,7 +61,7 @@ const readState = brieflyKnown<ExecutionDeps, TeamState>(
 );
 
 /**
- * Returns whether a run would have to wait, and what its team may spend. The answer is at most a second old, which is enough: the first
+ * Returns whether a run would have to wait, and how much its team may spend. The answer is at most a second old, which is enough: the first
  * fact is only a hint for the caller, and each request to a model is checked against the budgets again. `tx`: the transaction of the
  * caller, if it has one.
  */
@@ -174,7 +174,7 @@ export async function prepareRun(
   return { kind: 'prepared', run, atCapacity: team.at_capacity ?? false };
 }
 
-/** Deletes what `prepareRun` stored for a run that was not written. */
+/** Deletes the blobs that `prepareRun` stored for a run that was not written. */
 export const discardRun = ({ blobs }: SubmitDeps, { run }: PreparedRun): Promise<void> =>
   discardAttachments(blobs, run.attachments);
 

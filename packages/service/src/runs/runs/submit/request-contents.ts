@@ -73,8 +73,8 @@ function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
 }
 
 /**
- * Returns the prompt of the request if another principal than the executor wrote it. A person accepts what the keys of an identity write by
- * accepting the identity.
+ * Returns the prompt of the request if another principal than the executor wrote it. A person accepts texts from the keys of an identity by accepting
+ * the identity.
  */
 function promptOf(creator: RunActor, executor: RunActor, stored: readonly RunContent[]): RunContent[] {
   if (isSameActor(creator, executor)) return [];
@@ -82,7 +82,7 @@ function promptOf(creator: RunActor, executor: RunActor, stored: readonly RunCon
   return [{ kind: 'prompt', author: creator, accepted }];
 }
 
-/** Returns what a run was made from, as another run with this executor executes it. */
+/** Returns the contents of a run, for another run that executes them with this executor. */
 async function contentsOfRun(
   db: Queryable,
   executor: RunActor,
@@ -105,7 +105,7 @@ async function contentsOfRun(
   return [...(made.accepted ? [] : [made]), ...contents];
 }
 
-/** Returns what the run above was made from, and a content for each further author whose text its agent may follow when it writes to this one. */
+/** Returns the contents of the parent run, and one for each further author whose text its agent may follow when it writes to this run. */
 async function contentsAbove(db: Queryable, executor: RunActor, runId: string): Promise<RunContent[]> {
   const contents = await contentsOfRun(db, executor, runId);
   const authors = await readSteeringAuthors(db, [runId], executor);

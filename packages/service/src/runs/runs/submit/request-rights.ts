@@ -47,7 +47,7 @@ async function decideGuest(db: Queryable, { executor, contents, guestOf }: RunOf
   return decideRight(executor, others, ({ kind, uid }) => kind === 'user' && admitted.has(uid));
 }
 
-/** Computes what the run may use, before it is written. */
+/** Computes the rights of the run before it is written. */
 export async function rightsOfRequest(
   { db, vault }: { readonly db: Queryable; readonly vault: Vault },
   run: RunOfRights,

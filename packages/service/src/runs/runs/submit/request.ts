@@ -88,7 +88,7 @@ export type RequestOutcome =
   | DecodedRunRequest
   /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
-  /** 403 `not_authorized`. `fault`: the member that names what the caller may not use. */
+  /** 403 `not_authorized`. `fault`: the member that names something the caller may not use. */
   | { readonly kind: 'forbidden'; readonly detail: string; readonly fault?: Fault }
   /**
    * 403 `not_authorized`: the author of a content may not use a secret that the request names. The refusal ends when the executor accepts the

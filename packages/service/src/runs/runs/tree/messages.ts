@@ -27,10 +27,10 @@ import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.
 import { readSteeringAuthors } from './steering.ts';
 
 /**
- * Outcome of a message. `itself` 400: it is for its own sender; `not_found` 404: the tree has no such run; `too_often` 429:
- * the sender sent as many in a minute as it may, or as many wait for the recipient; `too_many` 409: the sender sent as many
- * as it may; `ended` and `asks_a_person` 409: the recipient takes no messages of this sender; `refused` 409, as for a child; `lacks_right`
- * 403: the recipient's sandbox holds a secret that somebody whose text the sender follows may not use.
+ * Outcome of a message. `itself` 400: the recipient is the sender; `not_found` 404: the tree has no such run; `too_often` 429: the sender reached its
+ * limit per minute, or the recipient its limit of waiting messages; `too_many` 409: the sender reached its limit of messages; `ended` and
+ * `asks_a_person` 409: the recipient accepts no messages of this sender; `refused` 409, as for a child; `lacks_right` 403: the recipient's sandbox
+ * has a secret that an author whose text the sender follows may not use.
  */
 export type MessageOutcome =
   | { readonly kind: 'sent'; readonly delivery: 'joined' | 'resumed' | 'continued' }

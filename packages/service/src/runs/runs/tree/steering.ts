@@ -36,8 +36,8 @@ const readSteering = defineStatement({
 });
 
 /**
- * Returns the people and keys, besides the executor, whose texts the agents of these runs may follow: their executors, the authors of
- * contents that neither their executors nor this one accepted, and of their follow-ups. Null among them: an author who is not known.
+ * Returns the people and keys, besides the executor, whose texts the agents of these runs may follow: their executors, and the authors of their
+ * follow-ups and of contents that neither their executors nor this one accepted. Null among them: an author who is not known.
  */
 export async function readSteeringAuthors(
   db: Queryable,

@@ -9,7 +9,7 @@ type RightDecision =
   | { readonly kind: 'lacking' }
   | { readonly kind: 'withheld'; readonly content: RunContent };
 
-/** Returns the authors who cut down the rights of the executor: those of contents that the executor has not accepted. */
+/** Returns the authors who reduce the rights of the executor: those of contents that the executor has not accepted. */
 export const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] => {
   const authors = contents.flatMap(({ author, accepted }) => (accepted || author === null ? [] : [author]));
   return [...new Map(authors.map((author) => [`${author.kind} ${author.uid}`, author])).values()];

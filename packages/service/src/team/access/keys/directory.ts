@@ -112,8 +112,8 @@ interface Known {
 
 const maxKnown = 10_000;
 /**
- * How long a cached key is valid. A deletion arrives by NOTIFY within milliseconds; this limit is for a process whose
- * listening connection died without a sign.
+ * How long a cached key is valid. A deletion arrives by NOTIFY within milliseconds; this limit is for a process whose listening connection was lost
+ * without an error.
  */
 const cachedMs = 5_000;
 const noteEveryMs = 60_000;

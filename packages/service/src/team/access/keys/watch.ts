@@ -45,8 +45,8 @@ interface Watched {
 }
 
 /**
- * Starts to watch keys in this process. A deletion arrives by NOTIFY; the check each `checkEveryMs` is for a process whose listening
- * connection died without a sign.
+ * Starts to watch keys in this process. A deletion arrives by NOTIFY; the check each `checkEveryMs` is for a process whose listening connection was
+ * lost without an error.
  */
 export async function openKeyWatch(db: Database, log: Logger, checkEveryMs = 5_000): Promise<KeyWatch> {
   const watched = new Map<string, Watched>();

@@ -18,7 +18,7 @@ export interface BucketState {
 }
 
 export interface Buckets {
-  /** Returns what is left without taking anything. `now` is in milliseconds. */
+  /** Returns the remaining requests without counting one. `now` is in milliseconds. */
   read(id: string, now: number): BucketState;
   /** Takes one request; the caller has checked that the bucket has one. */
   take(id: string, now: number): BucketState;

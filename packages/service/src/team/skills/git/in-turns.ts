@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Milliseconds of one turn, after which other work of the process runs. */
+/** Milliseconds of one turn; then other work of the process runs. */
 const turnMs = 5;
 /** Items between two looks at the clock. */
 const itemsPerLook = 100;

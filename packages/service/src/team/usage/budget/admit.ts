@@ -26,8 +26,8 @@ export interface BudgetedRequest {
 }
 
 /**
- * `over`: the budget is used up, or cannot be kept; `busy`: other requests of the run are not accounted for in time; `ended`: the run
- * has ended while the request waited.
+ * `over`: the budget is used up, or cannot be enforced; `busy`: other requests of the run were not accounted for in time; `ended`: the run ended
+ * while the request waited.
  */
 export type BudgetAdmission =
   | { readonly kind: 'admitted' }
@@ -59,7 +59,7 @@ const openRequest = defineStatement({
 
 const usd = (amount: number): string => `$${Number(amount.toFixed(6))}`;
 
-/** Returns which budget is used up and what to do. */
+/** Returns the budget that is used up, and the next step. */
 function overMessage({ kind, runId, used, limit }: Budget, ownRunId: string): string {
   const whose = runId === ownRunId ? 'The run' : `The run ${runId}, which this one works for,`;
   switch (kind) {

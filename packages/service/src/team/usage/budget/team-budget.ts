@@ -28,7 +28,7 @@ const readBudget = defineStatement({
 
 const rounded = (amount: number): number => Math.round(amount * 1e6) / 1e6;
 
-/** Returns the limits of a team and what it spent this month. */
+/** Returns the limits of a team and its spending of this month. */
 export async function readTeamBudget(db: Queryable, teamId: string): Promise<TeamBudget> {
   const [row] = await db.query(readBudget, [teamId]);
   if (!row) throw new Error('the budget was not read');

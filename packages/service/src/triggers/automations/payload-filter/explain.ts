@@ -48,7 +48,7 @@ const maxListed = 5;
 /** Largest number of elements that are compared for that. */
 const maxCompared = 200;
 
-/** Explains the evaluation of a filter on a parsed JSON body; `would_trigger` is what `evaluatePayloadFilter` decides. */
+/** Explains the evaluation of a filter on a parsed JSON body; `would_trigger` is the result of `evaluatePayloadFilter`. */
 export function explainPayloadFilter(
   filter: PayloadFilter,
   body: unknown,

@@ -1,4 +1,7 @@
-/** The branches that sources of factories follow. No run pushes to them, because what is there is applied as the person who set the source. */
+/**
+ * The branches that sources of factories follow. No run pushes to these branches, because their files are applied with the rights of the person who
+ * set the source.
+ */
 import type { Repository } from '@runyard/contract/environments/environments';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';

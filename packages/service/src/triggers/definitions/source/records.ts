@@ -16,7 +16,7 @@ import {
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import { placeOf } from './followed.ts';
 
-/** Seconds after which another process may sync: longer than waiting, reading and applying take together. */
+/** Seconds after which another process may sync: more than a wait, a read and an apply take together. */
 const claimSeconds = 120;
 /** Seconds between two syncs of one factory that pushes bring forward. */
 const pushSeconds = 5;

@@ -93,7 +93,7 @@ export async function removeFactorySource(db: Database, by: Author, factoryUid: 
 
 const withoutSuffix = (path: string): string => path.replace(/\/+$/, '').replace(/\.git$/, '');
 
-/** Reads owner/repo, or the URL of a repository on the code host of the service. Returns what is wrong as a string. */
+/** Reads owner/repo, or the URL of a repository on the code host of the service. Returns a fault as a string. */
 export function parseRepository(text: string, codeHosts: Pick<CodeHosts, 'urlOf'>): Repository | string {
   const url = URL.canParse(text) && text.includes('://') ? new URL(text) : null;
   const [owner = '', repo = '', ...more] = withoutSuffix(url ? url.pathname.slice(1) : text.trim())

@@ -15,10 +15,7 @@ import { isRunTypeCancellable } from '../../../runs/executions/cancel/cancel.ts'
 import type { RunActor } from '../../../team/access/actor.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';
 
-/**
- * SQL: tasks `t`, each with the run `s` that it was created from, its current run `r`, and whether the cancel of that run is newer than
- * the stage.
- */
+/** SQL: tasks `t`, each with the run `s` that created it, its current run `r`, and whether the cancel of that run is newer than the stage. */
 export const fromTasks = `
   FROM factory_tasks t
   LEFT JOIN runs s ON s.id = t.run_id AND s.team_id = t.team_id

@@ -77,7 +77,7 @@ export type IngestOutcome =
 /** Each change of the webhook while a delivery is checked needs one more round. */
 const maxRounds = 5;
 
-/** Accepts a delivery. All its changes are committed when it returns. `nowMs` is the clock by which signatures are too old. */
+/** Accepts a delivery. All its changes are committed when it returns. `nowMs` is the time at which the age of signatures is checked. */
 export async function ingest(deps: IngestDeps, request: IngestRequest, nowMs: () => number): Promise<IngestOutcome> {
   let body: DeliveredBody | undefined;
   for (let round = 0; round < maxRounds; round += 1) {
@@ -166,7 +166,7 @@ async function take(
     : { kind: written.kind, deliveryId: id };
 }
 
-/** Returns what the log says of a delivery that is too large. */
+/** Returns the log's text about a too large delivery. */
 const whyTooLarge = ({ sender }: KnownWebhook): string =>
   `a delivery has at most ${maxWebhookBytes} bytes, also when it is decompressed. ${sender?.ifTooLarge ?? 'Choose at the sender what it sends, so that it sends less'}`;
 
@@ -201,7 +201,7 @@ function refusalOf(refused: NotWritten | 'busy' | null): IngestOutcome | 'change
   return refused.kind === 'changed' ? 'changed' : { kind: 'rate_limited', retryAfterMs: refused.waitMs };
 }
 
-/** The answer that a provider expects, or what a person has to do. */
+/** The answer that a provider expects, or the step that a person has to do. */
 type HandshakeAnswer =
   | { readonly kind: 'answer'; readonly type: 'application/json' | 'text/plain'; readonly text: string }
   | { readonly kind: 'confirm'; readonly reason: string };

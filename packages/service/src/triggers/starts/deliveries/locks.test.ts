@@ -108,7 +108,7 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
     await create([on(webhook), at()], { overlap: 'skip' }),
   ];
   const [less = '', greater = ''] = made.map(({ uid }) => uid).toSorted((a, b) => (a < b ? -1 : 1));
-  // The earlier definition named both, the greater one first.
+  // The earlier definition named both automations, the one with the greater UID first.
   await db.query(
     `INSERT INTO factory_definitions (factory_uid, version, files, uids, applied_by_uid) VALUES ($1, 1, '[]', $2, 'x')`,
     [factory.uid, JSON.stringify({ webhooks: {}, automations: { a: greater, b: less } })],

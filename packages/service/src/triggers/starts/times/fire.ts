@@ -130,7 +130,7 @@ function nextOf(schedule: DueSchedule): string | null {
   return next === null ? null : new Date(next).toISOString();
 }
 
-/** Does the same for a schedule whose times may not be computable, such as one of a time zone that Node.js no longer knows. */
+/** Fires a schedule whose times may not be computable, such as one of a time zone that Node.js no longer knows. */
 function nextOrNone(schedule: DueSchedule): string | null {
   try {
     return nextOf(schedule);

@@ -144,7 +144,7 @@ function isRecent(timestamp: string | undefined, maxAgeSeconds: number, nowMs: n
   return Math.abs(nowMs / 1000 - seconds) <= maxAgeSeconds;
 }
 
-/** Returns the name of the event that a signed body contains, as the header names it; undefined: the body contains none. */
+/** Returns the name of the event in a signed body, in the spelling of the header; undefined: the body names no event. */
 function eventInBody({ eventMember, eventMembers = {} }: SignatureScheme, body: unknown): string | undefined {
   if (eventMember !== undefined) {
     const name = memberAt(body, eventMember);

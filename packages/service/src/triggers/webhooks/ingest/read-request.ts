@@ -99,7 +99,7 @@ async function decode(
   }
 }
 
-/** Returns what to choose at a sender whose body is of another type than JSON. */
+/** Returns the setting to choose for a sender with a body of another type than JSON. */
 function adviceFor(type: string): string {
   const isJson = type === '' || type === 'application/json' || type.endsWith('+json') || type.startsWith('text/plain');
   if (isJson || !/^[a-z0-9.+/-]{1,100}$/.test(type)) return '';

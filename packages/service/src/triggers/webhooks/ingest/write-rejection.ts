@@ -58,7 +58,7 @@ const readRefusal = defineStatement({
 export interface RefusedDelivery {
   readonly id: string;
   readonly sizeBytes: number;
-  /** Why, in words for the log; null: the label says it. */
+  /** Reason for the log, as text; null: the label is enough. */
   readonly reason: string | null;
 }
 

@@ -35,7 +35,7 @@ export interface PullWatcher {
 }
 
 export interface Images {
-  /** Returns the image for a sandbox. Rejects with a `SandboxError` that says what to do, or with the reason of `signal`. */
+  /** Returns the image for a sandbox. Rejects with a `SandboxError` that has the next step, or with the reason of `signal`. */
   provide(given: string, watcher: PullWatcher, signal: AbortSignal): Promise<ProvidedImage>;
 }
 

@@ -48,7 +48,7 @@ const open = (
     now: () => (now += 1),
   });
 
-/** Does what a pull does. */
+/** Records an image in the engine, like a pull. */
 async function pull(pulled: PulledImages, name: string, bytes: number): Promise<void> {
   await pulled.begins(name);
   images.set(name, { Id: `id of ${name}`, Size: bytes });

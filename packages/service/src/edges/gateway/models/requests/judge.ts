@@ -2,7 +2,7 @@
 import { meaningOf, type ProviderTool } from '@runyard/contract/environments/provider-tools';
 import { isEmpty, objectOf, type ProviderUse, plainName, type RequestRules, type Verdict } from './rules.ts';
 
-/** Collects what a request needs, or why it is refused in every environment. */
+/** Collects the needs of a request, or the reason why it is refused in every environment. */
 export interface Judgement {
   readonly uses: ProviderUse[];
   never?: string;

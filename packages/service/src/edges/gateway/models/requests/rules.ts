@@ -1,8 +1,8 @@
 import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
 
 /**
- * The treatment of a part of a request by the gateway: `passes` it, removes it because it is `unknown`, lets it pass only with a provider tool
- * of the environment, or refuses it for the reason in `never`.
+ * The treatment of a part of a request by the gateway: A rule passes the member, removes it because it is `unknown`, lets it pass only with a
+ * provider tool of the environment, or refuses it for the reason in `never`.
  */
 export type Verdict = 'passes' | 'unknown' | { readonly needs: ProviderTool } | { readonly never: string };
 

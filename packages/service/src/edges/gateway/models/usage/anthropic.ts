@@ -2,8 +2,8 @@ import type { TokenCounts } from '../../../../team/models/price.ts';
 import { count, member, noTokens, type UsageReader } from './counts.ts';
 
 /**
- * `usage` of Anthropic: `input_tokens` excludes the cache. A member that is missing or null keeps what was seen, because
- * `message_delta` repeats only some of them, as totals.
+ * `usage` of Anthropic: `input_tokens` excludes the cache. A member that is missing or null does not change the last value, because `message_delta`
+ * repeats only some of them, as totals.
  */
 function read(seen: TokenCounts, usage: unknown): TokenCounts {
   const creation = member(usage, 'cache_creation');
