@@ -121,7 +121,7 @@ try {
     ...spread(cached, 0),
     ...(plain === undefined ? ['', '', ''] : spread(plain, 0)),
   ];
-  const taken = (what: 'asked' | 'started' | 'ended') =>
+  const samplesOf = (what: 'asked' | 'started' | 'ended') =>
     [runs.plain, runs.cached].map((list) => list.slice(-rounds).map((times) => times[what])) as [number[], number[]];
   report(
     'Start of the agent',
@@ -132,9 +132,9 @@ try {
       row('`node -e 0` in a sandbox, start to end', undefined, samples.sandboxed),
       row('… with the model loop and the AI SDK loaded', samples.loopPlain, samples.loopCached),
       row('… with every part of the bundle loaded', samples.allPlain, samples.allCached),
-      row('assignment to the first request at the service', ...taken('asked')),
-      row('assignment to `agent_started` there', ...taken('started')),
-      row('assignment to the end of the sandbox, one `true`', ...taken('ended')),
+      row('assignment to the first request at the service', ...samplesOf('asked')),
+      row('assignment to `agent_started` there', ...samplesOf('started')),
+      row('assignment to the end of the sandbox, one `true`', ...samplesOf('ended')),
     ],
   );
 } finally {

@@ -9,12 +9,12 @@ import { benchmarks } from './benchmarks.ts';
 
 const options = process.argv.slice(2).filter((word) => word.startsWith('--'));
 const named = process.argv.slice(2).filter((word) => !word.startsWith('--'));
-const known = benchmarks();
-const unknown = named.filter((name) => !known.includes(`${name}.ts`));
+const benchmarkNames = benchmarks();
+const unknown = named.filter((name) => !benchmarkNames.includes(`${name}.ts`));
 if (unknown.length > 0) throw new Error(`no such benchmark: ${unknown.join(', ')}`);
 
 const failed: string[] = [];
-for (const name of known) {
+for (const name of benchmarkNames) {
   if (named.length > 0 && !named.includes(path.basename(name, '.ts'))) continue;
   const started = performance.now();
   const script = path.join(import.meta.dirname, name);

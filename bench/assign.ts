@@ -84,7 +84,7 @@ async function openQueue({ name, waiting, teams: teamCount, full, pools }: Queue
       [first, count, ofTeams, ofTeams.length, pools, state, phase],
     );
   const addMany = async (count: number, state: string, phase: string) => {
-    for (let left = count; left > 0; left -= 5_000) await add(Math.min(left, 5_000), state, phase);
+    for (let remaining = count; remaining > 0; remaining -= 5_000) await add(Math.min(remaining, 5_000), state, phase);
   };
   await addMany(ended, 'SUCCEEDED', 'ended');
   await addMany(waiting, 'QUEUED', 'queued');

@@ -14,8 +14,8 @@ const server = http.createServer(async (request, response) => {
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks);
   const right = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
-  const given = String(request.headers['x-hub-signature-256']);
-  if (given.length !== right.length || !timingSafeEqual(Buffer.from(given), Buffer.from(right))) {
+  const signature = String(request.headers['x-hub-signature-256']);
+  if (signature.length !== right.length || !timingSafeEqual(Buffer.from(signature), Buffer.from(right))) {
     response.writeHead(401).end();
     return;
   }

@@ -96,8 +96,8 @@ async function startAfterKill(folder: string, what: string, alsoKill: () => numb
 async function round(folder: string): Promise<void> {
   const account = await chooseAccount(path.join(folder, 'x/cluster'));
   const native = await prepareBinaries(await locateBinaries(), account, copyPlaces(folder));
-  const made = await mkdtemp(path.join(folder, 'initdb-'));
-  note('initdb alone', await timed(() => ensureCluster(made, native, account)));
+  const clusterFolder = await mkdtemp(path.join(folder, 'initdb-'));
+  note('initdb alone', await timed(() => ensureCluster(clusterFolder, native, account)));
 
   const data = path.join(folder, 'data');
   let running = await startWriting(data);

@@ -95,7 +95,7 @@ try {
   const memory = await inTurns({ direct: () => growth(direct), through: () => growth(through) }, streams, 1);
   fake.script(() => ({ text: ['Yes.'] }));
   const first = await inTurns({ direct: () => firstByte(direct), through: () => firstByte(through) }, rounds, 20);
-  const held = await inTurns({ usual: () => check(prompt), long: () => check(long) }, 20);
+  const checkTimes = await inTurns({ usual: () => check(prompt), long: () => check(long) }, 20);
   const times = (median(first.through) / median(first.direct)).toFixed(1);
   report(
     'The model gateway',
@@ -106,8 +106,8 @@ try {
       ['first byte, through the gateway (ms)', ...spread(first.through, 2)],
       [`growth during ${streamMb} MB, direct (MB)`, ...spread(memory.direct, 0)],
       [`growth during ${streamMb} MB, through the gateway (MB)`, ...spread(memory.through, 0)],
-      [`checking a body of ${promptKb} KB (ms)`, ...spread(held.usual, 2)],
-      [`checking a body of ${longMb} MB (ms)`, ...spread(held.long, 0)],
+      [`checking a body of ${promptKb} KB (ms)`, ...spread(checkTimes.usual, 2)],
+      [`checking a body of ${longMb} MB (ms)`, ...spread(checkTimes.long, 0)],
     ],
   );
 } finally {

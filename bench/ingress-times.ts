@@ -84,9 +84,9 @@ try {
   const create = async (members: object): Promise<Webhook> => {
     const secret = 'a-secret-of-the-sender-0';
     const route = `/factory/${factory}/webhooks`;
-    const made = await system.call<Omit<Webhook, 'secret'>>('POST', route, { name: 'W', ...members }, 201);
+    const createdWebhook = await system.call<Omit<Webhook, 'secret'>>('POST', route, { name: 'W', ...members }, 201);
     // The answer contains the secret if the service made it.
-    return { secret, ...made };
+    return { secret, ...createdWebhook };
   };
   const [known, disabled, deleted] = [await create({}), await create({}), await create({})];
   await system.call('POST', `/factory/${factory}/webhooks/${disabled.uid}/disable`);

@@ -54,9 +54,9 @@ async function createWebhooks(count: number, filters: readonly object[]): Promis
     const body = { name: 'W', auth_mode: 'signature', signature_scheme: 'github', secret };
     const ids: string[] = [];
     for (let each = 0; each < webhooksOfFactory; each += 1) {
-      const made = await post<{ uid: string; url: string }>(`/factory/${uid}/webhooks`, body);
-      urls.push(made.url);
-      ids.push(made.uid);
+      const createdWebhook = await post<{ uid: string; url: string }>(`/factory/${uid}/webhooks`, body);
+      urls.push(createdWebhook.url);
+      ids.push(createdWebhook.uid);
     }
     for (const [index, payload] of filters.entries()) {
       const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: ids, payload } }];

@@ -39,9 +39,9 @@ export async function startReaders(): Promise<Readers> {
     },
     takeReport: () => ask({ report: true }),
     stop: async () => {
-      const gone = new Promise((resolve) => child.once('exit', resolve));
+      const exited = new Promise((resolve) => child.once('exit', resolve));
       child.stdin.end();
-      await gone;
+      await exited;
     },
   };
 }

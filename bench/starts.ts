@@ -42,13 +42,13 @@ const origin = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
 /** Runs Node with these arguments to its end. `times` of the shell has the processor time of its children, as `0m0.04s`. */
 async function toEnd(args: readonly string[], env: Record<string, string> = {}): Promise<Cost> {
   const started = performance.now();
-  const shown = await run({
+  const output = await run({
     command: 'sh',
     args: ['-c', '"$@" >/dev/null 2>&1; times', 'sh', process.execPath, ...args],
     env,
   });
   const wall = performance.now() - started;
-  const ofChildren = shown.trim().split('\n').at(-1) ?? '';
+  const ofChildren = output.trim().split('\n').at(-1) ?? '';
   const seconds = [...ofChildren.matchAll(/(\d+)m([\d.]+)s/g)].map(([, min, s]) => Number(min) * 60 + Number(s));
   return { cpu: seconds.reduce((sum, each) => sum + each, 0) * 1000, wall };
 }

@@ -24,11 +24,11 @@ async function shellTurn(ground: Ground): Promise<string> {
   const from = performance.now();
   const id = await begin(ground, [{ shell: 'echo hello; exit 3' }, { shell: sumOfMemory }]);
   const run = await untilEnded(ground, id);
-  const all = await textOf(ground, id);
+  const conversationText = await textOf(ground, id);
   must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
   must((run.request_usage?.total_tokens ?? 0) >= 360, 'its tokens are not counted');
-  const exit = /"exit_code":(\d+)/.exec(all)?.[1];
-  const memory = Math.round(Number(/memory-kb (\d+)/.exec(all)?.[1] ?? 0) / 1024);
+  const exit = /"exit_code":(\d+)/.exec(conversationText)?.[1];
+  const memory = Math.round(Number(/memory-kb (\d+)/.exec(conversationText)?.[1] ?? 0) / 1024);
   return `${seconds(from)}, ${memory} MB, exit code ${exit ?? 'not given'}`;
 }
 
@@ -38,10 +38,10 @@ async function fileWrite(ground: Ground): Promise<string> {
     { shell: 'wc -l /workspace/a.txt' },
   ]);
   must((await untilEnded(ground, id)).state === 'SUCCEEDED', 'the run failed');
-  const all = await textOf(ground, id);
-  must(/[23] \/workspace\/a.txt/.test(all), 'the file was not written');
-  if (all.includes('@@ -0,0 +1')) return 'with its diff';
-  return all.includes('cat >') ? 'by a command' : 'without a diff';
+  const conversationText = await textOf(ground, id);
+  must(/[23] \/workspace\/a.txt/.test(conversationText), 'the file was not written');
+  if (conversationText.includes('@@ -0,0 +1')) return 'with its diff';
+  return conversationText.includes('cat >') ? 'by a command' : 'without a diff';
 }
 
 async function secondTurn(ground: Ground): Promise<string> {
@@ -89,9 +89,9 @@ async function continuation(ground: Ground): Promise<string> {
   await eventually('continuation', async () => (await stepsOf(ground, id)).length >= 2, 60_000);
   const run = await untilEnded(ground, id);
   must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
-  const asked = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
-  must(asked.includes('the-earlier-word'), 'the model does not get the earlier conversation');
-  return asked.includes('<conversation>') ? 'as text' : 'session/load';
+  const requestTexts = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
+  must(requestTexts.includes('the-earlier-word'), 'the model does not get the earlier conversation');
+  return requestTexts.includes('<conversation>') ? 'as text' : 'session/load';
 }
 
 async function askInProject(ground: Ground): Promise<string> {
@@ -150,9 +150,9 @@ async function mcpTool(ground: Ground): Promise<string> {
   });
   const run = await untilEnded(ground, id);
   must(run.state === 'SUCCEEDED', `${run.state}: ${run.status_message?.message}`);
-  const all = await textOf(ground, id);
-  must(all.includes('Echo: through-mcp'), 'the tool gave nothing');
-  return /"name":"everything\.echo"/.test(all) ? 'works' : 'works, under another name';
+  const conversationText = await textOf(ground, id);
+  must(conversationText.includes('Echo: through-mcp'), 'the tool gave nothing');
+  return /"name":"everything\.echo"/.test(conversationText) ? 'works' : 'works, under another name';
 }
 
 async function image(ground: Ground): Promise<string> {
@@ -186,8 +186,8 @@ async function oddPrompt(ground: Ground): Promise<string> {
     await eventually('turn', async () => (await stepsOf(ground, id)).length >= index + 2, 60_000);
     await untilEnded(ground, id);
   }
-  const asked = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
-  const lost = oddPrompts.filter((text) => !asked.includes(text));
+  const requestTexts = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
+  const lost = oddPrompts.filter((text) => !requestTexts.includes(text));
   must(lost.length === 0, `the model does not get ${lost.join(', ')}`);
   return 'reaches the model as text';
 }

@@ -41,16 +41,16 @@ const dataFile = path.join(import.meta.dirname, 'results.json');
 
 /** Adds results to the data of the page, which keeps results of other programs and cases, and writes the page. */
 function keep(type: string, more: Readonly<Record<string, string>>): void {
-  const all = JSON.parse(readFileSync(dataFile, 'utf8')) as Record<string, Record<string, string>>;
-  all[type] = { ...all[type], ...more };
-  writeFileSync(dataFile, `${JSON.stringify(all, null, 2)}\n`);
-  const columns = presetTypes.filter((each) => all[each] !== undefined);
+  const results = JSON.parse(readFileSync(dataFile, 'utf8')) as Record<string, Record<string, string>>;
+  results[type] = { ...results[type], ...more };
+  writeFileSync(dataFile, `${JSON.stringify(results, null, 2)}\n`);
+  const columns = presetTypes.filter((each) => results[each] !== undefined);
   const rows = ['version', ...cases.map(({ name }) => name)];
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const table = [
     line(['', ...columns]),
     line(['---', ...columns.map(() => '---')]),
-    ...rows.map((row) => line([row, ...columns.map((each) => all[each]?.[row] ?? 'not tested')])),
+    ...rows.map((row) => line([row, ...columns.map((each) => results[each]?.[row] ?? 'not tested')])),
   ];
   const machine = `${new Date().toISOString().slice(0, 10)}, ${os.cpus().length} cores, Linux ${os.release()}, Node ${process.versions.node}`;
   const about =

@@ -94,9 +94,9 @@ async function testBackend(name: string): Promise<void> {
   const untilGone = async (runId: string): Promise<string> => {
     await untilDone(runId);
     await system.until(runId, (run) => run.is_sandbox_running !== true, runLimitMs);
-    const gone = (await eventsOf(runId)).findLast(({ event_type }) => event_type === 'vm_shutdown');
+    const shutdownEvent = (await eventsOf(runId)).findLast(({ event_type }) => event_type === 'vm_shutdown');
     const cancelled = await readFile(path.join(folder, 'cancelled'), 'utf8').catch(() => '');
-    return `${gone?.payload?.message} (calls of the cancel command: ${cancelled.split('\n').length - 1})`;
+    return `${shutdownEvent?.payload?.message} (calls of the cancel command: ${cancelled.split('\n').length - 1})`;
   };
 
   const answer = 'report-artifact --help >/dev/null && echo "$((2 * 3)) of 6"';

@@ -60,17 +60,17 @@ const ownVariables = [
 /** Waits for a run and runs it. The argument of the command is the URL of the service. */
 async function runWhatComes([serverRoot = '']: readonly string[]): Promise<number> {
   const { waitForRun } = await import('./waiting/wait.ts');
-  const given = await waitForRun(process.env, serverRoot);
-  if (given === undefined) return 0;
-  Object.assign(process.env, given.env);
+  const givenRun = await waitForRun(process.env, serverRoot);
+  if (givenRun === undefined) return 0;
+  Object.assign(process.env, givenRun.env);
   // So that a person who looks at the processes of the machine can distinguish the runs.
-  process.title = given.args.slice(0, 4).join(' ');
-  const [, , ...argv] = given.args;
-  return await run(argv, given.runToken);
+  process.title = givenRun.args.slice(0, 4).join(' ');
+  const [, , ...argv] = givenRun.args;
+  return await run(argv, givenRun.runToken);
 }
 
 async function run(argv: readonly string[], token: string): Promise<number> {
-  const given = { ...process.env };
+  const variables = { ...process.env };
   for (const name of ownVariables) delete process.env[name];
   const parsed = parseRunArguments(argv, process.env);
   if (!parsed.ok || token === '') {
@@ -81,7 +81,7 @@ async function run(argv: readonly string[], token: string): Promise<number> {
   for (const flag of unknown) process.stderr.write(`agent: warning: unknown flag ${flag} is ignored\n`);
 
   const unredacted = serviceClient({
-    connection: connectToService({ serverRoot, relaySocket: given.RUNYARD_RELAY_SOCKET || undefined, token }),
+    connection: connectToService({ serverRoot, relaySocket: variables.RUNYARD_RELAY_SOCKET || undefined, token }),
   });
 
   if (missingImage !== undefined) {
@@ -106,7 +106,7 @@ async function run(argv: readonly string[], token: string): Promise<number> {
   process.on('unhandledRejection', crashed.reject);
   let folders: RunFolders | undefined;
   try {
-    folders = openRunFolders({ cwd: process.cwd(), runId: taskId, env: given, temporaryFolder: tmpdir() });
+    folders = openRunFolders({ cwd: process.cwd(), runId: taskId, env: variables, temporaryFolder: tmpdir() });
     process.chdir(folders.workspace);
     const ended = runAgent({
       client,
@@ -115,7 +115,7 @@ async function run(argv: readonly string[], token: string): Promise<number> {
       workspace: folders.workspace,
       ownFolders: folders.own,
       env: { ...process.env, HOME: folders.home },
-      egressSocket: given.RUNYARD_EGRESS_SOCKET || undefined,
+      egressSocket: variables.RUNYARD_EGRESS_SOCKET || undefined,
       onStarted: (terminate) => {
         process.on('SIGTERM', terminate);
         process.on('SIGINT', terminate);

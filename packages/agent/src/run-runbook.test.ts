@@ -210,11 +210,11 @@ describe('a runbook', () => {
     const [result] = of('action_result');
     expect(result?.output_bytes).toBe(200_000_011);
     expect(result).not.toHaveProperty('output');
-    const told = of('action_output')
+    const outputText = of('action_output')
       .map((event) => event.text)
       .join('');
-    expect(told).toMatch(/^START\nxxx.*x…\n… 191 MB left out …\n…xxx.*\nEND\n$/s);
-    expect(told.length).toBeLessThanOrEqual(64 * 1024);
+    expect(outputText).toMatch(/^START\nxxx.*x…\n… 191 MB left out …\n…xxx.*\nEND\n$/s);
+    expect(outputText.length).toBeLessThanOrEqual(64 * 1024);
     expect(peak).toBeGreaterThan(10_000);
     expect(peak).toBeLessThan(250_000);
   });

@@ -14,8 +14,8 @@ const granted = {
 const forms = [token, 'an earlier value 42', 'Ab3/'.repeat(30), Buffer.from(token).toString('base64').slice(0, 20)];
 
 /** Returns everything that the agent sent or wrote. */
-const told = () => JSON.stringify([fake.events, fake.finished, fake.artifacts]) + agent.stderr();
-const leaks = () => forms.filter((form) => told().includes(form));
+const reportedText = () => JSON.stringify([fake.events, fake.finished, fake.artifacts]) + agent.stderr();
+const leaks = () => forms.filter((form) => reportedText().includes(form));
 
 it('gives the secrets to commands as variables and as files, and reports none of them', async () => {
   await start({

@@ -71,11 +71,11 @@ describe('a service in trouble', () => {
     await start(sh('echo $$; exec sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     const pid = Number(of('action_output')[0]?.text);
-    const told = fake.events.length;
+    const eventCount = fake.events.length;
     fake.supersede();
     await ended();
     await eventually(() => !isRunning(pid));
-    expect(fake.events.length).toBe(told);
+    expect(fake.events.length).toBe(eventCount);
     expect(fake.finished).toEqual([]);
     expect(fake.shutdowns).toEqual([]);
   });

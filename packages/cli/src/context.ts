@@ -59,8 +59,8 @@ export function originOfFolder(folder: DataFolder): string | null {
 
 /** Returns the API key for the service that the commands call; `null` if there is none yet. */
 export function apiKey(context: Context): string | null {
-  const given = context.settings.RUNYARD_API_KEY ?? context.settings.RUNYARD_BOOTSTRAP_KEY;
-  if (given) return given;
+  const keyOfSettings = context.settings.RUNYARD_API_KEY ?? context.settings.RUNYARD_BOOTSTRAP_KEY;
+  if (keyOfSettings) return keyOfSettings;
   return isOfFolder(context) ? folderKey(context.folder) : null;
 }
 
@@ -77,8 +77,8 @@ export function folderKey(folder: DataFolder): string | null {
 function isOfFolder({ settings, folder }: Context): boolean {
   const named = settings.RUNYARD_BASE_URL;
   if (named === undefined) return true;
-  const known = [readClaim(folder.supervisorFile)?.origin, readServiceFile(folder.serviceFile)?.base_url];
-  return known.some((origin) => origin !== undefined && isSameOrigin(origin, named));
+  const knownOrigins = [readClaim(folder.supervisorFile)?.origin, readServiceFile(folder.serviceFile)?.base_url];
+  return knownOrigins.some((origin) => origin !== undefined && isSameOrigin(origin, named));
 }
 
 function isSameOrigin(one: string, other: string): boolean {

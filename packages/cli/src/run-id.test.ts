@@ -12,16 +12,16 @@ function fakeList(ids: readonly string[], parents: Readonly<Record<string, strin
   const listRuns = async ({ query }: { query?: Query } = {}): Promise<ListRunsResponse> => {
     queries.push(query);
     const { created_after = '', created_before = '9999-12', limit = 20, cursor = '0' } = query ?? {};
-    const all = [...ids]
+    const matchingIds = [...ids]
       .sort()
       .reverse()
       .filter((id) => createdAt(id) > String(created_after) && createdAt(id) < String(created_before));
     const end = Number(cursor) + limit;
-    const runs = all.slice(Number(cursor), end).map((run_id) => {
+    const runs = matchingIds.slice(Number(cursor), end).map((run_id) => {
       const parent = parents[run_id];
       return { run_id, title: `Title of ${run_id}`, state: 'SUCCEEDED', ...(parent ? { parent_run_id: parent } : {}) };
     });
-    const more = end < all.length;
+    const more = end < matchingIds.length;
     return {
       runs: runs as RunItem[],
       page_info: { has_next_page: more, ...(more ? { next_cursor: String(end) } : {}) },

@@ -86,13 +86,13 @@ function sentence(issue: Issue, value: unknown): Sentence {
         message: ` must be ${named(issue.expected)}, and is ${kindOf(value)}${quoteHint(issue.expected, value)}`,
       };
     case 'invalid_value': {
-      const known = issue.values.map(String);
-      const suggestion = typeof value === 'string' ? makeSpelling(known).suggest(value) : undefined;
+      const choices = issue.values.map(String);
+      const suggestion = typeof value === 'string' ? makeSpelling(choices).suggest(value) : undefined;
       const hint = suggestion ? `; did you mean ${suggestion}?` : '';
-      const wanted = known.length === 1 ? known[0] : `one of ${known.join(', ')}`;
+      const expected = choices.length === 1 ? choices[0] : `one of ${choices.join(', ')}`;
       return suggestion
-        ? { message: ` must be ${wanted}${hint}`, suggestion }
-        : { message: ` must be ${wanted}, and is ${quoteValue(value)}` };
+        ? { message: ` must be ${expected}${hint}`, suggestion }
+        : { message: ` must be ${expected}, and is ${quoteValue(value)}` };
     }
     case 'invalid_key':
       return { message: ` is not accepted as a name: it ${issue.message}` };

@@ -72,8 +72,8 @@ export function testDefinitions(service: TestService) {
   /** Creates an empty factory, the only one, and returns its path. */
   const open = async (): Promise<string> => {
     await service.deps.db.query('DELETE FROM factories');
-    const made = await service.request<Factory>('POST', '/factory', { body: { name: 'Empty' } });
-    path = `/factory/${made.body.uid}`;
+    const createdFactory = await service.request<Factory>('POST', '/factory', { body: { name: 'Empty' } });
+    path = `/factory/${createdFactory.body.uid}`;
     await setSecret('ALERTS', 'a/secret/of/alerts');
     return path;
   };

@@ -18,15 +18,15 @@ export function decisionText(request: Omit<AgentRequest, 'request_id'>, { decisi
   }
   const input = JSON.stringify(action?.input) ?? '';
   const inputNote = input === '' || input.length > maxInputLength ? '' : ` (input: ${input})`;
-  const asked = `You had asked for permission${action ? ` to use ${action.name}` : ''}: ${title}${inputNote}`;
+  const requestText = `You had asked for permission${action ? ` to use ${action.name}` : ''}: ${title}${inputNote}`;
   switch (decision) {
     case 'approve':
-      return `${asked}\nThe user approved it.${reasonText} It has not been done yet: do it now, and go on with the task.`;
+      return `${requestText}\nThe user approved it.${reasonText} It has not been done yet: do it now, and go on with the task.`;
     case 'deny':
-      return `${asked}\nThe user denied it.${reasonText} Do not do it: take another way, or end if there is none.`;
+      return `${requestText}\nThe user denied it.${reasonText} Do not do it: take another way, or end if there is none.`;
     case undefined:
       return message === undefined
-        ? `${asked}\nNobody has decided yet. It has not been done.`
-        : `${asked}\nThe user did not approve it. It has not been done.${reasonText}`;
+        ? `${requestText}\nNobody has decided yet. It has not been done.`
+        : `${requestText}\nThe user did not approve it. It has not been done.${reasonText}`;
   }
 }

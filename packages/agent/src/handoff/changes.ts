@@ -63,8 +63,8 @@ async function changesOf(
   { scratch, env, signal }: { scratch: string; env: ChangesOptions['env']; signal: AbortSignal },
   room: Room,
 ): Promise<Omit<RepositoryChanges, 'path' | 'branch'>> {
-  const made = { scratch, path: env.PATH, maxBytes: Number.POSITIVE_INFINITY, signal };
-  const { run, base, commit } = await openPatchGit(repository, made, [largeFiles]);
+  const gitOptions = { scratch, path: env.PATH, maxBytes: Number.POSITIVE_INFINITY, signal };
+  const { run, base, commit } = await openPatchGit(repository, gitOptions, [largeFiles]);
   const list = ['diff-index', '--raw', '--numstat', '-z', ...shape, `${base}^{tree}`, '--'];
   const listedFiles = parseFileList(await run(list, { encoding: 'latin1' }));
   const reader = patchReader({ ofFile: maxFilePatchBytes, together: room.bytes, read: maxReadBytes });

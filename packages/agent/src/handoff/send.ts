@@ -86,8 +86,8 @@ async function patchesOf(
     const name = `${basename(repository)}.patch`;
     const signal = AbortSignal.any([options.signal, AbortSignal.timeout(patchTimeoutMs)]);
     try {
-      const made = { scratch, path: options.env.PATH, maxBytes: Math.min(room, maxSnapshotFileBytes), signal };
-      const path = await repositoryPatch(repository, made);
+      const gitOptions = { scratch, path: options.env.PATH, maxBytes: Math.min(room, maxSnapshotFileBytes), signal };
+      const path = await repositoryPatch(repository, gitOptions);
       if (path === undefined) continue;
       room -= (await stat(path)).size;
       patches.push({ name, mimeType: 'text/x-diff', path });

@@ -107,9 +107,9 @@ export function trackActions(options: ActionsOptions) {
 
   /** Applies a `tool_call`, a `tool_call_update`, or the `toolCall` of a permission request. */
   function upsert(update: JsonObject, askedPermission = false): void {
-    const given = asString(update.toolCallId);
-    if (given === undefined) return;
-    const id = actionId(given);
+    const harnessId = asString(update.toolCallId);
+    if (harnessId === undefined) return;
+    const id = actionId(harnessId);
     if (settled.has(id)) return;
     let action = open.get(id);
     if (action === undefined) {

@@ -117,8 +117,8 @@ export function driveHarness(options: DriverOptions): Driver {
     for (const image of images.notSent) updates.notice('image_not_sent', image);
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };
-    const given = turn.prompt(loaded);
-    const blocks = [...(capabilities.hasCommands ? plainPrompt(given) : given), ...images.blocks];
+    const promptBlocks = turn.prompt(loaded);
+    const blocks = [...(capabilities.hasCommands ? plainPrompt(promptBlocks) : promptBlocks), ...images.blocks];
     await Promise.all([begun, check?.begin()]);
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };

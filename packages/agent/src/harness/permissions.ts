@@ -35,13 +35,13 @@ export async function answerPermission(
  */
 function optionFor(decision: 'approve' | 'deny', options: unknown): string | undefined {
   if (!Array.isArray(options)) return undefined;
-  const known = options.map((option) => {
+  const knownOptions = options.map((option) => {
     const members = asObject(option);
     return { optionId: asString(members?.optionId), kind: asString(members?.kind) };
   });
   const kinds = decision === 'approve' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
   for (const kind of kinds) {
-    const found = known.find((option) => option.kind === kind && option.optionId !== undefined);
+    const found = knownOptions.find((option) => option.kind === kind && option.optionId !== undefined);
     if (found !== undefined) return found.optionId;
   }
   return undefined;

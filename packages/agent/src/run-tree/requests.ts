@@ -31,8 +31,8 @@ async function waitForRuns(tree: RunTree, { timeoutMs, ...wait }: RunWait, signa
     const pause = new AbortController();
     const endListening = beforeSignals(() => pause.abort());
     try {
-      const left = Math.max(0, deadline - monotonicMs());
-      return await tree.wait({ ...wait, timeoutMs: left }, AbortSignal.any([signal, pause.signal]));
+      const remainingMs = Math.max(0, deadline - monotonicMs());
+      return await tree.wait({ ...wait, timeoutMs: remainingMs }, AbortSignal.any([signal, pause.signal]));
     } catch (error) {
       if (!pause.signal.aborted || signal.aborted) throw error;
     } finally {

@@ -60,8 +60,8 @@ export function runTree(client: Pick<ServiceClient, 'ask'>, task: AgentTask): Or
       const chosen = (runIds ?? []).map((id) => `&run_ids=${encodeURIComponent(id.toWellFormed())}`).join('');
       if (runIds?.length === 0) return { runs: [], timedOut: false };
       for (;;) {
-        const left = Math.max(0, deadline - monotonicMs());
-        const waitMs = Math.round(Math.min(longestCallMs, left));
+        const remainingMs = Math.max(0, deadline - monotonicMs());
+        const waitMs = Math.round(Math.min(longestCallMs, remainingMs));
         const options = { signal, idleTimeoutMs: waitMs + 15_000, lane: 'waits' } as const;
         const runs = await list(`?until=${until}&wait_ms=${waitMs}${chosen}`, options);
         const settled = runs.filter(({ state }) => isSettled(state)).length;

@@ -27,17 +27,17 @@ export async function harnessSupportCommand(
   const options = { 'run-id': text, 'task-id': text, 'server-root-url': text, reason: text };
   // Flags of newer workers are ignored, as `agent run` does.
   const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: false });
-  const given = (name: keyof typeof options, otherwise = '') => String(values[name] ?? otherwise);
+  const optionOr = (name: keyof typeof options, otherwise = '') => String(values[name] ?? otherwise);
   if (positionals[0] !== 'report-shutdown') return fail(2, `unknown command ${positionals[0] ?? ''}`);
-  const serverRoot = given('server-root-url', env.WARP_SERVER_ROOT_URL);
+  const serverRoot = optionOr('server-root-url', env.WARP_SERVER_ROOT_URL);
   if (!/^https?:$/.test(URL.parse(serverRoot)?.protocol ?? ''))
     return fail(2, 'WARP_SERVER_ROOT_URL must be an http:// or https:// URL');
   if (token === '') return fail(2, 'RUNYARD_RUN_TOKEN is missing');
-  const runId = given('run-id', given('task-id', env.TASK_ID));
+  const runId = optionOr('run-id', optionOr('task-id', env.TASK_ID));
   if (env.TASK_ID !== undefined && runId !== env.TASK_ID)
     return fail(2, `--run-id is ${runId}, and the variables are those of the run ${env.TASK_ID}`);
   const client = serviceClient({ connection: connectToService({ serverRoot: serverRoot.replace(/\/+$/, ''), token }) });
-  const body = { reason: given('reason', 'the agent command has ended'), exited: true };
+  const body = { reason: optionOr('reason', 'the agent command has ended'), exited: true };
   try {
     await client.ask('POST', 'report-shutdown', { body, signal: AbortSignal.timeout(limitMs) });
   } catch (error) {

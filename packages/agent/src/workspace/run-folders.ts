@@ -45,6 +45,11 @@ export function openRunFolders({ cwd, runId, env, temporaryFolder }: RunFoldersR
     for (const folder of [workspace, ownHome]) fs.mkdirSync(folder, { mode: 0o700 });
     return { workspace, home: ownHome, own: true, remove: nothing };
   }
-  const made = fs.mkdtempSync(join(temporaryFolder, 'runyard-home-'));
-  return { workspace: cwd, home: made, own: false, remove: () => fs.rmSync(made, { recursive: true, force: true }) };
+  const homeFolder = fs.mkdtempSync(join(temporaryFolder, 'runyard-home-'));
+  return {
+    workspace: cwd,
+    home: homeFolder,
+    own: false,
+    remove: () => fs.rmSync(homeFolder, { recursive: true, force: true }),
+  };
 }

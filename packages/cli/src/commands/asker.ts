@@ -122,12 +122,13 @@ export function createAsker(
 
   async function refresh(): Promise<void> {
     const { state, blocked_on } = await client.getRun({ params: { runId } });
-    const asked = state === 'BLOCKED' ? blocked_on : undefined;
-    if (prompt && prompt.requestId !== asked?.request_id) {
+    const question = state === 'BLOCKED' ? blocked_on : undefined;
+    if (prompt && prompt.requestId !== question?.request_id) {
       close();
       if (!isTerminal(state)) context.out(`  ${context.colours.dim('answered elsewhere: the prompt is withdrawn')}\n`);
     }
-    if (asked && !prompt && printedIds.has(asked.request_id) && !answered.has(asked.request_id)) await ask(asked);
+    if (question && !prompt && printedIds.has(question.request_id) && !answered.has(question.request_id))
+      await ask(question);
   }
 
   interrupted.addEventListener('abort', close, { once: true });

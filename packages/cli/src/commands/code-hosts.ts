@@ -52,11 +52,11 @@ export async function addCodeHost(
   readStandardInput: () => string = readPiped,
 ): Promise<void> {
   const body = requestOf(options, readSecret(options.file, readStandardInput));
-  const made = await connect(context).createCodeHostCredential({ body });
-  if (options.json) context.out(`${harmlessJson(made)}\n`);
-  else context.out(`${made.id}\n`);
+  const createdCredential = await connect(context).createCodeHostCredential({ body });
+  if (options.json) context.out(`${harmlessJson(createdCredential)}\n`);
+  else context.out(`${createdCredential.id}\n`);
   context.report(
-    `stored for ${made.host}${made.owner === undefined ? '' : `/${made.owner}`}, for runs of ${made.scope === 'team' ? 'the team' : 'yourself'}`,
+    `stored for ${createdCredential.host}${createdCredential.owner === undefined ? '' : `/${createdCredential.owner}`}, for runs of ${createdCredential.scope === 'team' ? 'the team' : 'yourself'}`,
   );
 }
 

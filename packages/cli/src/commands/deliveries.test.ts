@@ -91,10 +91,10 @@ describe('a delivery that started nothing', () => {
       'a delivery with this identity was accepted before',
       expect.stringMatching(/, and 1 more$/),
     ]);
-    const shown = await printedBy((context) => showDelivery(context, webhook.uid, id, {}));
-    expect(shown).toContain(`- ${a.uid} ${a.name}: ${mismatch}\n`);
-    expect(shown).toContain(`- ${b.uid} ${b.name}: the automation is disabled\n`);
-    expect(shown).toContain('{\n  "status": "resolved"\n}\n');
+    const output = await printedBy((context) => showDelivery(context, webhook.uid, id, {}));
+    expect(output).toContain(`- ${a.uid} ${a.name}: ${mismatch}\n`);
+    expect(output).toContain(`- ${b.uid} ${b.name}: the automation is disabled\n`);
+    expect(output).toContain('{\n  "status": "resolved"\n}\n');
     expect(await printedBy((context) => listDeliveries(context, webhook.uid, { label: 'rejected_auth' }))).toMatch(
       /^\S+\tREJECTED_AUTH\t[^\n]*\n$/,
     );
@@ -152,8 +152,8 @@ describe('a webhook with rules of its own', () => {
       eventHeader: 'X-Acme-Event',
       duplicateWindow: 60,
     } as const;
-    const made = await printedBy((context) => createWebhook(context, factory.uid, 'acme', options));
-    const [uid = '', url = ''] = made.split('\n');
+    const creationOutput = await printedBy((context) => createWebhook(context, factory.uid, 'acme', options));
+    const [uid = '', url = ''] = creationOutput.split('\n');
     expect(await rulesOf(uid)).toEqual({
       auth_mode: 'signature',
       signature_scheme: 'hmac',
@@ -168,8 +168,8 @@ describe('a webhook with rules of its own', () => {
       await send({ url }, { token: null, headers: { ...headers, 'x-service-delivery-id': id } });
     const [second] = await log({ uid });
     expect(await printedBy((context) => listDeliveries(context, uid, {}))).toContain('the same signed bytes');
-    const shown = await printedBy((context) => showDelivery(context, uid, second?.delivery_id ?? '', {}));
-    expect(shown).toMatch(/event refund\.created\n- the delivery .* had the same signed bytes/);
+    const output = await printedBy((context) => showDelivery(context, uid, second?.delivery_id ?? '', {}));
+    expect(output).toMatch(/event refund\.created\n- the delivery .* had the same signed bytes/);
 
     await printedBy((context) => updateWebhook(context, uid, { deliveryIdPath: false, eventHeader: false }));
     await printedBy((context) => updateWebhook(context, uid, { duplicateWindow: 0, signature: '{"header": "X-B"}' }));
@@ -182,8 +182,11 @@ describe('a webhook with rules of its own', () => {
   });
 
   test('of a sender that signs nothing needs a token in the URL', async () => {
-    const made = await printedBy((context) => createWebhook(context, factory.uid, 'sns', { scheme: 'sns' }));
-    expect(await rulesOf(made.split('\n')[0] ?? '')).toMatchObject({ auth_mode: 'url_token', signature_scheme: 'sns' });
+    const creationOutput = await printedBy((context) => createWebhook(context, factory.uid, 'sns', { scheme: 'sns' }));
+    expect(await rulesOf(creationOutput.split('\n')[0] ?? '')).toMatchObject({
+      auth_mode: 'url_token',
+      signature_scheme: 'sns',
+    });
     expect(await printedBy((context) => createWebhook(context, factory.uid, 'x', { signature: '{' }))).toContain(
       'failure: --signature: it must be JSON',
     );

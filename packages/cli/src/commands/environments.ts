@@ -86,8 +86,8 @@ export async function listGuests(context: Context, uid: string, options: Printin
 /** Invites a person of another team, by UID or address. */
 export async function inviteGuest(context: Context, uid: string, person: string, options: Printing): Promise<void> {
   const body = person.includes('@') ? { email: person } : { user_uid: person };
-  const made = await connect(context).inviteEnvironmentGuest({ params: { uid }, body });
-  context.out(options.json ? `${harmlessJson(made)}\n` : `${made.id}\n`);
+  const invitation = await connect(context).inviteEnvironmentGuest({ params: { uid }, body });
+  context.out(options.json ? `${harmlessJson(invitation)}\n` : `${invitation.id}\n`);
   const send =
     body.email === undefined ? '' : `; send the id to ${harmlessLine(body.email)}: no list shows it to the person`;
   context.report(`the person sees the environment after: bin/runyard environments invitations accept ID${send}`);

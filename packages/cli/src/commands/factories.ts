@@ -33,10 +33,10 @@ export async function createFactory(
   name: string,
   { alias, description, json }: Json & { readonly alias?: string; readonly description?: string },
 ): Promise<void> {
-  const made = await connect(context).createFactory({
+  const createdFactory = await connect(context).createFactory({
     body: { name, ...(alias === undefined ? {} : { alias }), ...(description === undefined ? {} : { description }) },
   });
-  context.out(json ? `${harmlessJson(made)}\n` : `${made.uid}\n`);
+  context.out(json ? `${harmlessJson(createdFactory)}\n` : `${createdFactory.uid}\n`);
 }
 
 /** Shows a factory as JSON. */

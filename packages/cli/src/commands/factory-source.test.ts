@@ -56,11 +56,11 @@ test('shows the faults of a later commit, syncs, and removes the source', async 
   expect(await printedBy((context) => syncFactorySource(context, uid, {}))).toMatch(
     /^webhooks\/alerts\.yaml:1:13: the team has no secret .*exit 1: the service found a fault/s,
   );
-  const shown = await printedBy((context) => showFactorySource(context, uid, {}));
-  expect(shown).toMatch(
+  const output = await printedBy((context) => showFactorySource(context, uid, {}));
+  expect(output).toMatch(
     new RegExp(`every 600 seconds.*in force +${commit}\nlast sync +faulty at .*\n +webhooks/alerts.yaml:1:13: `, 's'),
   );
-  expect(shown).not.toMatch(/[^\P{Cc}\n]/u);
+  expect(output).not.toMatch(/[^\P{Cc}\n]/u);
   expect(await printedBy((context) => removeFactorySource(context, uid))).toContain('has no source now');
   expect(await definitions.webhooks()).toHaveLength(1);
 });

@@ -39,9 +39,11 @@ export async function listModels(
   const isListed = ({ disable_reason }: Model) => options.all || disable_reason !== 'ADMIN_DISABLED';
   const rows = found.models.filter(isListed);
   printList(context, { columns, rows, json: found, none: 'no model can be used' }, options);
-  const left = found.models.length - rows.length;
-  if (left > 0 && !options.json)
-    context.report(`${left} more models cannot be used, most because no key is set; --all lists them with the reason`);
+  const hiddenCount = found.models.length - rows.length;
+  if (hiddenCount > 0 && !options.json)
+    context.report(
+      `${hiddenCount} more models cannot be used, most because no key is set; --all lists them with the reason`,
+    );
 }
 
 function statusOf({ id, disable_reason, description = '' }: Model, defaultId: string): string {

@@ -50,8 +50,8 @@ test('a rerun changes the members that its options name, and keeps the rest of t
   const body = await rerunRequest(client, runId, { prompt: 'Do more', maxCost: '2' });
   expect(body).toMatchObject({ prompt: 'Do more', config: { name: 'n', max_turns: 3, max_cost_usd: 2 } });
   const created = await client.rerunRun({ params: { runId }, body });
-  const made = await client.getRun({ params: { runId: created.run_id } });
-  expect(made).toMatchObject({ prompt: 'Do more', agent_config: { max_cost_usd: 2 }, metadata: { a: '1' } });
+  const createdRun = await client.getRun({ params: { runId: created.run_id } });
+  expect(createdRun).toMatchObject({ prompt: 'Do more', agent_config: { max_cost_usd: 2 }, metadata: { a: '1' } });
 });
 
 test('finds stored MCP servers by name, and reads others from a file', async () => {

@@ -53,14 +53,14 @@ const parameters = {
 
 /** Returns the query of the list of runs, newest first without `--sort`. Finds the ids of things that the options name. */
 export async function runsQuery(client: Client, filters: RunFilters): Promise<Query> {
-  const given = Object.entries(parameters).flatMap(([option, parameter]) => {
+  const queryPairs = Object.entries(parameters).flatMap(([option, parameter]) => {
     const value = filters[option as keyof typeof parameters];
     return value === undefined ? [] : [[parameter, value]];
   });
   const { state, environment, schedule, factory, below, metadata } = filters;
   return {
     sort_by: 'created_at',
-    ...Object.fromEntries(given),
+    ...Object.fromEntries(queryPairs),
     ...(state ? { state: [...state] } : {}),
     ...(environment === undefined
       ? {}

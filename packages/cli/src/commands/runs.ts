@@ -28,8 +28,8 @@ export async function listRuns(
   printList(context, { columns, rows: page.runs, json: page, none: 'no runs' }, options);
   if (options.json) return;
   for (const item of page.runs.filter(({ blocked_on }) => blocked_on)) {
-    const asked = item.blocked_on && harmlessLines(questionLine(item, item.blocked_on), 150);
-    context.report(`${item.run_id}: ${asked}`);
+    const question = item.blocked_on && harmlessLines(questionLine(item, item.blocked_on), 150);
+    context.report(`${item.run_id}: ${question}`);
   }
   if (page.runs.some((item) => item.blocked_on))
     context.report("answer a run: bin/runyard approve RUN, deny RUN, or send RUN 'ANSWER'");

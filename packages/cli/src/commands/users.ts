@@ -42,11 +42,11 @@ async function inviteUser(
   options: Options,
 ): Promise<void> {
   const params = { teamUid: await currentTeam(context) };
-  const made = await connect(context).createTeamInvitation({ params, body: request });
-  if (options.json) return context.out(`${harmlessJson(made)}\n`);
-  context.out(`${made.key}\n`);
+  const invitation = await connect(context).createTeamInvitation({ params, body: request });
+  if (options.json) return context.out(`${harmlessJson(invitation)}\n`);
+  context.out(`${invitation.key}\n`);
   context.report(
-    `an invitation for one ${made.role}, until ${made.expires_at.slice(0, 10)}; it is shown only now. It is accepted with: bin/runyard users accept KEY NAME`,
+    `an invitation for one ${invitation.role}, until ${invitation.expires_at.slice(0, 10)}; it is shown only now. It is accepted with: bin/runyard users accept KEY NAME`,
   );
 }
 
@@ -92,7 +92,7 @@ async function removeUser(
     },
   });
   context.out(`${userUid} is removed\n`);
-  const made = [
+  const ownedThings = [
     {
       areDeleted: options.deleteAgentKeys,
       what: 'agent keys that the person made; other people may have copies',
@@ -108,7 +108,7 @@ async function removeUser(
       end: (poolName: string) => client.deleteWorkerPool({ params: { poolName } }),
     },
   ];
-  for (const { areDeleted, what, things, command, end } of made) {
+  for (const { areDeleted, what, things, command, end } of ownedThings) {
     if (things.length === 0) continue;
     context.out(
       `${areDeleted ? 'deleted' : 'there are'} ${what}:\n${things.map(({ text }) => `  ${text}\n`).join('')}`,

@@ -90,7 +90,7 @@ export async function createWebhook(
   { auth, scheme, secretFile, secretName, deliveryIdHeader, disabled, json, ...rules }: CreateOptions,
 ): Promise<void> {
   const mode = auth ?? (scheme === undefined ? undefined : isUnsignedScheme(scheme) ? 'url_token' : 'signature');
-  const made = await connect(context).createWebhook({
+  const createdWebhook = await connect(context).createWebhook({
     params: { factoryUid },
     body: {
       name,
@@ -103,7 +103,7 @@ export async function createWebhook(
       ...secretFrom(secretFile),
     },
   });
-  show(context, made, json);
+  show(context, createdWebhook, json);
 }
 
 interface UpdateOptions extends RuleOptions {

@@ -48,8 +48,8 @@ complete -F _runyard runyard
 }
 
 function paths(table: readonly CommandEntry[]): string {
-  const known = table.filter(({ path }) => path !== '').map(({ path }) => shellQuote(path));
-  return `      ${known.join('|')}) path=$path/$word ;;`;
+  const commandPaths = table.filter(({ path }) => path !== '').map(({ path }) => shellQuote(path));
+  return `      ${commandPaths.join('|')}) path=$path/$word ;;`;
 }
 
 function optionValues(table: readonly CommandEntry[]): string {

@@ -100,13 +100,13 @@ export function findingAfterRestart(list: ListModelsResponse, settings: Settings
     if (!isSet && isThere)
       lines.push(`removes the models of ${provider.name}: ${provider.setting} is set in the service, not here`);
   }
-  const wanted = settings.RUNYARD_DEFAULT_MODEL;
+  const wantedModel = settings.RUNYARD_DEFAULT_MODEL;
   const current = list.default_model_id;
-  if (wanted !== undefined && current !== wanted && !current.endsWith(`/${wanted}`))
-    lines.push(`changes the default from ${harmlessLine(current)} to ${wanted} (RUNYARD_DEFAULT_MODEL)`);
+  if (wantedModel !== undefined && current !== wantedModel && !current.endsWith(`/${wantedModel}`))
+    lines.push(`changes the default from ${harmlessLine(current)} to ${wantedModel} (RUNYARD_DEFAULT_MODEL)`);
   if (
     current !== 'runbook' &&
-    wanted === undefined &&
+    wantedModel === undefined &&
     providers.every(({ setting }) => settings[setting] === undefined)
   )
     lines.push('makes runs use `runbook`, because no model is configured here');

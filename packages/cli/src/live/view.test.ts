@@ -145,7 +145,7 @@ test('a failed setup step shows the end of its output, and no step is shown twic
     exit_code: 1,
     output_tail: 'no lockfile\n',
   });
-  const told: LiveEvent = {
+  const timelineEvent: LiveEvent = {
     type: 'timeline',
     event: {
       event_uuid: 'e',
@@ -155,7 +155,7 @@ test('a failed setup step shows the end of its output, and no step is shown twic
       payload: { step_id: 'x', name: 'npm ci', duration_ms: 2300, exit_code: 1 },
     },
   };
-  expect(draw(step, told)).toBe('  ✗ setup npm ci  exit 1 · 2.3 s\n  │ no lockfile\n');
+  expect(draw(step, timelineEvent)).toBe('  ✗ setup npm ci  exit 1 · 2.3 s\n  │ no lockfile\n');
 });
 
 test('shows the start of an external program as the start of a harness', () => {

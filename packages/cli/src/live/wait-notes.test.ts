@@ -20,9 +20,9 @@ async function notesOf(readings: readonly (RunItem | Error)[], rounds = readings
   const out = (text: string) => {
     written += text;
   };
-  const left = [...readings];
+  const remainingReadings = [...readings];
   const getRun = async () => {
-    const next = left.shift();
+    const next = remainingReadings.shift();
     if (next === undefined || next instanceof Error) throw next ?? new Error('read too often');
     return next;
   };

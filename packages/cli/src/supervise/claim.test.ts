@@ -38,8 +38,8 @@ test('holds a claim until it is released, and leaves only the lock file behind',
 });
 
 test('shows other processes the description of the holder', () => {
-  const taken = takeClaim(file, 'background');
-  if (taken.ok) taken.claim.announce('http://127.0.0.1:4180', ['service', 'worker']);
+  const ownClaim = takeClaim(file, 'background');
+  if (ownClaim.ok) ownClaim.claim.announce('http://127.0.0.1:4180', ['service', 'worker']);
   expect(readClaim(file)).toMatchObject({ origin: 'http://127.0.0.1:4180', programs: ['service', 'worker'] });
 });
 

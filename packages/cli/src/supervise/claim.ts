@@ -63,15 +63,15 @@ export function takeClaim(
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   const claim: Claim = { ...thisProcess(), mode, started_at: new Date().toISOString() };
   for (;;) {
-    const taken = tryClaim({ lock: lockFileOf(file), holder: file }, claim);
-    if (taken !== undefined) {
+    const ownClaim = tryClaim({ lock: lockFileOf(file), holder: file }, claim);
+    if (ownClaim !== undefined) {
       return {
         ok: true,
         claim: {
-          announce: (origin, programs) => taken.describe({ ...claim, origin, programs: [...programs] }),
+          announce: (origin, programs) => ownClaim.describe({ ...claim, origin, programs: [...programs] }),
           release() {
             rmSync(file, { force: true });
-            taken.release();
+            ownClaim.release();
           },
         },
       };

@@ -75,7 +75,7 @@ test('restarts a program that dies, and reports it, until the program is stopped
   const start = program(patient);
   const reports: string[] = [];
   const first = await start();
-  const kept = keepRunning({
+  const keptProgram = keepRunning({
     name: 'worker',
     first,
     restart: start,
@@ -83,11 +83,11 @@ test('restarts a program that dies, and reports it, until the program is stopped
     firstWaitMs: 10,
   });
   process.kill(first.pid, 'SIGKILL');
-  await vi.waitFor(() => expect(kept.current()?.pid ?? first.pid).not.toBe(first.pid), { timeout: 30_000 });
-  const second = kept.current();
+  await vi.waitFor(() => expect(keptProgram.current()?.pid ?? first.pid).not.toBe(first.pid), { timeout: 30_000 });
+  const second = keptProgram.current();
   expect(reports[0]).toBe('the worker ended by signal SIGKILL; starting it again in 0.01 s');
   expect(reports[1]).toBe(`the worker runs again (process ${second?.pid})`);
-  await kept.stop(60_000);
+  await keptProgram.stop(60_000);
   expect(second?.hasExited()).toBe(true);
   expect(reports).toHaveLength(2);
 });
@@ -101,7 +101,7 @@ test('waits longer while a program dies again and again, also when it does not s
     if (starts === 2) throw new Error('no room');
     return await start();
   };
-  const kept = keepRunning({
+  const keptProgram = keepRunning({
     name: 'service',
     first: await start(),
     restart,
@@ -112,7 +112,7 @@ test('waits longer while a program dies again and again, also when it does not s
     () => expect(reports.filter((text) => text.includes('starting it again')).length).toBeGreaterThan(3),
     { timeout: 30_000 },
   );
-  await kept.stop(1000);
+  await keptProgram.stop(1000);
   const waits = reports.filter((text) => text.includes('starting it again'));
   expect(waits[0]).toBe('the service ended by exit code 3; starting it again in 0.005 s');
   expect(waits[1]).toContain('in 0.01 s');
@@ -127,8 +127,8 @@ test('sends a signal and waits for the program to finish', async () => {
   const reports: string[] = [];
   const first = await start();
   await logged('up');
-  const kept = keepRunning({ name: 'worker', first, restart: start, report: (text) => reports.push(text) });
-  await kept.endBy('SIGTERM');
+  const keptProgram = keepRunning({ name: 'worker', first, restart: start, report: (text) => reports.push(text) });
+  await keptProgram.endBy('SIGTERM');
   expect(await first.exited).toEqual({ code: 0, signal: null });
   expect(reports).toEqual([]);
 });

@@ -39,17 +39,17 @@ const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', drainSignal] as const;
 export async function supervise(supervision: Supervise): Promise<void> {
   const { folder, report } = supervision;
   makeFolders(folder);
-  const taken = takeClaim(folder.supervisorFile, supervision.mode);
-  if (!taken.ok) throw new AlreadyRunning(taken.holder);
+  const ownClaim = takeClaim(folder.supervisorFile, supervision.mode);
+  if (!ownClaim.ok) throw new AlreadyRunning(ownClaim.holder);
 
   const stopping = new AbortController();
-  const asked = Promise.withResolvers<'stop' | 'drain' | 'leave'>();
+  const stopRequest = Promise.withResolvers<'stop' | 'drain' | 'leave'>();
   const askedToStop = Promise.withResolvers<void>();
   let state: 'running' | 'draining' | 'leaving' | 'stopping' = 'running';
   const onSignal = (signal: NodeJS.Signals) => {
     if (state === 'stopping') {
       if (signal === drainSignal) return;
-      taken.claim.release();
+      ownClaim.claim.release();
       process.exit(130);
     }
     // A worker that runs alone belongs to a fleet: SIGTERM is an upgrade or the end of its container.
@@ -60,7 +60,7 @@ export async function supervise(supervision: Supervise): Promise<void> {
     report(`${signal === 'SIGINT' ? 'Ctrl-C' : signal}: ${sentences[how]}`);
     state = how;
     stopping.abort();
-    asked.resolve(drain ? 'drain' : leave ? 'leave' : 'stop');
+    stopRequest.resolve(drain ? 'drain' : leave ? 'leave' : 'stop');
     if (!drain && !leave) askedToStop.resolve();
   };
   for (const signal of stopSignals) process.on(signal, onSignal);
@@ -68,21 +68,21 @@ export async function supervise(supervision: Supervise): Promise<void> {
     report(`the data folder ${folder.path} was removed: stopping`);
     state = 'stopping';
     stopping.abort();
-    asked.resolve('stop');
+    stopRequest.resolve('stop');
     askedToStop.resolve();
   });
   keepWithoutOutput();
   try {
     const stack = await startStack({ ...supervision, signal: stopping.signal });
     const programs = [...(supervision.service ? ['service'] : []), ...(supervision.worker ? ['worker'] : [])];
-    taken.claim.announce(stack.origin, programs);
+    ownClaim.claim.announce(stack.origin, programs);
     try {
       supervision.onReady(stack);
     } catch (error) {
       await stack.stop();
       throw error;
     }
-    const how = await asked.promise;
+    const how = await stopRequest.promise;
     if (how === 'drain') await Promise.race([stack.drain(), askedToStop.promise]);
     const stopped = askedToStop.promise.then(() => false);
     const leaves = how === 'leave' && (await Promise.race([stack.leave().then(() => true), stopped]));
@@ -91,7 +91,7 @@ export async function supervise(supervision: Supervise): Promise<void> {
     await stack.stop(leaves ? undefined : () => endLeftSandboxes(supervision));
   } finally {
     unwatch();
-    taken.claim.release();
+    ownClaim.claim.release();
     for (const signal of stopSignals) process.off(signal, onSignal);
   }
 }

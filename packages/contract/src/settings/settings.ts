@@ -45,8 +45,8 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
   const settings: Record<string, unknown> = {};
   for (const name of Object.keys(env)) {
     if (name.startsWith('RUNYARD_') && !(name in settingsTable)) {
-      const meant = makeSpelling(Object.keys(settingsTable)).suggest(name);
-      const hint = meant === undefined ? 'see docs/settings.md' : `did you mean ${meant}?`;
+      const suggestion = makeSpelling(Object.keys(settingsTable)).suggest(name);
+      const hint = suggestion === undefined ? 'see docs/settings.md' : `did you mean ${suggestion}?`;
       problems.push(`${name}: is not a setting of Runyard; ${hint}`);
     }
   }

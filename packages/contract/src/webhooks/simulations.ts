@@ -64,8 +64,10 @@ export const DryRunRequest = z
   .refine(hasOneEvent, noEvent)
   .superRefine((request, context) => {
     const { schedule_name: name, delivery_id: id, event, webhook_uid: uid } = request;
-    const given = [Object.hasOwn(request, 'payload'), id !== undefined, name !== undefined].filter(Boolean).length;
-    if (given !== 1)
+    const sourceCount = [Object.hasOwn(request, 'payload'), id !== undefined, name !== undefined].filter(
+      Boolean,
+    ).length;
+    if (sourceCount !== 1)
       context.addIssue({
         code: 'custom',
         path: ['payload'],

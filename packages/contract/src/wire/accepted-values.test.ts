@@ -376,7 +376,7 @@ const tables: Readonly<Record<string, Table>> = {
 };
 
 /** Shortens a value for the title of a test, because values are long. */
-const shown = (value: unknown) => [(JSON.stringify(value) ?? String(value)).slice(0, 80), value] as const;
+const titled = (value: unknown) => [(JSON.stringify(value) ?? String(value)).slice(0, 80), value] as const;
 
 const ajv = new Ajv2020({ strict: false });
 addFormats.default(ajv);
@@ -392,17 +392,17 @@ function compiled(schema: z.ZodType): (value: unknown) => boolean {
 describe.each(Object.entries(tables))('%s', (_, { schema, accepted, refused, beyondJsonSchema = [] }) => {
   const isValid = compiled(schema);
 
-  test.each(accepted.map(shown))('accepts %s', (_title, value) => {
+  test.each(accepted.map(titled))('accepts %s', (_title, value) => {
     expect(schema.safeParse(value).error?.issues ?? []).toEqual([]);
     expect(isValid(value)).toBe(true);
   });
 
-  test.each(refused.map(shown))('refuses %s, as the OpenAPI document says', (_title, value) => {
+  test.each(refused.map(titled))('refuses %s, as the OpenAPI document says', (_title, value) => {
     expect(schema.safeParse(value).success).toBe(false);
     expect(isValid(value)).toBe(false);
   });
 
-  test.each(beyondJsonSchema.map(shown))('refuses %s', (_title, value) => {
+  test.each(beyondJsonSchema.map(titled))('refuses %s', (_title, value) => {
     expect(schema.safeParse(value).success).toBe(false);
     expect(isValid(value), 'JSON Schema refuses it too: move it to `refused`').toBe(true);
   });

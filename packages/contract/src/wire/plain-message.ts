@@ -43,10 +43,10 @@ const quoteBlank = (choice: string): string => (choice.trim() === choice && choi
 /** Returns `must be one of a, b`, and suggests the choice that resembles the value. */
 export function choiceMessage(choices: readonly string[], value: unknown): string {
   const named = choices.map(quoteBlank);
-  const known = named.length === 1 ? `must be ${named[0]}` : `must be one of ${named.join(', ')}`;
-  if (value === undefined) return `is required, and ${known}`;
-  const meant = typeof value === 'string' ? makeSpelling(choices).suggest(value) : undefined;
-  return meant === undefined ? known : `${known}; did you mean ${meant}?`;
+  const choiceText = named.length === 1 ? `must be ${named[0]}` : `must be one of ${named.join(', ')}`;
+  if (value === undefined) return `is required, and ${choiceText}`;
+  const suggestion = typeof value === 'string' ? makeSpelling(choices).suggest(value) : undefined;
+  return suggestion === undefined ? choiceText : `${choiceText}; did you mean ${suggestion}?`;
 }
 
 type TypeIssue = Extract<RawIssue, { code: 'invalid_type' }>;
@@ -60,8 +60,10 @@ function expectedKind({ expected, inst }: TypeIssue): string {
 function typeMessage(issue: TypeIssue): string {
   if (issue.input === undefined) return 'is required';
   if (issue.expected === 'never') return 'is not accepted here';
-  const known = `must be ${expectedKind(issue)}`;
-  return issue.expected === 'int' && typeof issue.input === 'number' ? known : `${known}, not ${kindOf(issue.input)}`;
+  const kindText = `must be ${expectedKind(issue)}`;
+  return issue.expected === 'int' && typeof issue.input === 'number'
+    ? kindText
+    : `${kindText}, not ${kindOf(issue.input)}`;
 }
 
 const units: Readonly<Record<string, readonly [one: string, several: string]>> = {
@@ -104,15 +106,15 @@ const mostNamedKeys = 10;
 /** Names the members that an object does not accept, and the accepted ones that were probably meant. */
 function unknownKeysMessage(issue: Extract<RawIssue, { code: 'unrecognized_keys' }>): string {
   const shape = (issue.inst?._zod.def as { readonly shape?: object } | undefined)?.shape ?? {};
-  const known = Object.keys(shape);
-  const spelling = makeSpelling(known);
+  const knownNames = Object.keys(shape);
+  const spelling = makeSpelling(knownNames);
   // A body can have very many unknown members.
   const suggestions = issue.keys.slice(0, mostNamedKeys).map((key) => ({ key, meant: spelling.suggest(key) }));
   const named = suggestions.map(({ key, meant }) =>
     meant === undefined ? `no member ${key} is known` : `no member ${key} is known; did you mean ${meant}?`,
   );
-  const hasOthers = suggestions.some(({ meant }) => meant === undefined) && known.length > 0;
-  return `${named.join('; ')}${hasOthers ? `; known members: ${known.join(', ')}` : ''}`;
+  const hasOthers = suggestions.some(({ meant }) => meant === undefined) && knownNames.length > 0;
+  return `${named.join('; ')}${hasOthers ? `; known members: ${knownNames.join(', ')}` : ''}`;
 }
 
 /** True: the whole value is of another kind than the alternative. */
@@ -123,8 +125,8 @@ const isOther = (issues: readonly Issue[]): boolean =>
 function unionMessage(issue: Extract<RawIssue, { code: 'invalid_union' }>): string {
   if (issue.inclusive === false) return 'fits several forms at once; leave out the members of all but one';
   if (issue.discriminator !== undefined && issue.options !== undefined) {
-    const given = (issue.input as Readonly<Record<string, unknown>> | null)?.[issue.discriminator];
-    return choiceMessage(issue.options.map(String), given);
+    const tagValue = (issue.input as Readonly<Record<string, unknown>> | null)?.[issue.discriminator];
+    return choiceMessage(issue.options.map(String), tagValue);
   }
   if (issue.input === undefined) return 'is required';
   const [nearest] = issue.errors.filter((issues) => !isOther(issues)).toSorted((a, b) => a.length - b.length);

@@ -27,14 +27,14 @@ export function makeSpelling(known: readonly string[]): Spelling {
     suggest(name) {
       // Twice the length, because separators may be between all letters.
       if (name.length > 2 * longest) return undefined;
-      const given = plain(name);
-      const same = byPlain.get(given);
-      if (same !== undefined || given.length > longest) return same;
+      const plainName = plain(name);
+      const same = byPlain.get(plainName);
+      if (same !== undefined || plainName.length > longest) return same;
       let found: { readonly name: string; readonly distance: number } | undefined;
       for (const { text, name: candidate } of near) {
         const most = Math.min(allowance(text), (found?.distance ?? maxDistance + 1) - 1);
-        if (Math.abs(text.length - given.length) > most) continue;
-        const edits = editDistance(given, text);
+        if (Math.abs(text.length - plainName.length) > most) continue;
+        const edits = editDistance(plainName, text);
         if (edits <= most) found = { name: candidate, distance: edits };
       }
       return found?.name;

@@ -65,12 +65,12 @@ const classes = { add: 'ln add', del: 'ln del', same: 'ln', hunk: 'ln hunk' } as
 /** Shows lines of a diff. `onLine` makes the numbers buttons, for a comment on a line. */
 export function Diff({ lines, onLine }: { lines: readonly DiffLine[]; onLine?: (line: DiffLine) => void }) {
   const [isWhole, setWhole] = useState(false);
-  const shown = isWhole ? lines : lines.slice(0, firstLines);
+  const shownLines = isWhole ? lines : lines.slice(0, firstLines);
   return (
     <div className="code diff">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the lines */}
       <pre tabIndex={0}>
-        {shown.map((line, index) => (
+        {shownLines.map((line, index) => (
           <span key={index} className={classes[line.kind]}>
             {onLine && line.number !== undefined ? (
               <button
@@ -89,9 +89,9 @@ export function Diff({ lines, onLine }: { lines: readonly DiffLine[]; onLine?: (
           </span>
         ))}
       </pre>
-      {lines.length > shown.length && (
+      {lines.length > shownLines.length && (
         <div className="foot">
-          {`${lines.length - shown.length} more lines`}
+          {`${lines.length - shownLines.length} more lines`}
           <button type="button" className="btn ghost sm" onClick={() => setWhole(true)}>
             Show all
           </button>

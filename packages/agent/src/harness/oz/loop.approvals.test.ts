@@ -105,7 +105,7 @@ describe('the loop asks a person', () => {
     expect(existsSync(join(workspace(), 'x'))).toBe(false);
     models.script([{ text: ['I see.'] }]);
     await engine('anthropic', { memory }, 'ask').turn('Go on.');
-    const told = JSON.stringify(models.requests.at(-1)?.body);
-    expect(told).toContain('not done: the turn ended before the user had answered');
+    const requestText = JSON.stringify(models.requests.at(-1)?.body);
+    expect(requestText).toContain('not done: the turn ended before the user had answered');
   });
 });

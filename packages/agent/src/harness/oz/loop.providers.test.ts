@@ -46,9 +46,9 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     };
     const first = engine(provider, { remember });
     await first.turn('What is it?', [{ mimeType: 'image/png', data }], ['/w/attachments/a.png (image/png, 30 bytes)']);
-    const asked = JSON.stringify(models.requests.at(-1)?.body);
-    expect(asked).toContain(data);
-    expect(asked).toContain('image/png');
+    const requestText = JSON.stringify(models.requests.at(-1)?.body);
+    expect(requestText).toContain(data);
+    expect(requestText).toContain('image/png');
     expect(models.requests.at(-1)?.conversation?.prompt).toContain('/w/attachments/a.png');
     await engine(provider, { memory }).turn('And now?');
     expect(JSON.stringify(models.requests.at(-1)?.body)).toContain(data);

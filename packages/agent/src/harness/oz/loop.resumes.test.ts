@@ -116,7 +116,7 @@ test('records a call as not done if the decision was about another request', asy
   models.script([{ text: ['I see.'] }]);
   await goOn(anthropic, other, { decision: 'approve' }).turn('Go on.', [], [], 'You had asked. ');
   expect(existsSync(join(workspace(), 'made'))).toBe(false);
-  const told = JSON.stringify(models.requests.at(-1)?.body);
-  expect(told).toContain('not done: the turn ended before the user had answered');
-  expect(told).toContain('You had asked. Go on.');
+  const requestText = JSON.stringify(models.requests.at(-1)?.body);
+  expect(requestText).toContain('not done: the turn ended before the user had answered');
+  expect(requestText).toContain('You had asked. Go on.');
 });

@@ -22,12 +22,12 @@ describe('the loop', () => {
     const { turn, texts, spoken } = engine();
     expect((await turn('Hi.')).verdict.success).toBe(true);
     expect(results(spoken)).toEqual(['failed', 'failed', 'completed', 'failed', 'failed']);
-    const told = models.requests.at(-1)?.conversation?.toolResults ?? [];
-    expect(told).toHaveLength(5);
-    expect(told[0]).toContain('The input of shell is not accepted: command must be a string, not a number.');
-    expect(told[1]).toContain('teleport');
-    expect(told[2]).toContain('ok');
-    expect(told[3]).toContain('The input of write is not a JSON object. It may have been cut off.');
+    const toolResults = models.requests.at(-1)?.conversation?.toolResults ?? [];
+    expect(toolResults).toHaveLength(5);
+    expect(toolResults[0]).toContain('The input of shell is not accepted: command must be a string, not a number.');
+    expect(toolResults[1]).toContain('teleport');
+    expect(toolResults[2]).toContain('ok');
+    expect(toolResults[3]).toContain('The input of write is not a JSON object. It may have been cut off.');
     expect(texts).toEqual(['understood']);
   });
 
@@ -48,11 +48,11 @@ describe('the loop', () => {
     const { turn, spoken } = engine();
     expect((await turn('Hi.')).verdict).toEqual({ success: true, message: '' });
     expect(results(spoken)).toEqual(['failed', 'failed', 'completed']);
-    const told = models.requests.at(-1)?.conversation?.toolResults ?? [];
-    expect(told[0]).toContain('could not be started');
-    expect(told[0]).toContain(reason);
-    expect(told[1]).toContain('could not be started');
-    expect(told[2]).toContain('ok');
+    const toolResults = models.requests.at(-1)?.conversation?.toolResults ?? [];
+    expect(toolResults[0]).toContain('could not be started');
+    expect(toolResults[0]).toContain(reason);
+    expect(toolResults[1]).toContain('could not be started');
+    expect(toolResults[2]).toContain('ok');
   });
 
   test('sends the model no lone surrogate from the input of a call', async () => {
@@ -91,16 +91,16 @@ describe('the loop', () => {
     ]);
     const { turn, spoken } = engine();
     await turn('Hi.');
-    const told = models.requests.at(-1)?.conversation?.toolResults ?? [];
-    expect(told[0]).toContain('13 bytes');
-    expect(told[1]).toContain('occurs 2 times');
-    expect(told[2]).toContain('replaced 1 occurrence');
-    expect(told[3]).toBe('1\t1\n[2 more lines]');
-    expect(told[4]).toContain('deep/new.txt:1:hello needle');
-    expect(told[5]).toBe('[no match]');
-    expect(told[6]).toBe('deep/\nold.txt');
-    expect(told[7]).toContain('ENOENT');
-    expect(told[8]).toContain('artifact-1');
+    const toolResults = models.requests.at(-1)?.conversation?.toolResults ?? [];
+    expect(toolResults[0]).toContain('13 bytes');
+    expect(toolResults[1]).toContain('occurs 2 times');
+    expect(toolResults[2]).toContain('replaced 1 occurrence');
+    expect(toolResults[3]).toBe('1\t1\n[2 more lines]');
+    expect(toolResults[4]).toContain('deep/new.txt:1:hello needle');
+    expect(toolResults[5]).toBe('[no match]');
+    expect(toolResults[6]).toBe('deep/\nold.txt');
+    expect(toolResults[7]).toContain('ENOENT');
+    expect(toolResults[8]).toContain('artifact-1');
     expect(results(spoken)).toEqual([
       'completed',
       'failed',
@@ -119,9 +119,9 @@ describe('the loop', () => {
     models.script([{ toolCalls: [{ name: 'shell', input: { command } }] }, { text: ['done'] }]);
     const { turn, spoken } = engine();
     expect((await turn('Go.')).verdict.success).toBe(true);
-    const asked = JSON.stringify(models.requests.at(-1)?.body);
-    expect(asked).toContain('Downloading 300%');
-    expect(asked).not.toContain('Downloading 299%');
+    const requestText = JSON.stringify(models.requests.at(-1)?.body);
+    expect(requestText).toContain('Downloading 300%');
+    expect(requestText).not.toContain('Downloading 299%');
     expect(JSON.stringify(spoken)).toContain('Downloading 299%');
   });
 

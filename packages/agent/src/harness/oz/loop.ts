@@ -129,8 +129,8 @@ export function modelEngine(options: LoopOptions): Engine {
       await runCalls(calls, soFar, voice, signal, decided === 'undecided' ? undefined : decided);
       return true;
     }
-    const asked = calls.find(({ toolCallId }) => !soFar.has(toolCallId));
-    if (asked) soFar.set(asked.toolCallId, { text: notAnswered, failed: true });
+    const pendingCall = calls.find(({ toolCallId }) => !soFar.has(toolCallId));
+    if (pendingCall) soFar.set(pendingCall.toolCallId, { text: notAnswered, failed: true });
     addResults(calls, soFar);
     return false;
   }

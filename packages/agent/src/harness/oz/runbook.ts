@@ -107,16 +107,16 @@ export function runbookEngine(options: RunbookOptions): Engine {
     const done = Math.min(lost?.done_blocks ?? 0, blocks.length);
     if (lost !== undefined) await voice.say(`${afterLoss(done, blocks.length)}\n\n`);
     progress.doneBlocks = done;
-    const left = blocks.slice(done);
+    const remainingBlocks = blocks.slice(done);
     const results: BlockResult[] = [];
     let failed: string | undefined;
-    for (const [index, block] of left.entries()) {
-      const result = await runBlock(block, left.slice(index), options, voice, signal);
+    for (const [index, block] of remainingBlocks.entries()) {
+      const result = await runBlock(block, remainingBlocks.slice(index), options, voice, signal);
       if (result === undefined || signal.aborted)
         return { stopReason: 'cancelled', verdict: { success: false, message: 'cancelled' } };
       if ('decision' in result) {
         const message = `Command ${done + index + 1}, \`${shownCommand(block)}\`, was ${refusalText(result)}`;
-        await voice.say(`${summary(left, results)}\n\n${message}.`);
+        await voice.say(`${summary(remainingBlocks, results)}\n\n${message}.`);
         return { stopReason: 'end_turn', verdict: { success: false, message } };
       }
       results.push(result);
@@ -124,10 +124,10 @@ export function runbookEngine(options: RunbookOptions): Engine {
       failed ??= `Command ${done + results.length} ${failure(block, result)}`;
       if (!block.continueOnError) break;
     }
-    await voice.say(`${summary(left, results)}${explanation()}`);
+    await voice.say(`${summary(remainingBlocks, results)}${explanation()}`);
     const ended =
-      results.length < left.length ||
-      results.some((result, index) => !succeeded(result) && !left[index]?.continueOnError);
+      results.length < remainingBlocks.length ||
+      results.some((result, index) => !succeeded(result) && !remainingBlocks[index]?.continueOnError);
     return {
       stopReason: 'end_turn',
       verdict: ended && failed !== undefined ? { success: false, message: failed } : { success: true, message: '' },

@@ -23,9 +23,9 @@ export function usualChunk(data: string): string {
   chunk.choices ??= [];
   for (const choice of listOf(chunk.choices)) {
     for (const call of listOf(membersOf(membersOf(choice).delta).tool_calls)) {
-      const made = membersOf(membersOf(call).function);
-      if (typeof made.arguments === 'object' && made.arguments !== null)
-        made.arguments = JSON.stringify(made.arguments);
+      const functionMembers = membersOf(membersOf(call).function);
+      if (typeof functionMembers.arguments === 'object' && functionMembers.arguments !== null)
+        functionMembers.arguments = JSON.stringify(functionMembers.arguments);
     }
   }
   return JSON.stringify(chunk);

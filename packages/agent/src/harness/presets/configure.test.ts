@@ -15,11 +15,11 @@ describe.each(presetTypes)('the preset %s', (type) => {
 
   test.each(protocols)('sends all requests of %s to the forwarder, with the model of the run', (protocol) => {
     const { command, variables, files } = configureProgram(preset, protocol, 'auto-approve', values);
-    const all = JSON.stringify([command, variables, files]);
+    const configurationText = JSON.stringify([command, variables, files]);
     expect(command[0]).toBe(preset.program.command);
-    expect(all).toContain('http://127.0.0.1:1/');
-    expect(all).toContain('placeholder');
-    expect(all).not.toMatch(/\{(forwarder|key|model|folder)\}/);
+    expect(configurationText).toContain('http://127.0.0.1:1/');
+    expect(configurationText).toContain('placeholder');
+    expect(configurationText).not.toMatch(/\{(forwarder|key|model|folder)\}/);
     expect(Object.keys(variables).filter((name) => !variablesOfPreset(preset).has(name))).toEqual([]);
     for (const [name, text] of Object.entries(files)) if (name.endsWith('.json')) JSON.parse(text);
   });

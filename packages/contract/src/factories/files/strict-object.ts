@@ -17,8 +17,8 @@ export function strictObject<S extends z.core.$ZodShape>(shape: S, refused: Refu
     const reason = Object.hasOwn(refused, key) ? refused[key] : undefined;
     const suggestion = reason === undefined ? spelling.suggest(key) : undefined;
     if (reason !== undefined) return `is not available: ${reason}`;
-    const known = suggestion ? `; did you mean ${suggestion}?` : `; known keys: ${Object.keys(shape).join(', ')}`;
-    return `is not a known key${known}${separator}${suggestion ?? ''}`;
+    const hint = suggestion ? `; did you mean ${suggestion}?` : `; known keys: ${Object.keys(shape).join(', ')}`;
+    return `is not a known key${hint}${separator}${suggestion ?? ''}`;
   };
   return z.strictObject(shape, {
     error: (issue) => {

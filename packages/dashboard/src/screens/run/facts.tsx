@@ -136,13 +136,13 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 }
 
 function Person({ uid, display_name: name, type }: { uid: string; display_name?: string | undefined; type: string }) {
-  const shown = name ?? uid;
+  const label = name ?? uid;
   return (
     <span className="row">
       <span className={`av ${type === 'user' ? '' : 'bot'}`} aria-hidden="true">
-        {initials(shown)}
+        {initials(label)}
       </span>
-      <span className="cut">{visibleText(shown)}</span>
+      <span className="cut">{visibleText(label)}</span>
     </span>
   );
 }

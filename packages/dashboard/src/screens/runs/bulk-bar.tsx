@@ -29,10 +29,10 @@ export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () =
 
   /** Does `act` for each run, a few at once. */
   const each = async (some: readonly RunItem[], act: (run: RunItem) => Promise<unknown>, done: string) => {
-    const left = [...some];
+    const remainingRuns = [...some];
     const failed: string[] = [];
     const work = async () => {
-      for (let run = left.shift(); run; run = left.shift()) {
+      for (let run = remainingRuns.shift(); run; run = remainingRuns.shift()) {
         try {
           await act(run);
         } catch (error) {

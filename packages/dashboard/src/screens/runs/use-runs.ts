@@ -78,9 +78,9 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
     if (gathered.current.size > 0) gatherSoon(gatherMs);
     const data = queries.getQueryData<InfiniteData<ListRunsResponse>>(key);
     if (data === undefined) return;
-    const shown = new Set(data.pages.flatMap(({ runs }) => runs.map(({ run_id: id }) => id)));
-    const known = ids.filter((id) => shown.has(id));
-    const unknown = ids.filter((id) => !shown.has(id));
+    const shownIds = new Set(data.pages.flatMap(({ runs }) => runs.map(({ run_id: id }) => id)));
+    const known = ids.filter((id) => shownIds.has(id));
+    const unknown = ids.filter((id) => !shownIds.has(id));
     const [changed, entering] = await Promise.all([
       known.length === 0 ? undefined : client.listRuns({ query: { view: 'summary', run_id: known, limit: mostIds } }),
       unknown.length === 0 ? undefined : client.listRuns({ query: { ...query, run_id: unknown, limit: mostIds } }),

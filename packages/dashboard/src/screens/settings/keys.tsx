@@ -165,7 +165,7 @@ function CreateKeyDialog({ onMade, close }: { onMade: (made: CreateKeyResponse) 
       close={close}
       send={async (data, headers) => {
         const agentUid = kind === 'agent' ? textOf(data, 'agent_uid') : undefined;
-        const made = await client.createKey({
+        const createdKey = await client.createKey({
           body: {
             name: String(data.get('name')).trim(),
             kind,
@@ -174,7 +174,7 @@ function CreateKeyDialog({ onMade, close }: { onMade: (made: CreateKeyResponse) 
           },
           headers: { ...headers },
         });
-        onMade(made);
+        onMade(createdKey);
         await queries.invalidateQueries({ queryKey: ['keys', team.uid] });
       }}
     >

@@ -209,12 +209,12 @@ function InviteDialog({ onMade, close }: { onMade: (made: CreateTeamInvitationRe
       close={close}
       send={async (data, headers) => {
         const role = data.get('role') as Role;
-        const made = await client.createTeamInvitation({
+        const invitation = await client.createTeamInvitation({
           params: { teamUid: team.uid },
           body: { role, ...memberOf(data, 'note') },
           headers: { ...headers },
         });
-        onMade(made);
+        onMade(invitation);
         await queries.invalidateQueries({ queryKey: ['invitations', team.uid] });
       }}
     >

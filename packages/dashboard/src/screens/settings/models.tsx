@@ -140,7 +140,7 @@ function Choices({
   const why = may ? undefined : 'Needs the role admin';
   const fallbacks = choices.fallback_model_ids;
   const usable = models.filter(({ id }) => !choices.disabled_model_ids.includes(id)).map(({ id }) => id);
-  const left = usable.filter((id) => !fallbacks.includes(id));
+  const otherModels = usable.filter((id) => !fallbacks.includes(id));
   const put = (ids: readonly string[]) => void change({ fallback_model_ids: [...ids] });
   return (
     <div className="two">
@@ -198,7 +198,7 @@ function Choices({
               value=""
               options={[
                 ['', fallbacks.length === 0 ? 'none' : 'add…'],
-                ...left.map((id) => [id, visibleText(id)] as const),
+                ...otherModels.map((id) => [id, visibleText(id)] as const),
               ]}
               onChange={({ target }) => target.value !== '' && put([...fallbacks, target.value])}
             />

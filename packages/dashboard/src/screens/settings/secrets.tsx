@@ -160,11 +160,14 @@ function SetSecretDialog({ earlier, close }: { earlier: Secret | undefined; clos
         const file = data.get('file');
         const value = file instanceof File && file.size > 0 ? await file.text() : String(data.get('value'));
         // Service accounts of their own have no box here, and stay. Without the list of boxes, all stay.
-        const known = identities.data?.map(({ uid }) => uid);
+        const identityIds = identities.data?.map(({ uid }) => uid);
         const agents =
-          scope === 'personal' || known === undefined
+          scope === 'personal' || identityIds === undefined
             ? undefined
-            : [...data.getAll('agents').map(String), ...(earlier?.agents ?? []).filter((uid) => !known.includes(uid))];
+            : [
+                ...data.getAll('agents').map(String),
+                ...(earlier?.agents ?? []).filter((uid) => !identityIds.includes(uid)),
+              ];
         await client.putSecret({
           params: { name: earlier?.name ?? String(data.get('name')).trim() },
           body: { value, scope, ...(agents === undefined ? {} : { agents }) },

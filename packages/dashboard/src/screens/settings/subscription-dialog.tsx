@@ -43,7 +43,7 @@ export function SubscriptionDialog({
         const events = data.getAll('events') as RunEventType[];
         const runName = textOf(data, 'filter.name');
         if (earlier === undefined) {
-          const made = await client.createEventSubscription({
+          const createdSubscription = await client.createEventSubscription({
             body: {
               url,
               events,
@@ -52,7 +52,10 @@ export function SubscriptionDialog({
             },
             headers: { ...headers },
           });
-          onMade?.({ secret: made.secret, hint: visibleText(`For ${made.name ?? made.url}`) });
+          onMade?.({
+            secret: createdSubscription.secret,
+            hint: visibleText(`For ${createdSubscription.name ?? createdSubscription.url}`),
+          });
         } else {
           const { name: _, ...filter } = earlier.filter ?? {};
           const next = { ...filter, ...(runName === undefined ? {} : { name: runName }) };

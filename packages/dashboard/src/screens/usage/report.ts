@@ -58,9 +58,9 @@ export const tokensRead = (row: UsageRow): number => row.input_tokens + row.cach
 
 /** Returns the share of the read tokens that came from a cache, in percent; undefined: none was read. */
 export function cacheShare(rows: readonly UsageRow[]): number | undefined {
-  const all = rows.reduce((sum, row) => sum + tokensRead(row), 0);
-  if (all === 0) return undefined;
-  return Math.round((rows.reduce((sum, row) => sum + row.cache_read_tokens, 0) / all) * 100);
+  const readTokens = rows.reduce((sum, row) => sum + tokensRead(row), 0);
+  if (readTokens === 0) return undefined;
+  return Math.round((rows.reduce((sum, row) => sum + row.cache_read_tokens, 0) / readTokens) * 100);
 }
 
 /** The group of a row: a key, its name, and its kind. */

@@ -2,7 +2,7 @@
 import type { LocalModels } from './local-models.ts';
 import type { Upstream } from './providers.ts';
 
-interface ModelsLog {
+export interface ModelsLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }

@@ -8,7 +8,7 @@ import { fetchLocalModels, firstLocalId, type LocalModels, noListMessage, unlist
 import { findOffer, listOffers, namedOffer, type Offer, offersOf, readExtraModels, splitModelId } from './offers.ts';
 import { readKnownModels } from './operator-models.ts';
 import { type Price, priceAt } from './price.ts';
-import { type Abilities, isWithoutStreamOptions } from './probe-endpoint.ts';
+import { isWithoutStreamOptions, type Probe, startableProbe } from './probe-endpoint.ts';
 import {
   type ModelSettings,
   type ProviderKind,
@@ -21,9 +21,6 @@ import { isPublicName } from './public-names.ts';
 
 /** The built-in model that needs no provider: it runs the `sh` blocks of the prompt. */
 const runbookId = 'runbook';
-
-/** A laptop loads even a small model slowly. */
-const probeTimeoutMs = 60_000;
 
 /** A model that runs can be created with. `agentModel` is the value for `AgentTask.harness.model`; absent for `runbook`. */
 export interface ResolvedModel {
@@ -90,7 +87,7 @@ export type OpenModelsResult = { ok: true; models: Models } | { ok: false; probl
 
 export interface OpenModelsOptions extends Partial<LocalListOptions> {
   /** Checks once which features the default model of the endpoint on this machine has; default: no check. */
-  readonly probe?: (upstream: Upstream, model: string, timeoutMs: number) => Promise<Abilities>;
+  readonly probe?: Probe;
 }
 
 /** Returns why no model of the provider can be chosen, and which setting changes that. */
@@ -104,6 +101,7 @@ const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
 export async function openModels(settings: ModelSettings, options: OpenModelsOptions = {}): Promise<OpenModelsResult> {
   const { log, now = () => new Date(), fetchLocal = fetchLocalModels, probe } = options;
   const upstreams = upstreamsOf(settings);
+  const endpointProbe = startableProbe(log);
   const read = await readKnownModels(settings.RUNYARD_MODELS_FILE);
   if (!read.ok) return read;
   const known = offersOf(read.models);
@@ -198,7 +196,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
   const listed = (offer: Offer, choices: ModelChoices): Model => {
     const price = priceOf(offer);
     const reason = usable(offer) ? disableReason(choices, offer.id, offer.provider) : undefined;
-    const description = describeOffer(offer, reason, abilities.get(offer.id));
+    const description = describeOffer(offer, reason, endpointProbe.abilities.get(offer.id));
     return {
       id: offer.id,
       display_name: offer.displayName,
@@ -229,18 +227,11 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     };
   };
 
-  const abilities = new Map<string, Abilities>();
-  let isProbed = false;
-  /** Probes the default model of the endpoint in the background, once, as soon as its models are known. */
+  /** Probes the default model of the endpoint, or else its first one, as soon as its models are known. */
   const probeOnce = (): void => {
-    const offer = offers().find(({ id }) => id === defaultOfService()) ?? firstLocal();
+    const offer = offers().find(({ id }) => id === defaultOfService());
     const tried = offer?.provider === 'local' ? offer : firstLocal();
-    if (isProbed || !probe || !upstreams.local || !tried) return;
-    isProbed = true;
-    void probe(upstreams.local, tried.providerModel, probeTimeoutMs).then((found) => {
-      abilities.set(tried.id, found);
-      log?.info({ model_id: tried.id, ...found }, 'RUNYARD_MODEL_BASE_URL was probed');
-    });
+    if (probe && upstreams.local && tried) endpointProbe.begin(upstreams.local, tried, probe);
   };
   probeOnce();
 
@@ -291,7 +282,8 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       const upstream = offer && upstreams[offer.provider];
       if (offer === undefined || upstream === undefined) return undefined;
       const { id, provider, providerModel } = offer;
-      const refusesStreamOptions = provider === 'local' && [...abilities.values()].some(isWithoutStreamOptions);
+      const refusesStreamOptions =
+        provider === 'local' && [...endpointProbe.abilities.values()].some(isWithoutStreamOptions);
       return {
         id,
         provider,

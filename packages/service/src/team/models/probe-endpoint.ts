@@ -6,6 +6,8 @@ import https from 'node:https';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
 import { connectionReason } from './connection-reason.ts';
+import type { ModelsLog } from './local-list.ts';
+import type { Offer } from './offers.ts';
 import type { Upstream } from './providers.ts';
 
 /** `reason`: the end of a sentence that begins with "because", without text of the endpoint. */
@@ -25,6 +27,29 @@ const maxBytes = 256 * 1024;
 /** Returns whether a probe has shown that an endpoint refuses `stream_options`. */
 export const isWithoutStreamOptions = (abilities: Abilities): boolean =>
   abilities.kind === 'probed' && !abilities.takesStreamOptions;
+
+/** Probes a model of an endpoint, for at most `timeoutMs`. */
+export type Probe = (upstream: Upstream, model: string, timeoutMs: number) => Promise<Abilities>;
+
+/** A laptop loads even a small model slowly. */
+const probeTimeoutMs = 60_000;
+
+/** Returns a probe that runs once, in the background, and its result by the id of the probed model. */
+export function startableProbe(log: ModelsLog | undefined) {
+  const abilities = new Map<string, Abilities>();
+  let hasBegun = false;
+  return {
+    abilities: abilities as ReadonlyMap<string, Abilities>,
+    begin(upstream: Upstream, { id, providerModel }: Pick<Offer, 'id' | 'providerModel'>, probe: Probe): void {
+      if (hasBegun) return;
+      hasBegun = true;
+      void probe(upstream, providerModel, probeTimeoutMs).then((result) => {
+        abilities.set(id, result);
+        log?.info({ model_id: id, ...result }, 'RUNYARD_MODEL_BASE_URL was probed');
+      });
+    },
+  };
+}
 
 const question = (model: string, withOptions: boolean) => ({
   model,

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { SandboxEgress } from '../../egress/egress.ts';
 import type { SandboxMemory } from '../../relay/memory-answers.ts';
@@ -26,7 +25,7 @@ import {
 import type { BubblewrapGround } from './ground.ts';
 import { takeIdentity } from './identities.ts';
 import { containerStart } from './in-gvisor.ts';
-import { type BubblewrapProcess, startBubblewrap } from './process.ts';
+import { type BubblewrapProcess, isOfAgent, startBubblewrap } from './process.ts';
 
 /** bwrap and init, which count as processes of the sandbox's cgroup. */
 const ownProcesses = 2;
@@ -279,20 +278,6 @@ export async function prepareSandbox(
     },
     dispose,
   };
-}
-
-/**
- * Returns true if the process is bubblewrap, the first process of the sandbox, or the agent, which that starts. The kernel gives no other
- * process of a sandbox these numbers while the agent lives.
- */
-function isOfAgent(pid: number): boolean {
-  try {
-    // One number for each namespace, from ours to the innermost one (proc_pid_status(5)). A sandbox makes no namespaces.
-    const numbers = /^NSpid:\s*(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split(/\s+/) ?? [];
-    return numbers.length === 1 || (numbers.length === 2 && Number(numbers[1]) <= 2);
-  } catch {
-    return false;
-  }
 }
 
 const notPrepared = (cause: Error): SandboxError =>

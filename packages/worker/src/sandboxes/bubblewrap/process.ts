@@ -136,3 +136,17 @@ function childrenOf(pid: number): number[] {
     return [];
   }
 }
+
+/**
+ * Returns true if the process is bubblewrap, the first process of the sandbox, or the agent, which that starts. The kernel gives no other
+ * process of a sandbox these numbers while the agent lives.
+ */
+export function isOfAgent(pid: number): boolean {
+  try {
+    // One number for each namespace, from ours to the innermost one (proc_pid_status(5)). A sandbox makes no namespaces.
+    const numbers = /^NSpid:\s*(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split(/\s+/) ?? [];
+    return numbers.length === 1 || (numbers.length === 2 && Number(numbers[1]) <= 2);
+  } catch {
+    return false;
+  }
+}

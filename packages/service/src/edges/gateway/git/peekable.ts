@@ -38,16 +38,16 @@ export function peekable(body: Readable): Peekable {
     all: everything,
     discard: async (bytes) => {
       parts = [];
-      let left = bytes;
+      let remainingBytes = bytes;
       try {
         for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
-          left -= next.value.length;
-          if (left < 0) break;
+          remainingBytes -= next.value.length;
+          if (remainingBytes < 0) break;
         }
       } catch {
         // The client disconnected, so no answer is needed.
       }
-      if (left < 0) body.destroy();
+      if (remainingBytes < 0) body.destroy();
     },
   };
 }

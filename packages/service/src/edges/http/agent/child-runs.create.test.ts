@@ -95,13 +95,13 @@ describe('POST child-runs answers', () => {
   });
 
   test('403 for an environment of another team', async () => {
-    const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
+    const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       key: service.otherKey,
       body: { config: { name: 'Theirs' } },
     });
     const child_runs = { enabled: true, overrides: ['environment_id'] };
     const { runToken: key } = await orchestrator({ config: { child_runs } });
-    const body = { prompt: 'a', config: { environment_id: made.body.uid } };
+    const body = { prompt: 'a', config: { environment_id: createdEnvironment.body.uid } };
     const problem = await service.problem(403, 'POST', children, { key, body });
     expect(problem.detail).toContain('another team');
   });
@@ -157,7 +157,7 @@ test('names in the task its parent and the runs that the agent may start', async
     (await service.request('POST', '/harness-support/resolve-prompt', { key, body: {} })).body;
   expect(await task(parent.runToken)).toMatchObject({ child_runs: { max_live: 3 } });
   const child = await begin(await startChild(parent.runToken));
-  const told = await task(child.runToken);
-  expect(told).toMatchObject({ parent_run: { run_id: parent.runId, title: 'Lead' } });
-  expect(told).not.toHaveProperty('child_runs');
+  const childTask = await task(child.runToken);
+  expect(childTask).toMatchObject({ parent_run: { run_id: parent.runId, title: 'Lead' } });
+  expect(childTask).not.toHaveProperty('child_runs');
 });

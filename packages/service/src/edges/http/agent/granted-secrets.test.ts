@@ -138,8 +138,8 @@ it('stores events, transcript and conversation without secrets, also where a sec
   expect(conversation.status, conversation.text).toBe(200);
   expect(conversation.text).toContain(redacted);
   const stream = await service.request('GET', `/agent/runs/${running.runId}/events?follow=false`);
-  const shown = conversation.text + stream.text;
-  expect(planted.filter((each) => shown.includes(each))).toEqual([]);
+  const shownText = conversation.text + stream.text;
+  expect(planted.filter((each) => shownText.includes(each))).toEqual([]);
 });
 
 it.each([
@@ -206,16 +206,16 @@ it('refuses a child with a secret that its parent does not have, and gives it on
 });
 
 it('refuses a child in another environment that grants secrets which the parent does not have', async () => {
-  const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
+  const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     body: { config: { name: 'E', secrets: [{ name: 'OTHER' }] } },
   });
   const config = { child_runs: { enabled: true, overrides: ['environment_id'] } };
   const { runToken } = await service.startExecution({ prompt: 'a', config });
   await taskOf(runToken);
-  const child = { prompt: 'a', config: { environment_id: made.body.uid } };
+  const child = { prompt: 'a', config: { environment_id: createdEnvironment.body.uid } };
   const refused = await agentCall(runToken, 'POST', '/child-runs', child);
   expect([refused.status, refused.body.detail]).toEqual([403, expect.stringContaining('OTHER')]);
-  const inside = await service.startExecution({ prompt: 'a', config: { environment_id: made.body.uid } });
+  const inside = await service.startExecution({ prompt: 'a', config: { environment_id: createdEnvironment.body.uid } });
   expect((await taskOf(inside.runToken)).secrets).toMatchObject([{ name: 'OTHER', value: ungranted }]);
 });
 
@@ -294,7 +294,7 @@ it('stores the failure of a turn, a shutdown and the end of a sandbox without se
   await expect.poll(() => service.logged.join('')).toContain(`reason: ${redacted}`);
   await endSandbox(executionDeps, running.executionId, { kind: 'exited', message: leak('stderr'), exitCode: 1 });
   expect(await leaks()).toEqual([]);
-  const shown = JSON.stringify(await run(running.runId));
-  expect(shown).toContain(redacted);
-  expect(planted.filter((each) => shown.includes(each))).toEqual([]);
+  const runText = JSON.stringify(await run(running.runId));
+  expect(runText).toContain(redacted);
+  expect(planted.filter((each) => runText.includes(each))).toEqual([]);
 });

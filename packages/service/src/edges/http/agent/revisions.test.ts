@@ -77,8 +77,8 @@ test('a hundred revisions of a content that changes often are stored, and all re
   await db.query(
     `DO $$ BEGIN FOR n IN 1..125 LOOP UPDATE environments SET config = jsonb_build_object('name', n::text) WHERE uid = '${uid}'; END LOOP; END $$`,
   );
-  const kept = await revisions(uid);
-  expect(kept.map(({ revision }) => revision).slice(0, 3)).toEqual([1, 21, 22]);
+  const keptRevisions = await revisions(uid);
+  expect(keptRevisions.map(({ revision }) => revision).slice(0, 3)).toEqual([1, 21, 22]);
   expect((await taskOf(runId)).environment?.config.setup_commands).toEqual(['echo needed']);
 });
 

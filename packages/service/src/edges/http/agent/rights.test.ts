@@ -25,12 +25,12 @@ async function newAgent(members: object = {}, maker = service.key) {
     body: { name: 'Nightly', ...members },
   });
   expect(identity.status, identity.text).toBe(201);
-  const made = await service.request<{ key: string }>('POST', '/keys', {
+  const createdKey = await service.request<{ key: string }>('POST', '/keys', {
     key: service.key,
     body: { name: 'K', kind: 'agent', agent_uid: identity.body.uid },
   });
-  expect(made.status, made.text).toBe(201);
-  return { uid: identity.body.uid, key: made.body.key };
+  expect(createdKey.status, createdKey.text).toBe(201);
+  return { uid: identity.body.uid, key: createdKey.body.key };
 }
 
 const put = async (name: string, scope: string, key = service.key, agents?: string[]) => {
@@ -48,9 +48,9 @@ await put('MINE', 'team');
 
 const environment = async (key: string, members: object = {}) => {
   const body = { config: { name: 'E', ...members } };
-  const made = await service.request<{ uid: string }>('POST', '/agent/environments', { key, body });
-  expect(made.status, made.text).toBe(201);
-  return made.body.uid;
+  const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', { key, body });
+  expect(createdEnvironment.status, createdEnvironment.text).toBe(201);
+  return createdEnvironment.body.uid;
 };
 const edit = async (uid: string, key: string, members: object = {}) => {
   const body = { config: { name: 'E', ...members } };
@@ -273,11 +273,11 @@ describe('a rerun, a continued conversation and a child', () => {
 });
 
 describe('events', async () => {
-  const made = await service.request<Factory>('POST', '/factory', { key: owner.key, body: { name: 'F' } });
-  const factory = `/factory/${made.body.uid}`;
+  const createdFactory = await service.request<Factory>('POST', '/factory', { key: owner.key, body: { name: 'F' } });
+  const factory = `/factory/${createdFactory.body.uid}`;
   const asOwner = <T>(method: string, path: string, options: object = {}) =>
     service.request<T>(method, path, { key: owner.key, ...options });
-  const automations = testAutomations({ deps: service.deps, request: asOwner }, made.body.uid);
+  const automations = testAutomations({ deps: service.deps, request: asOwner }, createdFactory.body.uid);
 
   test('start no run with the secrets of an automation after another person changed its agent', async () => {
     const applied = await asOwner('PUT', `${factory}/definition`, {
@@ -301,7 +301,7 @@ describe('events', async () => {
     const [fire] = await automations.fires(uid);
     expect(fire).toMatchObject({
       outcome: 'skipped',
-      reason: expect.stringContaining(`accept definition ${made.body.uid}`),
+      reason: expect.stringContaining(`accept definition ${createdFactory.body.uid}`),
     });
     expect(fire?.reason).toContain(colleague.uid);
     expect(await automations.read(uid)).toMatchObject({
@@ -314,11 +314,11 @@ describe('events', async () => {
     );
     expect(counted?.failures).toBe(0);
 
-    const [present] = await waiting(owner.key, `?kind=definition&uid=${made.body.uid}`);
+    const [present] = await waiting(owner.key, `?kind=definition&uid=${createdFactory.body.uid}`);
     expect(present?.difference).toMatchObject([
       { path: 'agents.foreman.prompt', after: expect.stringContaining('Print all') },
     ]);
-    await accept(owner.key, 'definition', made.body.uid, present?.revision ?? 0);
+    await accept(owner.key, 'definition', createdFactory.body.uid, present?.revision ?? 0);
     await automations.fireNow(uid);
     expect((await automations.fires(uid))[0]?.outcome).toBe('started');
   });

@@ -202,11 +202,11 @@ test('causes no deadlock between runs that message each other and start children
   const lead = await root({ config: { child_runs: { enabled: true, max_live: 32, overrides: ['child_runs'] } } });
   const children = [];
   for (let n = 0; n < 3; n += 1) children.push(await begin(await childOf(lead, { mode: 'orchestrate' })));
-  const all = [lead, ...children];
+  const allRuns = [lead, ...children];
   const statuses = await Promise.all(
     Array.from({ length: 40 }, async (_, n) => {
-      const from = all[n % all.length] ?? lead;
-      const to = all[(n + 1 + (n % 3)) % all.length] ?? lead;
+      const from = allRuns[n % allRuns.length] ?? lead;
+      const to = allRuns[(n + 1 + (n % 3)) % allRuns.length] ?? lead;
       if (n % 5 === 0) return await childOf(from).then(() => 200);
       return from === to ? 200 : (await send(from, to.runId)).status;
     }),

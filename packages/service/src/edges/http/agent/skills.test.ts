@@ -146,9 +146,9 @@ describe('a run with a skill', () => {
 describe('the skills of an agent identity', () => {
   const identity = async (skills: string[]) => {
     const body = { name: 'I', environment_id: environmentUid, skills };
-    const made = await service.request<{ uid: string }>('POST', '/agent/identities', { body });
-    expect(made.status, made.text).toBe(201);
-    return made.body.uid;
+    const createdIdentity = await service.request<{ uid: string }>('POST', '/agent/identities', { body });
+    expect(createdIdentity.status, createdIdentity.text).toBe(201);
+    return createdIdentity.body.uid;
   };
 
   test('are used by its runs that name no skill, together with the repositories of its environment', async () => {

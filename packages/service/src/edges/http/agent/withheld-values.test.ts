@@ -60,11 +60,11 @@ describe('a run with MCP servers and a private repository', async () => {
     ].map((event, index) => ({ seq: index + 1, ...event }));
     const answer = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
     expect(answer.status, answer.text).toBe(200);
-    const shown = await service.request('GET', `/agent/runs/${runId}/conversation`);
-    expect(shown.text).toContain(redacted);
+    const conversation = await service.request('GET', `/agent/runs/${runId}/conversation`);
+    expect(conversation.text).toContain(redacted);
     const stored = await db.query<{ text: string }>('SELECT row_to_json(e)::text AS text FROM conversation_events e');
-    const all = shown.text + stored.map((row) => row.text).join() + service.logged.join();
-    expect(planted.filter((value) => all.includes(value))).toEqual([]);
+    const visibleText = conversation.text + stored.map((row) => row.text).join() + service.logged.join();
+    expect(planted.filter((value) => visibleText.includes(value))).toEqual([]);
   });
 
   test('gives none of them to child runs by the name of its server', async () => {
@@ -80,15 +80,21 @@ test("a guest of an environment gets neither its secrets nor the guest's own tea
   await service.request('PUT', '/secrets/SHARED', { ...owner, ...secret('the secret of theirs') });
   await service.request('PUT', '/secrets/SHARED', secret('the secret of ours'));
   const config = { name: 'Trap', secrets: [{ name: 'SHARED' }], setup_commands: ['env'] };
-  const made = await service.request<{ uid: string }>('POST', '/agent/environments', { ...owner, body: { config } });
-  expect(made.status, made.text).toBe(201);
+  const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+    ...owner,
+    body: { config },
+  });
+  expect(createdEnvironment.status, createdEnvironment.text).toBe(201);
   const { body: teams } = await service.request<{ teams: { uid: string; is_current: boolean }[] }>('GET', '/teams');
   const ours = teams.teams.find(({ is_current }) => is_current)?.uid ?? '';
   const guest = await newPerson(service, ours, 'member');
-  await admitGuest(service, made.body.uid, guest, owner);
-  const runId = await service.newRun({ prompt: 'a', config: { environment_id: made.body.uid } }, guest.key);
+  await admitGuest(service, createdEnvironment.body.uid, guest, owner);
+  const runId = await service.newRun(
+    { prompt: 'a', config: { environment_id: createdEnvironment.body.uid } },
+    guest.key,
+  );
   const task = await taskOf((await service.claimRun(runId)).runToken);
-  expect(task.environment?.uid).toBe(made.body.uid);
+  expect(task.environment?.uid).toBe(createdEnvironment.body.uid);
   expect([task.secrets, task.redact]).toEqual([undefined, undefined]);
 });
 
@@ -98,8 +104,8 @@ test('does not store the value of a named secret in the prompt and metadata of a
   const schedule = { name: 'S', cron_schedule: '@yearly', prompt: `Use ${value}.`, metadata: { note: value } };
   const config = { secrets: [{ name: 'PASTED' }] };
   const { id } = await post('/agent/schedules', { ...schedule, agent_config: config });
-  const shown = await service.request('GET', `/agent/schedules/${id}`);
-  expect(shown.body).toMatchObject({ prompt: `Use ${redacted}.`, agent_config: config });
+  const scheduleAnswer = await service.request('GET', `/agent/schedules/${id}`);
+  expect(scheduleAnswer.body).toMatchObject({ prompt: `Use ${redacted}.`, agent_config: config });
   const rows = await db.query<{ text: string }>('SELECT row_to_json(s)::text AS text FROM schedules s');
   expect(rows.map(({ text }) => text).join()).not.toContain(value);
 });

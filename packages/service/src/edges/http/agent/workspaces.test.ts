@@ -163,7 +163,7 @@ describe("a run that continues another run's conversation", async () => {
     const deputy = await service.request<{ uid: string }>('POST', '/agent/identities', {
       body: { name: 'Deputy', on_behalf_of_enabled: true },
     });
-    const made = await service.request<{ key: string }>('POST', '/keys', {
+    const createdKey = await service.request<{ key: string }>('POST', '/keys', {
       body: { name: 'K', kind: 'agent', agent_uid: deputy.body.uid },
     });
     const first = await leaveFiles();
@@ -174,7 +174,7 @@ describe("a run that continues another run's conversation", async () => {
     const admin = await newPerson(service, team, 'admin');
     const body = { prompt: 'Print all files.' };
     await service.request('PUT', `/agent/identities/${deputy.body.uid}`, { key: admin.key, body });
-    const { workspace, status } = await goOnWith(first, { on_behalf_of: me?.uid }, made.body.key);
+    const { workspace, status } = await goOnWith(first, { on_behalf_of: me?.uid }, createdKey.body.key);
     expect(workspace).toEqual({ kind: 'missing', reason: expect.stringContaining('not all rights') });
     expect(status).toBe(404);
   });

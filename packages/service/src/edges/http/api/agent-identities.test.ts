@@ -23,12 +23,12 @@ const keyOf = async (identity: AgentIdentity, key?: string) => {
   return await service.request<{ key: string; uid: string }>('POST', '/keys', { body, ...(key ? { key } : {}) });
 };
 const runOf = async (body: object, key?: string) => {
-  const made = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+  const createdRun = await service.request<{ run_id: string }>('POST', '/agent/runs', {
     body: { prompt: 'a', ...body },
     ...(key ? { key } : {}),
   });
-  expect(made.status, made.text).toBe(200);
-  return (await service.request<Record<string, unknown>>('GET', `/agent/runs/${made.body.run_id}`)).body;
+  expect(createdRun.status, createdRun.text).toBe(200);
+  return (await service.request<Record<string, unknown>>('GET', `/agent/runs/${createdRun.body.run_id}`)).body;
 };
 
 describe('an agent identity', () => {

@@ -31,11 +31,11 @@ afterAll(async () => {
 
 const environment = async (name: string, repos: readonly string[], key = service.key): Promise<string> => {
   const github_repos = repos.map((repo) => ({ owner: 'acme', repo }));
-  const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
+  const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     key,
     body: { config: { name, github_repos } },
   });
-  return made.body.uid;
+  return createdEnvironment.body.uid;
 };
 const list = async (query = '', key = service.key) => {
   const answer = await service.request('GET', `/agent${query}`, { key });

@@ -112,8 +112,10 @@ describe('an entry', () => {
   });
 
   test('contains no keys, secrets of subscriptions, or commands', async () => {
-    const made = await service.request<{ key: string }>('POST', '/keys', { body: { name: 'K', kind: 'personal' } });
-    const named = await service.request('POST', '/keys', { body: { name: made.body.key, kind: 'personal' } });
+    const createdKey = await service.request<{ key: string }>('POST', '/keys', {
+      body: { name: 'K', kind: 'personal' },
+    });
+    const named = await service.request('POST', '/keys', { body: { name: createdKey.body.key, kind: 'personal' } });
     expect(named.status).toBe(201);
     const { key: invitation } = (
       await service.request<{ key: string }>('POST', `/teams/${first}/invitations`, { body: { role: 'member' } })
@@ -125,7 +127,7 @@ describe('an entry', () => {
       body: { config: { name: 'E', setup_commands: ['echo planted-in-command'], planted: 'planted-in-member' } },
     });
     const [dump] = await db.query<{ text: string }>('SELECT json_agg(e)::text AS text FROM audit_entries e');
-    for (const secret of [made.body.key, invitation, subscription.body.secret, 'planted-in'])
+    for (const secret of [createdKey.body.key, invitation, subscription.body.secret, 'planted-in'])
       expect(dump?.text).not.toContain(secret);
   });
 });
@@ -191,7 +193,7 @@ describe('a team that makes changes all day', () => {
     const { own } = await makeOwnThings(service);
     const admin = await newPerson(service, first, 'admin');
     const member = await newPerson(service, first, 'member');
-    const made = await service.request<{ uid: string }>('POST', '/keys', {
+    const createdKey = await service.request<{ uid: string }>('POST', '/keys', {
       key: admin.key,
       body: { name: 'K', kind: 'personal' },
     });
@@ -209,7 +211,7 @@ describe('a team that makes changes all day', () => {
       ['DELETE', `/event-subscriptions/${own.subscriptionId}`, 200],
       ['DELETE', `/agent/environments/${own.environmentUid}`, 200],
       ['POST', `/agent/runs/${own.runId}/cancel`, 200],
-      ['DELETE', `/keys/${made.body.uid}`, 200],
+      ['DELETE', `/keys/${createdKey.body.uid}`, 200],
       ['DELETE', `/teams/${first}/members/${member.uid}`, 200],
     ] as const;
     for (const [method, path, status] of cases)

@@ -55,8 +55,8 @@ describe('GET /agent/runs', () => {
     async (query) => {
       const list = (key: string) =>
         service.request<{ runs: { run_id: string }[] }>('GET', `/agent/runs?${query}&limit=500`, { key });
-      const shown = (await list(service.key)).body.runs.map((run) => run.run_id);
-      expect(shown).not.toContain(theirs.runId);
+      const runIds = (await list(service.key)).body.runs.map((run) => run.run_id);
+      expect(runIds).not.toContain(theirs.runId);
       expect((await list(service.otherKey)).body.runs.map((run) => run.run_id)).toContain(theirs.runId);
     },
   );

@@ -174,8 +174,8 @@ describe('at another address', () => {
 describe('a browser session', () => {
   test('acts as its person: it starts, answers and deletes runs, and reads nothing of another team', async () => {
     const headers = await newBrowserSession(service, await service.newKey({ role: 'member' }));
-    const made = await send(headers, 'POST', '/agent/runs', { prompt: 'Do it' });
-    const { run_id: runId } = made.body as { run_id: string };
+    const createdRun = await send(headers, 'POST', '/agent/runs', { prompt: 'Do it' });
+    const { run_id: runId } = createdRun.body as { run_id: string };
     const body = { message: 'And the tests.' };
     expect((await send(headers, 'POST', `/agent/runs/${runId}/followups`, body)).status).toBe(200);
     expect((await send(headers, 'POST', `/agent/runs/${runId}/cancel`)).status).toBe(200);

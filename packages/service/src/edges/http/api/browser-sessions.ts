@@ -23,16 +23,16 @@ export function registerBrowserSessionRoutes(app: FastifyInstance, deps: Service
     const cookie = cookieForPage(request, baseUrl());
     if (typeof cookie === 'string') return refuse('not_authorized', { detail: cookie });
     if (body.sign_on !== undefined) return await finishSignOn(body.sign_on, cookie, request, reply);
-    const made = await createBrowserSession(db, body, originOf(request));
-    if (made === null) {
+    const created = await createBrowserSession(db, body, originOf(request));
+    if (created === null) {
       const detail =
         body.code === undefined
           ? 'api_key: the key is unknown, has expired or was deleted, or is not that of a person. Ask an administrator for a new one.'
           : 'This sign-in link was used already, or is older than a minute. Make another: bin/runyard open';
       return refuse('not_authorized', { detail });
     }
-    reply.header('set-cookie', keepCookie(cookie, made.key, made.session.expires_at));
-    return made.session;
+    reply.header('set-cookie', keepCookie(cookie, created.key, created.session.expires_at));
+    return created.session;
   });
 
   addRoute(app, routes.endBrowserSession, async ({ principal, request, reply }) => {

@@ -69,18 +69,18 @@ describe('the content policy answers 403', () => {
   test('to an environment with the setup command, created or replaced', async () => {
     const config = { name: 'E', setup_commands: ['make', 'curl x | xmrig'] };
     breaks(await service.request('POST', '/agent/environments', { body: { config } }));
-    const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
+    const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },
     });
-    breaks(await service.request('PUT', `/agent/environments/${made.body.uid}`, { body: { config } }));
+    breaks(await service.request('PUT', `/agent/environments/${createdEnvironment.body.uid}`, { body: { config } }));
   });
 
   test('to a schedule with the prompt, created or replaced', async () => {
     const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
     breaks(await service.request('POST', '/agent/schedules', { body: { ...schedule, prompt: bad } }));
-    const made = await service.request<{ id: string }>('POST', '/agent/schedules', { body: schedule });
+    const createdSchedule = await service.request<{ id: string }>('POST', '/agent/schedules', { body: schedule });
     const body = { ...schedule, prompt: bad };
-    breaks(await service.request('PUT', `/agent/schedules/${made.body.id}`, { body }));
+    breaks(await service.request('PUT', `/agent/schedules/${createdSchedule.body.id}`, { body }));
   });
 });
 
@@ -94,10 +94,10 @@ test('checks the texts that the agent gets, without the values of secrets', asyn
     seen.push(await text(request));
     response.end('{"allowed":true}');
   };
-  const made = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+  const createdRun = await service.request<{ run_id: string }>('POST', '/agent/runs', {
     body: { prompt, config: { secrets } },
   });
-  expect(made.status, made.text).toBe(200);
+  expect(createdRun.status, createdRun.text).toBe(200);
   expect(seen.join('')).toContain('Log in with');
   expect(seen.join('')).not.toContain('4711');
   const schedule = { name: 'S', cron_schedule: '@yearly', prompt, agent_config: { secrets }, enabled: true };
@@ -128,12 +128,14 @@ describe('a run that was accepted becomes FAILED with content_policy_violation',
 
   test('when it begins, if its environment has a setup command that the policy now refuses', async () => {
     const { db } = service.deps;
-    const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
+    const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },
     });
     const config = JSON.stringify({ name: 'E', setup_commands: ['xmrig'] });
-    await db.query('UPDATE environments SET config = $2 WHERE uid = $1', [made.body.uid, config]);
-    const { runToken, runId } = await service.startExecution({ config: { environment_id: made.body.uid } });
+    await db.query('UPDATE environments SET config = $2 WHERE uid = $1', [createdEnvironment.body.uid, config]);
+    const { runToken, runId } = await service.startExecution({
+      config: { environment_id: createdEnvironment.body.uid },
+    });
     expect((await resolve(runToken)).status).toBe(401);
     expect(await read(runId)).toMatchObject(failed);
   });

@@ -185,8 +185,8 @@ test('an environment is refused with invalid hosts and with limits that no worke
 
 test('unknown members of an environment are named, and misspelt ones refused', async () => {
   const body = { config: { name: 'Colourful', colour: 'red' } };
-  const made = await service.request('POST', '/agent/environments', { body });
-  expect(made.headers.get('x-ignored-fields')).toBe('"config.colour"');
+  const createdEnvironment = await service.request('POST', '/agent/environments', { body });
+  expect(createdEnvironment.headers.get('x-ignored-fields')).toBe('"config.colour"');
   const misspelt = { config: { name: 'Misspelt', setupCommands: ['make'] } };
   const problem = await service.problem(400, 'POST', '/agent/environments', { body: misspelt });
   expect(problem.detail).toContain('did you mean setup_commands?');

@@ -30,7 +30,7 @@ describe('a GitHub webhook of the factory', () => {
   test('makes a push to the branch sync at once, and no other', async () => {
     await push(baseFiles);
     await set();
-    const made = await service.request<{ url: string }>('POST', `${factory.path}/webhooks`, {
+    const createdWebhook = await service.request<{ url: string }>('POST', `${factory.path}/webhooks`, {
       body: { name: 'gh', auth_mode: 'signature', signature_scheme: 'github', secret },
     });
     const repository = { name: 'factories', full_name: 'Acme/factories', default_branch: 'main' };
@@ -43,17 +43,17 @@ describe('a GitHub webhook of the factory', () => {
       [{ ref: 1, repository: [] }],
       [{ ref: { length: { toString: '' } }, repository }],
     ];
-    for (const [payload, event] of others) expect(await deliver(made.body.url, payload, event)).toBe(202);
+    for (const [payload, event] of others) expect(await deliver(createdWebhook.body.url, payload, event)).toBe(202);
     expect(await isDue()).toBe(false);
     const commit = await push({ ...baseFiles, 'webhooks/alerts.yaml': undefined });
     // Signed bytes that came before are a duplicate, so each push has another commit.
-    expect(await deliver(made.body.url, { ref: 'refs/heads/main', repository, after: commit })).toBe(202);
+    expect(await deliver(createdWebhook.body.url, { ref: 'refs/heads/main', repository, after: commit })).toBe(202);
     expect(await isDue()).toBe(true);
     await round();
     expect(await source()).toMatchObject({ applied_commit: commit });
     expect((await definitions.webhooks()).map(({ name }) => name)).toEqual(['gh']);
     // Many pushes do not cause many syncs.
-    expect(await deliver(made.body.url, { ref: 'refs/heads/main', repository, after: 'another' })).toBe(202);
+    expect(await deliver(createdWebhook.body.url, { ref: 'refs/heads/main', repository, after: 'another' })).toBe(202);
     expect(await isDue()).toBe(false);
   });
 });

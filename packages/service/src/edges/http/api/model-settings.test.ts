@@ -251,15 +251,17 @@ describe('a fallback whose price is not known', () => {
 
 test('an agent identity whose model is disabled or has an outage gives the same answers as a request that names the model', async () => {
   const body = { name: 'Deployer', base_model: opus };
-  const made = await service.request<{ uid: string; available: boolean }>('POST', '/agent/identities', { body });
-  expect(made).toMatchObject({ status: 201, body: { available: true } });
+  const createdIdentity = await service.request<{ uid: string; available: boolean }>('POST', '/agent/identities', {
+    body,
+  });
+  expect(createdIdentity).toMatchObject({ status: 201, body: { available: true } });
   const run = () =>
-    service.request('POST', '/agent/runs', { body: { prompt: 'a', agent_identity_uid: made.body.uid } });
+    service.request('POST', '/agent/runs', { body: { prompt: 'a', agent_identity_uid: createdIdentity.body.uid } });
   await beginOutage(db, 'anthropic', 'it fails');
   expect(await run()).toMatchObject({ status: 503, body: { error_code: 'resource_unavailable' } });
   await change({ disable: [opus] });
   expect(await run()).toMatchObject({ status: 403, body: { error_code: 'feature_not_available' } });
-  const read = await service.request('GET', `/agent/identities/${made.body.uid}`);
+  const read = await service.request('GET', `/agent/identities/${createdIdentity.body.uid}`);
   expect(read.body).toMatchObject({ available: false });
 });
 

@@ -280,11 +280,11 @@ describe('POST /agent/runs answers', () => {
   });
 
   test('403 for an environment of another team', async () => {
-    const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
+    const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       key: service.otherKey,
       body: { config: { name: 'Theirs' } },
     });
-    const problem = await refusedWith(403, { prompt: 'a', config: { environment_id: made.body.uid } });
+    const problem = await refusedWith(403, { prompt: 'a', config: { environment_id: createdEnvironment.body.uid } });
     expect(problem.error_code).toBe('not_authorized');
   });
 

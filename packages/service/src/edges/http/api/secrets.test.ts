@@ -119,9 +119,13 @@ it('gives environments only secrets of the team that their editor may use', asyn
   const personal = await service.problem(400, 'POST', '/agent/environments', create(member, 'MINE'));
   expect(personal.errors?.[0]?.message).toContain('cannot have personal secrets');
   await service.problem(403, 'POST', '/agent/environments', create(agentKey, 'HIDDEN'));
-  const made = await service.request<{ uid: string }>('POST', '/agent/environments', create(member, 'TOKEN'));
-  expect(made.status, made.text).toBe(201);
-  const path = `/agent/environments/${made.body.uid}`;
+  const createdEnvironment = await service.request<{ uid: string }>(
+    'POST',
+    '/agent/environments',
+    create(member, 'TOKEN'),
+  );
+  expect(createdEnvironment.status, createdEnvironment.text).toBe(201);
+  const path = `/agent/environments/${createdEnvironment.body.uid}`;
   expect((await service.request('PUT', path, { key: member, body: config('HIDDEN') })).status).toBe(200);
   const ofAgent = await service.request<{ uid: string }>('POST', '/agent/environments', create(agentKey, 'TOKEN'));
   expect(ofAgent.status, ofAgent.text).toBe(201);

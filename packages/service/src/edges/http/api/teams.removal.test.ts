@@ -43,12 +43,12 @@ test('ends the access of keys of another team to the team, but not to their own'
     body: { key: await invite(service, second, 'member') },
   });
   const headers = { 'X-Team-Uid': second };
-  const made = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+  const createdRun = await service.request<{ run_id: string }>('POST', '/agent/runs', {
     key: person.key,
     headers,
     body: { prompt: 'a' },
   });
-  const stream = await fetch(`${service.baseUrl}/api/v1/agent/runs/${made.body.run_id}/events`, {
+  const stream = await fetch(`${service.baseUrl}/api/v1/agent/runs/${createdRun.body.run_id}/events`, {
     headers: { authorization: `Bearer ${person.key}`, ...headers },
   });
   const ended = stream.text().catch(() => 'cut');
@@ -83,16 +83,16 @@ test('does not revive old keys when the person is invited again', async () => {
     });
   await join();
   const headers = { 'X-Team-Uid': second };
-  const made = await service.request<{ key: string }>('POST', '/keys', {
+  const createdKey = await service.request<{ key: string }>('POST', '/keys', {
     key: person.key,
     headers,
     body: { name: 'Second', kind: 'personal' },
   });
-  expect((await service.request('GET', '/agent/runs', { key: made.body.key })).status).toBe(200);
+  expect((await service.request('GET', '/agent/runs', { key: createdKey.body.key })).status).toBe(200);
   await service.request('DELETE', `/teams/${second}/members/${person.uid}`);
   await join();
   expect((await service.request('GET', '/agent/runs', { key: person.key, headers })).status).toBe(200);
-  expect((await service.request('GET', '/agent/runs', { key: made.body.key })).status).toBe(401);
+  expect((await service.request('GET', '/agent/runs', { key: createdKey.body.key })).status).toBe(401);
 });
 
 test('refuses a worker with the key of a viewer', async () => {
@@ -110,7 +110,7 @@ test.each([
   '%s the agent keys and pools of workers of the person as requested, and lists them',
   async (_verb, query, status) => {
     const person = await newPerson(service, first, 'admin');
-    const made = await service.request<{ uid: string; key: string }>('POST', '/keys', {
+    const createdKey = await service.request<{ uid: string; key: string }>('POST', '/keys', {
       key: person.key,
       body: { name: 'Of the person', kind: 'agent' },
     });
@@ -120,10 +120,10 @@ test.each([
     for (const name of pools) await joinWorkerPool(db, name, person.key);
     const removed = await service.request('DELETE', `/teams/${first}/members/${person.uid}${query}`);
     expect(RemoveTeamMemberResponse.parse(removed.body)).toMatchObject({
-      agent_keys: [{ uid: made.body.uid, name: 'Of the person', created_by_uid: person.uid }],
+      agent_keys: [{ uid: createdKey.body.uid, name: 'Of the person', created_by_uid: person.uid }],
       worker_pools: [pools[0]],
     });
-    expect((await service.request('GET', '/agent/runs', { key: made.body.key })).status).toBe(status);
+    expect((await service.request('GET', '/agent/runs', { key: createdKey.body.key })).status).toBe(status);
     const left = ListWorkerPoolsResponse.parse((await service.request('GET', '/worker-pools')).body).pools;
     expect(left.filter(({ name }) => pools.includes(name)).map(({ name }) => name)).toEqual(
       status === 200 ? [pools[1], pools[0]] : [pools[1]],

@@ -52,8 +52,11 @@ describe('a person in two teams', () => {
     const headers = { 'X-Team-Uid': second };
     const { body } = await service.request<{ code: string }>('POST', '/sign-in-codes', { headers });
     const page = pageHeaders(service, await signIn(service, body));
-    const made = await service.request<{ run_id: string }>('POST', '/agent/runs', { headers, body: { prompt: 'a' } });
-    const path = `/agent/runs/${made.body.run_id}`;
+    const createdRun = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+      headers,
+      body: { prompt: 'a' },
+    });
+    const path = `/agent/runs/${createdRun.body.run_id}`;
     expect((await service.request('GET', path, { key: null, headers: page })).status).toBe(200);
     await service.problem(404, 'GET', `/agent/runs/${await service.newRun()}`, { key: null, headers: page });
   });

@@ -221,7 +221,7 @@ describe('open', () => {
     await expect(opening).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  test('waits for a server that is away only from the first failure on, so later statements of an outage fail at once', async () => {
+  test('waits for an absent server only until the first failure, so later statements of an outage fail at once', async () => {
     const config = {
       address: { connectionString: 'postgresql://nobody@127.0.0.1:1/none' },
       maxConnections: 1,

@@ -108,13 +108,13 @@ test('an automation that is created later gets deliveries at once, and a deleted
   expect(batches).toEqual([]);
   const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: { in: [webhook.uid] } } }];
   const body = { name: 'late', prompt: 'Look.', triggers };
-  const made = await service.request<Automation>('POST', `/factory/${factory.uid}/automations`, { body });
+  const createdAutomation = await service.request<Automation>('POST', `/factory/${factory.uid}/automations`, { body });
   expect((await send(webhook, { body: '2' })).status).toBe(202);
   expect(batches).toEqual([1]);
   // A duplicate reaches no automation.
   expect((await send(webhook, { body: '2' })).status).toBe(202);
   expect(batches).toEqual([1]);
-  await service.request('DELETE', `/factory/${factory.uid}/automations/${made.body.uid}`);
+  await service.request('DELETE', `/factory/${factory.uid}/automations/${createdAutomation.body.uid}`);
   expect((await send(webhook, { body: '3' })).status).toBe(202);
   expect(await labels(webhook)).toEqual(['ACCEPTED', 'DUPLICATE', 'ACCEPTED', 'ACCEPTED']);
 });

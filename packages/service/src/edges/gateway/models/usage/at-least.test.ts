@@ -31,13 +31,13 @@ describe('the estimate of a prompt', () => {
 
 describe('the usage of an answer', () => {
   const passed = { least: 3, estimate: 50 };
-  const told = { ...noTokens, input: 100, output: 1 };
+  const reportedTokens = { ...noTokens, input: 100, output: 1 };
   test.each([
-    ['complete and told', told, true, told],
+    ['complete and told', reportedTokens, true, reportedTokens],
     ['complete and not told', noTokens, true, { ...noTokens, input: 20, output: 50 }],
     ['complete and told as zero', { ...noTokens }, true, { ...noTokens, input: 20, output: 50 }],
     ['complete without words', { ...noTokens, input: 100 }, true, { ...noTokens, input: 100 }],
-    ['cut and told up to its beginning', told, false, { ...told, output: 3 }],
+    ['cut and told up to its beginning', reportedTokens, false, { ...reportedTokens, output: 3 }],
     ['cut and not told', noTokens, false, { ...noTokens, input: 20, output: 50 }],
   ])('that is %s', (_, counts, isComplete, used) => {
     expect(usedAtLeast(counts, isComplete, 20, passed)).toEqual(used);
