@@ -8,6 +8,7 @@ import { authenticateWorker } from '../src/edges/http/server/authorize.ts';
 import type { ServiceDeps } from '../src/edges/http/server/deps.ts';
 import { openHub } from '../src/edges/workers/hub.ts';
 import { serveWorkerSockets } from '../src/edges/workers/socket.ts';
+import { trustProxies } from '../src/platform/serving/trusted-proxies.ts';
 import { beatServiceInstance } from '../src/runs/executions/lease/heartbeat.ts';
 import { openKeyDirectory } from '../src/team/access/keys/directory.ts';
 import { openKeyWatch } from '../src/team/access/keys/watch.ts';
@@ -36,6 +37,7 @@ export async function startTestProcess(shared: ServiceDeps, checkKeysEveryMs?: n
     log: deps.log,
     authenticate: (authorization) => authenticateWorker(keys, authorization),
     keyWatch,
+    trustedProxies: trustProxies(deps.settings.RUNYARD_TRUSTED_PROXIES),
     enterPool: (caller, name) => enterPool(deps.db, caller, name),
   });
   const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -192,6 +192,7 @@ export const resourceExamples = {
       csrf_token: 'Wk3q1sYtXb7nC5vM9rL2pD8fG4hJ6aZ0eUiOxQyTcBN',
       expires_at: '2026-11-26T17:00:00.000Z',
       base_url: 'http://127.0.0.1:4180',
+      client: { address: '127.0.0.1', scheme: 'http', host: '127.0.0.1:4180' },
     },
   },
   endBrowserSession: deleted,

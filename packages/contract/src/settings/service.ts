@@ -35,6 +35,13 @@ export const serviceSettings = {
     description: 'URL at which clients reach the service, without `/api/v1`. Default: `http://{host}:{port}`.',
     usedBy: ['service', 'worker', 'cli'],
   },
+  RUNYARD_TRUSTED_PROXIES: {
+    read: networks,
+    default: '',
+    description:
+      'Addresses of the proxies in front of the service, comma-separated (`127.0.0.1,10.0.0.0/24`). Only from them, `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host` name the client (docs/proxy.md).',
+    usedBy: ['service'],
+  },
   RUNYARD_FILES_URL: {
     read: httpUrl,
     description:

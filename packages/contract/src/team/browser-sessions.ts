@@ -69,6 +69,20 @@ const SessionKind = z.enum(['session', 'user']).meta({
   description: '`session`: a browser is signed in. `user`: the request has a personal key',
 });
 
+export const SessionClient = z
+  .object({
+    address: z.string().describe('IP address of the client'),
+    scheme: z.enum(['http', 'https']),
+    host: z.string().optional().describe('Host name that the client asked, and its port where it named one'),
+    undeclared_proxy: z
+      .string()
+      .optional()
+      .describe(
+        'Address of a proxy that sent `X-Forwarded-For` and is not in `RUNYARD_TRUSTED_PROXIES`: `address` is then that of the proxy',
+      ),
+  })
+  .meta({ id: 'SessionClient', description: 'The client of a request, as the service sees it' });
+
 export const Session = z
   .object({
     kind: SessionKind,
@@ -81,6 +95,7 @@ export const Session = z
     }),
     expires_at: expiresAt.optional(),
     base_url: z.string().describe('URL at which clients reach the service, without `/api/v1`'),
+    client: SessionClient.describe('The client of this request'),
   })
   .meta({ id: 'Session', description: 'The signed-in person' });
 export type Session = z.infer<typeof Session>;

@@ -1,6 +1,7 @@
 /** Calls operations of the API inside of this process: with the checks, limits and records of a request from outside. */
 import { Problem } from '@runyard/contract/wire/errors';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { clientOf } from '../http/server/authorize.ts';
 import type { OperationRequest } from './tool.ts';
 
 export type OperationAnswer =
@@ -25,7 +26,7 @@ export function operationsFor(app: FastifyInstance, request: FastifyRequest): Ca
     const answer = await app.inject({
       method,
       url,
-      remoteAddress: request.ip,
+      remoteAddress: clientOf(request).address,
       headers: {
         ...own,
         // A model that misspells a member reads so, and tries again.

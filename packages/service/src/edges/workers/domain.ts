@@ -1,5 +1,6 @@
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { FastifyInstance } from 'fastify';
+import { trustProxies } from '../../platform/serving/trusted-proxies.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { serviceSilentSeconds } from '../../runs/executions/lease/heartbeat.ts';
 import { queuedExecutions } from '../../runs/executions/queue/assign.ts';
@@ -11,14 +12,14 @@ import { forgetUnusedInstances } from './instances.ts';
 import { dropConnectionsOfDeadServices } from './lost-connections.ts';
 import type { WorkerPrincipal } from './rights.ts';
 import { workerRoutes } from './routes.ts';
-import { serveWorkerSockets } from './socket.ts';
+import { noWebSocket, serveWorkerSockets, workerSocketPath } from './socket.ts';
 
 interface WorkerDeps {
   readonly executionDeps: ExecutionDeps;
   readonly keyWatch: Pick<KeyWatch, 'watch'>;
   /** UUID of this service process. */
   readonly serviceInstanceId: string;
-  readonly settings: Pick<Settings, 'RUNYARD_EGRESS_RANGES'>;
+  readonly settings: Pick<Settings, 'RUNYARD_EGRESS_RANGES' | 'RUNYARD_TRUSTED_PROXIES'>;
   /** See `HubOptions`. */
   readonly sidecarImage?: string | undefined;
 }
@@ -39,7 +40,11 @@ export function workersDomain(
         log: deps.log,
         authenticate,
         keyWatch,
+        trustedProxies: trustProxies(settings.RUNYARD_TRUSTED_PROXIES),
         enterPool: (caller, name) => enterPool(deps.db, caller, name),
+      });
+      app.get(workerSocketPath, async () => {
+        throw noWebSocket();
       });
       opened = { hub, closeSockets };
     },

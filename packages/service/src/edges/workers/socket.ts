@@ -1,4 +1,5 @@
 /** Serves the WebSocket endpoint of workers: `GET /api/v1/selfhosted/worker/ws?worker_id=NAME` with a bearer key. */
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { maxWorkerConnections, maxWorkerPools } from '@runyard/contract/limits';
@@ -8,6 +9,9 @@ import { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { makePlaces } from '../../platform/bodies/places.ts';
+import { type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { RequestOrigin } from '../../platform/serving/served-route.ts';
+import type { TrustedProxies } from '../../platform/serving/trusted-proxies.ts';
 import { TooManyChanges } from '../../team/access/audit/record.ts';
 import type { KeyInTeam, KeyWatch } from '../../team/access/keys/watch.ts';
 import type { PoolCaller, PoolEntry } from '../../team/access/worker-pools/enter.ts';
@@ -28,12 +32,22 @@ export function isWorkerUpgrade(request: IncomingMessage): boolean {
   return isWebSocket && URL.parse(request.url ?? '/', 'http://service')?.pathname === workerSocketPath;
 }
 
+/** Returns the answer to a request that asks for no WebSocket: a proxy has removed the header (RFC 9110, 7.8 and 15.5.22). */
+export const noWebSocket = (): Refusal =>
+  refuse('invalid_request', {
+    status: 426,
+    detail:
+      'A worker opens a WebSocket here, and the request has no header Upgrade. A proxy in front of the service has to pass it on; nginx: proxy_http_version 1.1, proxy_set_header Upgrade $http_upgrade and proxy_set_header Connection "upgrade" (docs/proxy.md).',
+    headers: { upgrade: 'websocket', connection: 'upgrade' },
+  });
+
 interface SocketOptions {
   readonly hub: Hub;
   readonly log: Logger;
   /** null: 401. */
   readonly authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>;
   readonly keyWatch: Pick<KeyWatch, 'watch'>;
+  readonly trustedProxies: TrustedProxies;
   /** Decides whether a worker connects to a pool of the team. Throws `TooManyChanges`. */
   readonly enterPool: (caller: PoolCaller, name: string) => Promise<PoolEntry>;
   /** Default: `maxWorkerConnections`. */
@@ -58,37 +72,41 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
   const onUpgrade = (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => stream.destroy());
     const url = URL.parse(request.url ?? '/', 'http://service');
-    if (url?.pathname !== workerSocketPath) return refuse(stream, 404, 'Not Found', 'There is no WebSocket here.');
+    if (url?.pathname !== workerSocketPath)
+      return refuseUpgrade(stream, 404, 'Not Found', 'There is no WebSocket here.');
     const workerId = url.searchParams.get('worker_id') ?? '';
     if (!workerName.test(workerId)) {
-      return refuse(stream, 400, 'Bad Request', 'worker_id must be 1 to 63 characters of [A-Za-z0-9._-].');
+      return refuseUpgrade(stream, 400, 'Bad Request', 'worker_id must be 1 to 63 characters of [A-Za-z0-9._-].');
     }
     admit(request, stream, head, workerId).catch((error: unknown) => {
-      if (error instanceof TooManyChanges) return refuse(stream, 429, 'Too Many Requests', tooManyChanges);
+      if (error instanceof TooManyChanges) return refuseUpgrade(stream, 429, 'Too Many Requests', tooManyChanges);
       options.log.error({ err: error }, 'a worker could not be authenticated');
-      refuse(stream, 503, 'Service Unavailable', 'The service cannot check keys right now; try again.');
+      refuseUpgrade(stream, 503, 'Service Unavailable', 'The service cannot check keys right now; try again.');
     });
   };
 
   async function admit(request: IncomingMessage, stream: Duplex, head: Buffer, workerId: string): Promise<void> {
+    const origin = { address: options.trustedProxies.clientOf(request).address, requestId: randomUUID() };
     const principal = await options.authenticate(request.headers.authorization);
-    if (!principal) return refuse(stream, 401, 'Unauthorized', 'The key is missing, malformed, expired or revoked.');
+    if (!principal)
+      return refuseUpgrade(stream, 401, 'Unauthorized', 'The key is missing, malformed, expired or revoked.');
     const teamId = poolTeamOf(principal, workerId);
-    if (teamId === 'not_allowed') return refuse(stream, 403, 'Forbidden', reservedName);
+    if (teamId === 'not_allowed') return refuseUpgrade(stream, 403, 'Forbidden', reservedName);
     if (stream.destroyed) return;
     const leave = places.enter(principal.teamId);
-    if (!leave) return refuse(stream, 429, 'Too Many Requests', tooManyConnections, ['Retry-After: 30']);
+    if (!leave) return refuseUpgrade(stream, 429, 'Too Many Requests', tooManyConnections, ['Retry-After: 30']);
     stream.once('close', leave);
     if (teamId !== null) {
       const { keyId, creator } = principal;
-      const entry = await options.enterPool({ teamId, keyId, creator, from: null }, workerId);
-      if (entry.kind === 'too_many') return refuse(stream, 409, 'Conflict', tooManyPools);
+      const { 'user-agent': userAgent = null } = request.headers;
+      const entry = await options.enterPool({ teamId, keyId, creator, from: { ...origin, userAgent } }, workerId);
+      if (entry.kind === 'too_many') return refuseUpgrade(stream, 409, 'Conflict', tooManyPools);
       if (entry.kind === 'not_allowed')
-        return refuse(stream, 403, 'Forbidden', notConnector(workerId, entry.owner, creator.uid));
+        return refuseUpgrade(stream, 403, 'Forbidden', notConnector(workerId, entry.owner, creator.uid));
     }
     if (stream.destroyed) return;
     const key = { ...principal, pool: teamId === null ? undefined : workerId };
-    sockets.handleUpgrade(request, stream, head, (socket) => serve(socket, { workerId, teamId, key }, options));
+    sockets.handleUpgrade(request, stream, head, (socket) => serve(socket, { workerId, teamId, key, origin }, options));
   }
 
   server.on('upgrade', onUpgrade);
@@ -112,7 +130,13 @@ const tooManyConnections =
   'The team has as many connections of workers to this service process as it can have. Stop workers that are not needed.';
 
 /** Answers without a WebSocket, and closes the connection within `closeWaitMs`, even if the client keeps its side open. */
-function refuse(stream: Duplex, status: number, title: string, detail: string, headers: readonly string[] = []): void {
+function refuseUpgrade(
+  stream: Duplex,
+  status: number,
+  title: string,
+  detail: string,
+  headers: readonly string[] = [],
+): void {
   const head = [
     `HTTP/1.1 ${status} ${title}`,
     ...headers,
@@ -128,10 +152,10 @@ function refuse(stream: Duplex, status: number, title: string, detail: string, h
 
 function serve(
   socket: WebSocket,
-  owner: { workerId: string; teamId: string | null; key: KeyInTeam },
+  owner: { workerId: string; teamId: string | null; key: KeyInTeam; origin: Omit<RequestOrigin, 'userAgent'> },
   { hub, log, keyWatch }: SocketOptions,
 ): void {
-  const { workerId, teamId, key } = owner;
+  const { workerId, teamId, key, origin } = owner;
   const { keyId } = key;
   let isKeyEnded = false;
   /** An acknowledgement covers all earlier messages, so after a failed one no numbered message may take effect. */
@@ -199,7 +223,8 @@ function serve(
     log.info({ worker: workerId, ...(unread > 0 ? { unread_frames: unread } : {}) }, 'worker disconnected');
     then((connection) => connection.closed());
   });
-  log.info({ worker: workerId, hosted: teamId === null }, 'worker connected');
+  const connected = { worker: workerId, client: origin.address, request_id: origin.requestId, hosted: teamId === null };
+  log.info(connected, 'worker connected');
 }
 
 /**

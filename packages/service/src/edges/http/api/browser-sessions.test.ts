@@ -245,6 +245,7 @@ describe('a browser session', () => {
     expect(Date.parse(session.expires_at ?? '')).toBeGreaterThan(Date.now() + 7.9 * 3_600_000);
     expect((await listKeys()).find(({ uid }) => uid === session.uid)).toMatchObject({ is_session: true });
     const byKey = Session.parse((await service.request('GET', '/session')).body);
+    expect(byKey.client).toEqual({ address: '127.0.0.1', scheme: 'http', host: new URL(service.baseUrl).host });
     expect([byKey.kind, byKey.csrf_token, byKey.user.uid]).toEqual(['user', undefined, session.user.uid]);
     await service.problem(401, 'GET', '/session', { key: null });
   });

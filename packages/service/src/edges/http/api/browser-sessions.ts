@@ -8,7 +8,7 @@ import {
 } from '../../../team/access/key-management/browser-sessions.ts';
 import { listTeams } from '../../../team/access/people/own-teams.ts';
 import { addRoute } from '../server/add-route.ts';
-import { type Authorizer, originOf } from '../server/authorize.ts';
+import { type Authorizer, clientOf, originOf } from '../server/authorize.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { cookieForPage, csrfTokenOf, dropCookies, keepCookie } from '../server/session-cookie.ts';
 import { registerSignOnRoutes } from './sign-on.ts';
@@ -51,6 +51,7 @@ export function registerBrowserSessionRoutes(app: FastifyInstance, deps: Service
   addRoute(app, routes.getSession, async ({ principal, request }) => {
     const { keyId, creator, browserSession } = principal;
     const { uid, displayName, email } = creator;
+    const { address, scheme, host, undeclaredProxy } = clientOf(request);
     return {
       kind: browserSession ? ('session' as const) : ('user' as const),
       uid: keyId,
@@ -58,6 +59,12 @@ export function registerBrowserSessionRoutes(app: FastifyInstance, deps: Service
       teams: await listTeams(db, principal),
       ...(browserSession ? { csrf_token: csrfTokenOf(keyIn(request)), expires_at: browserSession.expiresAt } : {}),
       base_url: baseUrl(),
+      client: {
+        address,
+        scheme,
+        ...(host === undefined ? {} : { host }),
+        ...(undeclaredProxy === undefined ? {} : { undeclared_proxy: undeclaredProxy }),
+      },
     };
   });
 }

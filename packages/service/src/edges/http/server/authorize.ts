@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { checkSignedUrl, type SignedTarget } from '../../../platform/secrets/signed-urls.ts';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
+import type { Client, TrustedProxies } from '../../../platform/serving/trusted-proxies.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { stoppingAttempt } from '../../../runs/executions/run-tokens/attempt.ts';
 import { authenticateRunToken, type RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
@@ -61,11 +62,15 @@ function teamOf(request: FastifyRequest): { readonly uid: string; readonly by: '
   return teamUid === undefined ? undefined : { uid: teamUid, by: 'path' };
 }
 
+/** Returns the client of a request to an app of `makeApp`. */
+export const clientOf = (request: FastifyRequest): Client =>
+  request.server.getDecorator<TrustedProxies>('trustedProxies').clientOf(request.raw);
+
 /** Returns the origin of a request. */
 export function originOf(request: FastifyRequest): RequestOrigin {
   const { 'user-agent': userAgent = null, 'x-oz-api-source': source } = request.headers;
   const apiSource = typeof source === 'string' ? { apiSource: source } : {};
-  return { address: request.ip, userAgent, requestId: request.id, ...apiSource };
+  return { address: clientOf(request).address, userAgent, requestId: request.id, ...apiSource };
 }
 
 /** Throws the refusal for a missing permission. `what` names the action that needs it. */
@@ -159,7 +164,7 @@ export function makeAuthorizer(
     if (!hasKey && !session) {
       if (allow.publicThings) return;
       if (allow.keylessBytes) {
-        const { over } = rateLimits.countKeyless(request.ip, performance.now());
+        const { over } = rateLimits.countKeyless(clientOf(request).address, performance.now());
         if (over) throw tooManyRequests(over);
         return;
       }

@@ -8,10 +8,11 @@ import Fastify, {
 import type { Logger } from 'pino';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import { trustProxies } from '../../../platform/serving/trusted-proxies.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import { isWorkerUpgrade } from '../../workers/socket.ts';
 import type { RefuseWhileFull } from './add-route.ts';
-import type { Authorizer } from './authorize.ts';
+import { type Authorizer, clientOf } from './authorize.ts';
 import { closeConnectionsWhileClosing } from './closing.ts';
 import { watchDeliveries } from './delivery.ts';
 import type { ServiceDeps } from './deps.ts';
@@ -128,6 +129,7 @@ export function makeApp(
       throw unavailable('disk', `Nothing new is stored: ${problem}. Free space there. Reading works.`);
   };
   const { RUNYARD_FILES_URL: filesUrl } = deps.settings;
+  app.decorate('trustedProxies', trustProxies(deps.settings.RUNYARD_TRUSTED_PROXIES));
   app.decorate('filesOrigin', filesUrl && new URL(filesUrl).origin);
   app.decorate('authorizer', authorizer);
   app.decorate('refuseWhileFull', refuseWhileFull);
@@ -139,6 +141,9 @@ export function makeApp(
   app.addHook('onRequest', async (request, reply) => {
     setCommonHeaders(request, reply);
     refuseByHeaders(request);
+    // Cookies, the check of `Origin` and the origin of files go by the host that the client has asked.
+    const { host } = clientOf(request);
+    if (host !== undefined) request.raw.headers.host = host;
     refuseOnFilesOrigin(request, filesUrl);
     // In this hook and not in the handler, because fastify would answer QUERY without a Content-Type with 400 first, and read the body.
     if (request.is404) {
@@ -185,6 +190,7 @@ function logRequests(app: FastifyInstance, authorizer: Authorizer, log: Logger):
         path: shownPath(request),
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime * 10) / 10,
+        client: clientOf(request).address,
         trace_id: traceOf(request).traceId,
         ...(principal ? { key_id: principal.keyId } : {}),
         ...(session ? { run_id: session.runId, execution_id: session.executionId } : {}),

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { joinWorkerPool } from '../../../../test/key.ts';
 import { startTestService, type TestService } from '../../../../test/service.ts';
+import { trustProxies } from '../../../platform/serving/trusted-proxies.ts';
 import { enterPool, type PoolCaller } from '../../../team/access/worker-pools/enter.ts';
 import { type Hub, openHub } from '../../workers/hub.ts';
 import { serveWorkerSockets, workerSocketPath } from '../../workers/socket.ts';
@@ -19,7 +20,8 @@ beforeAll(async () => {
   const { log, keys, keyWatch } = service.deps;
   const authenticate = (authorization: string | undefined) => authenticateWorker(keys, authorization);
   const enter = (caller: PoolCaller, name: string) => enterPool(service.deps.db, caller, name);
-  const options = { hub, log, authenticate, keyWatch, enterPool: enter, maxConnectionsOfTeam: 2 };
+  const trustedProxies = trustProxies([]);
+  const options = { hub, log, authenticate, keyWatch, trustedProxies, enterPool: enter, maxConnectionsOfTeam: 2 };
   stopServing = serveWorkerSockets(service.app.server, options);
 });
 afterAll(async () => {

@@ -1,0 +1,82 @@
+/**
+ * Reads the client of a request from the headers of declared proxies (RUNYARD_TRUSTED_PROXIES). Any client can send these headers, so they
+ * count only if the connection comes from a declared proxy.
+ */
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+
+/** The client of a request, and the address at which it has asked. */
+export interface Client {
+  /** IP address. */
+  readonly address: string;
+  readonly scheme: 'http' | 'https';
+  /** Host name, with a port if the client has named one; absent: the request has none. */
+  readonly host?: string;
+  /** Address of a proxy that adds `X-Forwarded-For` and is not declared; absent: there is none. */
+  readonly undeclaredProxy?: string;
+}
+
+type Request = Pick<IncomingMessage, 'headers' | 'socket'>;
+
+export interface TrustedProxies {
+  clientOf(request: Request): Client;
+}
+
+/** Removes the prefix with which an IPv6 socket shows an IPv4 address (RFC 4291, 2.5.5.2), and the zone of a link-local address. */
+const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+
+/** Returns the address of an entry, which some proxies write with a port; undefined: it has none. */
+function addressIn(entry: string): string | undefined {
+  const address = plain(entry.replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1'));
+  return isIP(address) ? address : undefined;
+}
+
+/** Returns the entries of a header, which may be there several times. */
+const entriesOf = (value: string | readonly string[] | undefined): string[] =>
+  [value ?? []]
+    .flat()
+    .join(',')
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter(Boolean);
+
+/** `networks` are in the notation of CIDR. */
+export function trustProxies(networks: readonly string[]): TrustedProxies {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/');
+    list.addSubnet(address, Number(bits), address.includes(':') ? 'ipv6' : 'ipv4');
+  }
+  const isTrusted = (address: string): boolean =>
+    isIP(address) !== 0 && list.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
+
+  return {
+    clientOf({ headers, socket }) {
+      const peer = plain(socket.remoteAddress ?? '');
+      const { host, 'x-forwarded-for': forwardedFor } = headers;
+      if (!isTrusted(peer)) {
+        return {
+          address: peer,
+          scheme: 'encrypted' in socket ? 'https' : 'http',
+          ...(host === undefined ? {} : { host }),
+          ...(forwardedFor === undefined ? {} : { undeclaredProxy: peer }),
+        };
+      }
+      // Each proxy appends the address of its peer, so the entries are true from the right to the first one that no declared proxy has.
+      let address = peer;
+      for (const entry of entriesOf(forwardedFor).reverse()) {
+        const before = addressIn(entry);
+        if (before === undefined) break;
+        address = before;
+        if (!isTrusted(address)) break;
+      }
+      const scheme = entriesOf(headers['x-forwarded-proto']).at(-1);
+      const forwardedHost = entriesOf(headers['x-forwarded-host']).at(-1) ?? host;
+      return {
+        address,
+        scheme: scheme === 'https' ? 'https' : 'http',
+        ...(forwardedHost === undefined ? {} : { host: forwardedHost }),
+      };
+    },
+  };
+}
