@@ -1,13 +1,21 @@
 /** The menus of React Aria. `menu.tsx` loads them with the first menu that opens. */
 
+import { useEffect, useRef, useState } from 'react';
 import { Menu as AriaMenu, Button, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
 import type { MenuProps } from './menu.tsx';
 
 /** Shows the button of a menu, and the open menu. */
 export function OpenMenu({ label, children, entries, className, hasWords = false }: MenuProps) {
+  const [isOpen, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  // This button replaces the one that had the focus. The menu returns the focus to the element that has it when the menu opens.
+  useEffect(() => {
+    button.current?.focus({ preventScroll: true });
+    setOpen(true);
+  }, []);
   return (
-    <MenuTrigger defaultOpen>
-      <Button className={className ?? ''} {...(hasWords ? {} : { 'aria-label': label })}>
+    <MenuTrigger isOpen={isOpen} onOpenChange={setOpen}>
+      <Button ref={button} className={className ?? ''} {...(hasWords ? {} : { 'aria-label': label })}>
         {children}
       </Button>
       <Popover className="pop" placement="bottom end">

@@ -1,0 +1,133 @@
+/**
+ * Each screen of the dashboard with the keyboard alone and, in both themes, under axe. By default two screens and no axe, because
+ * `dashboard.test.ts` has a few of them; DASHBOARD_SCREENS=all in the environment: all of them (`bin/test-long`).
+ */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeOwnThings, type OwnThings } from '../../packages/service/test/own-things.ts';
+import { startTestService, type TestService } from '../../packages/service/test/service.ts';
+import { noBrowser, useBrowser } from '../support/browser.ts';
+import { signIn } from '../support/dashboard.ts';
+import { openEach, walkByTab } from '../support/keyboard-walk.ts';
+
+const isWhole = process.env.DASHBOARD_SCREENS === 'all';
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const router = path.resolve(import.meta.dirname, '../../packages/dashboard/src/app/router.tsx');
+
+/** Returns the addresses of the screens, each with the path of the router that it has. */
+const screensOf = (own: OwnThings, failedRun: string): readonly (readonly [pattern: string, address: string])[] => {
+  const factory = `/factories/${own.factoryUid}`;
+  const webhook = `${factory}/webhooks/${own.webhookUid}`;
+  return [
+    ['/runs', '/runs'],
+    ['/runs/$runId', `/runs/${own.runId}`],
+    ['/runs/$runId', `/runs/${failedRun}`],
+    ['/runs/$runId', `/runs/${own.runId}?tab=files`],
+    ['/runs/new', '/runs/new'],
+    ['/needs-answer', '/needs-answer'],
+    ['/schedules', '/schedules'],
+    ['/schedules/$scheduleId', `/schedules/${own.scheduleId}`],
+    ['/factories', '/factories'],
+    ['/factories/$factoryUid', factory],
+    ['/factories/$factoryUid/automations/$automationUid', `${factory}/automations/${own.automationUid}`],
+    ['/factories/$factoryUid/webhooks/$webhookUid', webhook],
+    [
+      '/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId',
+      `${webhook}/deliveries/${own.webhookDeliveryId}`,
+    ],
+    ['/environments', '/environments'],
+    ['/environments/$uid', `/environments/${own.environmentUid}`],
+    ['/agents', '/agents'],
+    ['/workers', '/workers'],
+    ['/usage', '/usage?by=automation'],
+    ...['members', 'keys', 'secrets', 'models', 'budget', 'code-hosts', 'mcp', 'events', 'audit', 'no-such-tab'].map(
+      (tab) => ['/settings/$tab', `/settings/${tab}`] as const,
+    ),
+  ];
+};
+/** Runs in the page. Resolves when the page has not changed for a while. */
+const untilStill = `new Promise((resolve) => {
+  const pauseMs = 300;
+  let timer = setTimeout(resolve, pauseMs);
+  new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(resolve, pauseMs); })
+    .observe(document.body, { childList: true, subtree: true });
+  setTimeout(resolve, 10 * pauseMs);
+})`;
+/** Paths that lead to another screen, and the one without a session. */
+const others = ['/', '/settings', '/sign-in'];
+
+describe.skipIf(noBrowser)(`the screens of the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+  let service: TestService;
+  let screens: ReturnType<typeof screensOf>;
+  const browser = useBrowser();
+
+  beforeAll(async () => {
+    service = await startTestService();
+    const { own } = await makeOwnThings(service);
+    const failed = await service.newRun({ title: 'A run that failed' });
+    await service.deps.db.query(
+      "UPDATE runs SET state = 'FAILED', error_code = 'environment_setup_failed', status_message = 'npm ci: exit code 1', ended_at = now() WHERE id = $1",
+      [failed],
+    );
+    screens = screensOf(own, failed).slice(0, isWhole ? undefined : 2);
+  });
+  afterAll(() => service.close());
+
+  const open = async (address: string) => {
+    const { page } = browser();
+    await page.goto(service.baseUrl + address);
+    await page.locator('h1').first().waitFor();
+    await page.locator('.skel').first().waitFor({ state: 'detached' });
+    await page.evaluate(untilStill);
+  };
+
+  test.runIf(isWhole)('are all walked', () => {
+    const paths = [...readFileSync(router, 'utf8').matchAll(/path: '([^']+)'/g)].map(([, each = '']) => each);
+    const walked = new Set([...screens.map(([pattern]) => pattern), ...others]);
+    expect(paths.filter((each) => !walked.has(each))).toEqual([]);
+  });
+
+  test('have no control that the keyboard does not reach, and no dialog or menu that it cannot leave', async () => {
+    const { page, complaints } = browser();
+    await signIn(page, service);
+    const found: string[] = [];
+    for (const [, address] of screens) {
+      await open(address);
+      found.push(...(await walkByTab(page)).map((fault) => `${address}: ${fault}`));
+      found.push(...(await openEach(page)).map((fault) => `${address}: ${fault}`));
+    }
+    await browser().context.clearCookies();
+    await open('/sign-in');
+    found.push(...(await walkByTab(page)).map((fault) => `/sign-in: ${fault}`));
+    expect(found).toEqual([]);
+    expect(complaints).toEqual([]);
+  }, 1_200_000);
+
+  test.runIf(isWhole)(
+    'have no serious fault of accessibility in both themes',
+    async () => {
+      const { page } = browser();
+      await signIn(page, service);
+      const found: string[] = [];
+      const check = async (address: string) => {
+        await open(address);
+        // The policy of the page does not hold for code that the debugger evaluates.
+        await page.evaluate(axe);
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme });
+          const faults = await page.evaluate<string[]>(
+            `axe.run().then(({ violations }) => violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => id + ': ' + nodes.slice(0, 2).map(({ html }) => html.slice(0, 160)).join(' | ')))`,
+          );
+          found.push(...faults.map((fault) => `${address} ${colorScheme} ${fault}`));
+        }
+      };
+      for (const [, address] of screens) await check(address);
+      await browser().context.clearCookies();
+      await check('/sign-in');
+      expect(found).toEqual([]);
+    },
+    600_000,
+  );
+});

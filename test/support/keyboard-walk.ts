@@ -1,0 +1,165 @@
+/** Test support: walks a page of the dashboard with the keyboard alone, and returns the faults that it finds as sentences. */
+import type { Page } from 'playwright-core';
+
+/** Presses of Tab on one element at most: a field for a date has a stop for each of its parts. */
+const mostStops = 8;
+
+/** Runs in the page. Marks each control that a keyboard has to reach with its number, and returns their names in the order of the document. */
+const markControls = `(root) => {
+  const controls = [...root.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')].filter((element) =>
+    !element.disabled && element.tabIndex >= 0 && element.checkVisibility({ visibilityProperty: true }) &&
+    element.getClientRects().length > 0 && !element.closest('[inert], [aria-hidden="true"]') &&
+    // One button of a group of radio buttons has the focus.
+    !(element.type === 'radio' && !element.checked && root.querySelector('input[type="radio"][name="' + CSS.escape(element.name) + '"]:checked')));
+  for (const element of document.querySelectorAll('[data-walk]')) element.removeAttribute('data-walk');
+  return controls.map((element, index) => {
+    element.setAttribute('data-walk', String(index));
+    const name = element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? element.textContent ?? '';
+    return { name: element.tagName.toLowerCase() + ' "' + name.trim().slice(0, 60) + '"', jumps: element.tabIndex > 0 };
+  });
+}`;
+
+/** Runs in the page. Describes the element that has the focus; `isSeen`: an outline or a shadow shows it, at itself or around it. */
+const readFocus = `() => {
+  const element = document.activeElement;
+  if (!element || element === document.body || element === document.documentElement) return null;
+  const shows = (each) => {
+    const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(each);
+    return (outlineStyle !== 'none' && parseFloat(outlineWidth) > 0) || boxShadow !== 'none';
+  };
+  let isSeen = false;
+  for (let each = element, up = 0; each && up < 3; each = each.parentElement, up += 1) isSeen ||= shows(each);
+  const { top, bottom, left, right } = element.getBoundingClientRect();
+  const isInView = bottom > 0 && top < innerHeight && right > 0 && left < innerWidth;
+  const dialog = document.querySelector('[role="dialog"], [role="alertdialog"]');
+  return {
+    index: element.hasAttribute('data-walk') ? Number(element.getAttribute('data-walk')) : -1,
+    name: element.tagName.toLowerCase() + ' "' + (element.getAttribute('aria-label') ?? element.textContent ?? '').trim().slice(0, 60) + '"',
+    isSeen, isInView, isInDialog: dialog === null || dialog.contains(element),
+  };
+}`;
+
+interface Focus {
+  readonly index: number;
+  readonly name: string;
+  readonly isSeen: boolean;
+  readonly isInView: boolean;
+  readonly isInDialog: boolean;
+}
+
+const focusOf = (page: Page): Promise<Focus | null> => page.evaluate(`(${readFocus})()`);
+
+/** Presses Tab from the beginning of the page until its end: each control is reached once, in the order of the page, and is seen. */
+export async function walkByTab(page: Page): Promise<string[]> {
+  const faults: string[] = [];
+  const controls = await page.evaluate<{ name: string; jumps: boolean }[]>(`(${markControls})(document)`);
+  for (const { name, jumps } of controls) if (jumps) faults.push(`${name} jumps the order of Tab`);
+  const reached = new Set<number>();
+  let last = -1;
+  let stops = 0;
+  let before: Focus | null = null;
+  for (let presses = 0; presses < controls.length * mostStops + 20; presses += 1) {
+    await page.keyboard.press('Tab');
+    const focus = await focusOf(page);
+    if (focus === null) break;
+    stops = focus.index === before?.index && focus.name === before?.name ? stops + 1 : 0;
+    if (stops > mostStops) {
+      faults.push(`${focus.name} keeps the focus`);
+      break;
+    }
+    before = focus;
+    if (stops > 0) continue;
+    if (!focus.isSeen) faults.push(`the focus of ${focus.name} is not visible`);
+    if (!focus.isInView) faults.push(`${focus.name} has the focus outside of the view`);
+    if (focus.index < 0) continue;
+    // The browser's own frame is between the end of the page and its beginning, and a headless browser has none.
+    if (reached.has(focus.index)) break;
+    if (focus.index < last) faults.push(`${focus.name} comes after a control that is below it`);
+    last = focus.index;
+    reached.add(focus.index);
+  }
+  for (const [index, { name }] of controls.entries())
+    if (!reached.has(index)) faults.push(`Tab does not reach ${name}`);
+  return faults;
+}
+
+/** Words of buttons that open a dialog or a menu. Others act at once. */
+const opens =
+  /…$|^(Add|New|Create|Invite|Edit|Filter|Save view|Search or jump|Order|Columns|More actions|Rotate|Delete|Remove)\b/;
+
+/**
+ * Opens each dialog and menu of the page with Enter. Inside, Tab stays in a dialog and an arrow moves in a menu; Escape closes both and
+ * returns the focus to the opener.
+ */
+export async function openEach(page: Page): Promise<string[]> {
+  const faults: string[] = [];
+  const names = await page.evaluate<string[]>(`[...document.querySelectorAll('button:not(:disabled)')]
+    .filter((each) => each.checkVisibility({ visibilityProperty: true }))
+    .map((each) => (each.getAttribute('aria-label') ?? each.textContent ?? '').trim())`);
+  for (const [place, name] of names.entries()) {
+    if (!opens.test(name)) continue;
+    const button = page.locator('button:not(:disabled):visible').nth(place);
+    if (((await button.getAttribute('aria-label')) ?? (await button.textContent()))?.trim() !== name) continue;
+    await button.focus();
+    await page.keyboard.press('Enter');
+    const layer = page.locator('[role="dialog"], [role="alertdialog"], [role="menu"], [role="listbox"]').first();
+    const isOpen = await layer.waitFor({ timeout: 1500 }).then(
+      () => true,
+      () => false,
+    );
+    if (!isOpen) {
+      if (/…$/.test(name)) faults.push(`Enter on "${name}" opens nothing`);
+      continue;
+    }
+    faults.push(
+      ...(await walkLayer(page, (await layer.getAttribute('role')) ?? '')).map((fault) => `"${name}": ${fault}`),
+    );
+    await page.keyboard.press('Escape');
+    const isClosed = await layer.waitFor({ state: 'detached', timeout: 1500 }).then(
+      () => true,
+      () => false,
+    );
+    if (!isClosed) {
+      faults.push(`Escape does not close what "${name}" opens`);
+      break;
+    }
+    await button.evaluate((element) => element.setAttribute('data-opener', ''));
+    const hasReturned = await page
+      .waitForFunction("document.activeElement?.hasAttribute('data-opener')", undefined, { timeout: 1500 })
+      .then(
+        () => true,
+        () => false,
+      );
+    await button.evaluate((element) => element.removeAttribute('data-opener'));
+    if (!hasReturned) faults.push(`the focus does not return to "${name}"`);
+  }
+  return faults;
+}
+
+/** Moves inside an open dialog or menu. */
+async function walkLayer(page: Page, role: string): Promise<string[]> {
+  if (role === 'menu' || role === 'listbox') {
+    await page.keyboard.press('ArrowDown');
+    const focus = await focusOf(page);
+    return focus === null ? ['an arrow moves the focus out of the menu'] : [];
+  }
+  const faults: string[] = [];
+  const dialog = '[role="dialog"], [role="alertdialog"]';
+  const controls = await page.evaluate<{ name: string }[]>(`(${markControls})(document.querySelector('${dialog}'))`);
+  const reached = new Set<number>();
+  const start = await focusOf(page);
+  if (start === null || !start.isInDialog) faults.push('the focus is not in the dialog');
+  for (let presses = 0; presses <= controls.length * 2 + mostStops; presses += 1) {
+    const focus = await focusOf(page);
+    if (focus === null || !focus.isInDialog) {
+      faults.push('Tab leaves the dialog');
+      break;
+    }
+    if (focus.index >= 0 && !focus.isSeen) faults.push(`the focus of ${focus.name} is not visible`);
+    reached.add(focus.index);
+    await page.keyboard.press('Tab');
+  }
+  for (const [index, { name }] of controls.entries())
+    if (!reached.has(index)) faults.push(`Tab does not reach ${name}`);
+  return [...new Set(faults)];
+}
