@@ -1,9 +1,10 @@
 /** The other commands, against a real service and worker that run separately. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { runyard, useApart } from './support/apart.ts';
 import { runCommand, startCommand } from './support/command-line.ts';
+import { giveRuntime } from './support/head-start.ts';
 import { processesOf } from './support/processes-of.ts';
 import { runyardOfSources } from './support/programs.ts';
 
@@ -207,7 +208,7 @@ test('names the address of a service that does not answer', async () => {
   expect(result.code).toBe(1);
 });
 
-test('finds the same runs after an export of the running service is imported elsewhere', async () => {
+test('imports an export of the running service elsewhere, and starts nothing there before resume', async () => {
   await here.call(['run', '-', '--title', 'Exported'], { input: '```sh\ntrue\n```' });
   const file = path.join(here.folder, 'all.export');
   const from = { RUNYARD_DATA_DIR: path.join(here.folder, 'service') };
@@ -215,15 +216,27 @@ test('finds the same runs after an export of the running service is imported els
   expect((await here.call(['export', file], { env: from })).output).toContain('exists already');
   expect((await here.call(['import', file], { env: from })).output).toContain('stop it first');
   const other = { RUNYARD_DATA_DIR: path.join(here.folder, 'other'), RUNYARD_PORT: '0' };
-  expect((await here.call(['import', file], { env: other })).code).toBe(0);
-  const second = startCommand([runyard, 'service'], {
+  const imported = await here.call(['import', file], { env: other });
+  expect(imported).toMatchObject({ code: 0, output: expect.stringContaining('until bin/runyard resume') });
+  await giveRuntime(other.RUNYARD_DATA_DIR);
+  const second = startCommand([runyard, 'up'], {
     cwd: here.folder,
     env: { ...other, RUNYARD_BOOTSTRAP_KEY: here.client.RUNYARD_API_KEY ?? '' },
   });
   await second.sees('Runyard is running');
   const { RUNYARD_BASE_URL: _, ...own } = here.client;
-  const list = await runCommand([runyard, 'runs'], { cwd: here.folder, env: { ...own, ...other } });
-  expect(list.output).toContain('Exported');
+  const call = (args: string[], input?: string) =>
+    runCommand([runyard, ...args], { cwd: here.folder, env: { ...own, ...other }, ...(input ? { input } : {}) });
+  expect((await call(['runs'])).output).toContain('Exported');
+  expect((await call(['status'])).output).toContain('paused since');
+  const queued = JSON.parse((await call(['run', '--detach', '--json', '-'], '```sh\ntrue\n```')).output).run_id;
+  const stateOf = async () => JSON.parse((await call(['runs', 'get', queued])).output).state;
+  const workerLog = path.join(other.RUNYARD_DATA_DIR, 'logs/worker.log');
+  await vi.waitFor(() => expect(readFileSync(workerLog, 'utf8')).toContain('connected to the service'), 60_000);
+  expect(await stateOf()).toBe('QUEUED');
+  expect(await call(['resume'])).toMatchObject({ code: 0, output: expect.stringContaining('start now') });
+  await vi.waitFor(async () => expect(await stateOf()).toBe('SUCCEEDED'), { timeout: 60_000, interval: 500 });
+  expect((await call(['resume'])).output).toContain('is not paused');
   second.child.kill('SIGTERM');
   expect(await second.exited).toBe(0);
 });

@@ -1,5 +1,8 @@
 /** Event deliveries by real processes on one database: one process is killed while it sends, and two share the work. */
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import type {
   EventSubscriptionWithSecret,
   ListEventDeliveriesResponse,
@@ -14,12 +17,17 @@ let receiver: FakeWebhookReceiver;
 let system: System;
 const secretsKey = randomBytes(32).toString('base64');
 
-const start = async (): Promise<System> =>
-  await startSystem({
+/** Starts a service; `blobsOf`: beside another one, whose blobs it shares. */
+const start = async (blobsOf?: string): Promise<System> => {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-events-'));
+  if (blobsOf !== undefined) await symlink(path.join(blobsOf, 'blobs'), path.join(dataDir, 'blobs'));
+  return await startSystem({
+    dataDir,
     workers: [],
     databaseUrl: database.url,
     env: { RUNYARD_ALLOW_PRIVATE_NETWORKS: '127.0.0.0/8', RUNYARD_SECRETS_KEY: secretsKey },
   });
+};
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -71,7 +79,7 @@ test('sends an event again with the same webhook-id when its process was killed 
 });
 
 test('delivers every event once from two processes, also a cancel that one of them made', async () => {
-  const [one, two] = [system, await start()];
+  const [one, two] = [system, await start(system.dataDir)];
   onTestFinished(() => two.stop());
   const id = await subscribe();
   const runIds = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).createRun('Do it.')));

@@ -64,7 +64,7 @@ export const serviceFloors: readonly Floor[] = [
     name: 'platform',
     rooms: [
       ['idempotency', 'uploads'],
-      ['bodies', 'check-url.ts', 'domain.ts', 'operator-files', 'secrets'],
+      ['bodies', 'check-url.ts', 'domain.ts', 'installation', 'operator-files', 'secrets'],
       ['search.ts', 'serving', 'threads'],
       ['store'],
       ['fault.ts'],

@@ -82,6 +82,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions'),
   },
   idempotency_keys: { owner: 'idempotency' },
+  installation: { owner: 'installation' },
   mcp_servers: { owner: 'mcp' },
   model_outages: { owner: 'models' },
   model_requests: { owner: 'usage' },

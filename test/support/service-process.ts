@@ -1,6 +1,7 @@
 /** Starts service processes on one database, without workers. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/stack.ts';
@@ -32,10 +33,35 @@ const movedClock = (ms: number): string =>
       static now() { return Real.now() + ${ms}; }
     };`)}`;
 
+/** Folders of the blobs that the services of a database share, by its URL, with the number of services and their secrets key. */
+const shared = new Map<string, { readonly folder: string; readonly key: string; users: number }>();
+
+/** Lets a data folder have the blobs of the database's services. Returns their secrets key, and the function that ends the use. */
+async function shareBlobs(databaseUrl: string, dataDir: string) {
+  const place = shared.get(databaseUrl) ?? {
+    folder: await mkdtemp(path.join(tmpdir(), 'runyard-blobs-')),
+    key: randomBytes(32).toString('base64'),
+    users: 0,
+  };
+  shared.set(databaseUrl, place);
+  place.users += 1;
+  await symlink(place.folder, path.join(dataDir, 'blobs'));
+  return {
+    key: place.key,
+    async end() {
+      place.users -= 1;
+      if (place.users > 0) return;
+      shared.delete(databaseUrl);
+      await rm(place.folder, { recursive: true, force: true });
+    },
+  };
+}
+
 /** Starts a service process in a folder of its own; resolves when it listens. */
 export async function startService({ databaseUrl, key, clockAheadMs, env }: ServiceOptions): Promise<OneService> {
   const clock = clockAheadMs === undefined ? [] : ['--import', movedClock(clockAheadMs)];
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-service-'));
+  const blobs = await shareBlobs(databaseUrl, dataDir);
   const program = await programFile('service');
   const child: ChildProcess = spawn(process.execPath, [...serviceNodeFlags, ...clock, program, '--stop-with-parent'], {
     env: {
@@ -44,6 +70,7 @@ export async function startService({ databaseUrl, key, clockAheadMs, env }: Serv
       RUNYARD_DATA_DIR: dataDir,
       RUNYARD_DATABASE_URL: databaseUrl,
       RUNYARD_BOOTSTRAP_KEY: key,
+      RUNYARD_SECRETS_KEY: blobs.key,
       RUNYARD_PORT: '0',
       RUNYARD_LOG: 'warn',
       ...compiledCode(),
@@ -61,6 +88,7 @@ export async function startService({ databaseUrl, key, clockAheadMs, env }: Serv
     kill,
     stop: async () => {
       await kill();
+      await blobs.end();
       await rm(dataDir, { recursive: true, force: true, maxRetries: 20 });
     },
   };

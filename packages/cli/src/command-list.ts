@@ -132,7 +132,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
       {
         name: 'import',
         usage: '<file>',
-        description: 'fill an empty database from an exported file',
+        description: 'fill an empty database from an exported file; it stays paused until resume',
         load: async () => (await import('./commands/transfer.ts')).declareImport,
       },
       {
@@ -140,6 +140,18 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         usage: '<command>',
         description: 'move transcripts, artifacts and workspaces between a folder and a bucket, while Runyard runs',
         load: async () => (await import('./commands/transfer.ts')).declareBlobs,
+      },
+      {
+        name: 'resume',
+        usage: '',
+        description: 'let an imported installation start its runs, schedules and deliveries',
+        load: async () => (await import('./commands/transfer.ts')).declareResume,
+      },
+      {
+        name: 'use-folder',
+        usage: '',
+        description: 'use the secrets key and blobs of this data folder, after those of the database were lost',
+        load: async () => (await import('./commands/transfer.ts')).declareUseFolder,
       },
     ],
   ],

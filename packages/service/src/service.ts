@@ -18,6 +18,8 @@ import { retentionDomain } from './edges/retention/domain.ts';
 import { searchDomain } from './edges/search/domain.ts';
 import { makeFindDue, startLoops } from './edges/start/loops.ts';
 import { makeUndo, openParts, StartProblem, storeDomain, type Undo } from './edges/start/open-parts.ts';
+import { afterPause } from './edges/start/pause.ts';
+import { makeWaiting } from './edges/start/until-usable.ts';
 import { workersDomain } from './edges/workers/domain.ts';
 import type { Loop } from './platform/domain.ts';
 import { idempotencyDomain } from './platform/idempotency/domain.ts';
@@ -125,6 +127,14 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
   undo.add(serviceFile.remove);
   let baseUrl = settings.RUNYARD_BASE_URL ?? '';
   let webhookBaseUrl = settings.RUNYARD_WEBHOOK_BASE_URL ?? '';
+  const waiting = makeWaiting({
+    host: settings.RUNYARD_HOST,
+    port: settings.RUNYARD_PORT,
+    log,
+    signal,
+    onOpen: (origin) => serviceFile.write(settings.RUNYARD_BASE_URL ?? origin),
+  });
+  undo.add(waiting.close);
   try {
     const deps = await openParts({
       settings,
@@ -134,6 +144,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
       webhookBaseUrl: () => webhookBaseUrl,
       took,
       undo,
+      untilUsable: waiting.untilUsable,
     });
     const domains = listDomains(deps);
     const app = await buildApp(deps, domains);
@@ -143,18 +154,22 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
       await domain.open?.();
     }
     const ingressUrl = await listenApart(deps, undo);
+    await waiting.close();
     const listening = await listen(app, {
       host: settings.RUNYARD_HOST,
-      port: settings.RUNYARD_PORT,
+      port: waiting.port(),
       setting: 'RUNYARD_PORT',
     });
     baseUrl ||= listening;
     webhookBaseUrl ||= ingressUrl ?? baseUrl;
     took('listen');
 
-    const loops: Loop[] = [];
-    for (const domain of domains) loops.push(...((await domain.loops?.()) ?? []));
-    undo.add(startLoops(loops, { log, random: Math.random, makeFindDue: (due) => makeFindDue(deps.db, due) }));
+    const startWork = async () => {
+      const loops: Loop[] = [];
+      for (const domain of domains) loops.push(...((await domain.loops?.()) ?? []));
+      undo.add(startLoops(loops, { log, random: Math.random, makeFindDue: (due) => makeFindDue(deps.db, due) }));
+    };
+    undo.add(await afterPause(deps.pause, { db: deps.db, log }, startWork));
     await serviceFile.write(baseUrl);
     log.info({ base_url: baseUrl, started_in_ms: startedIn }, 'service ready');
     return { baseUrl, startedIn, stop: () => undo.run() };

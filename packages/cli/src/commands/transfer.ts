@@ -46,6 +46,9 @@ async function importAll(context: Context, file: string): Promise<void> {
     );
   }
   if (result.keyProblem !== null) context.report(result.keyProblem);
+  context.report(
+    'the installation is paused: after the start it serves requests, but no queued run, schedule or delivery starts until bin/runyard resume. Stop the source first, or do not resume: both would do the same work',
+  );
   if (!existsSync(context.folder.bootstrapKeyFile)) {
     context.report(
       `API keys continue to work, but are stored only as hashes: copy bootstrap-key from the old data folder to ${context.folder.path}, or set RUNYARD_BOOTSTRAP_KEY`,
@@ -84,6 +87,33 @@ export function declareBlobs(command: Command): void {
     .action(async () => {
       await moveAll(processContext());
     });
+}
+
+/** Ends the pause of an imported installation; the service may run. */
+async function resumeAll(context: Context): Promise<void> {
+  requireDatabase(context);
+  const { resume } = await import('@runyard/service/installation-commands');
+  const ended = await resume(dataPlace(context)).catch(toFailure);
+  context.out(ended ? 'queued runs, schedules and deliveries start now\n' : 'the installation is not paused\n');
+}
+
+/** Makes secrets key and blobs of the data folder those of the database. */
+async function useFolder(context: Context): Promise<void> {
+  requireDatabase(context);
+  const commands = await import('@runyard/service/installation-commands');
+  await commands.useFolder(dataPlace(context), context.settings).catch(toFailure);
+  context.out(`secrets key and blobs of ${context.folder.path} are those of the database now\n`);
+  context.report('secrets that another key sealed stay closed: set them again. Blobs that are in no folder stay lost');
+}
+
+/** Declares the command `resume`. */
+export function declareResume(command: Command): void {
+  command.action(() => resumeAll(processContext()));
+}
+
+/** Declares the command `use-folder`. */
+export function declareUseFolder(command: Command): void {
+  command.action(() => useFolder(processContext()));
 }
 
 /** Declares the command `export`. */

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import path from 'node:path';
-import { apiKey, type Context } from '../context.ts';
+import { apiKey, type Context, originOfFolder } from '../context.ts';
 import { root } from '../installation.ts';
 import { findOnPath } from '../sandbox-tool.ts';
 import { checkPort, portProblem } from '../supervise/address.ts';
+import { readReadiness } from '../supervise/answers.ts';
 import { readClaim } from '../supervise/claim.ts';
 import type { Finding } from './finding.ts';
 
@@ -98,6 +99,17 @@ export async function checkListening(context: Context): Promise<Finding> {
   const { RUNYARD_HOST: host, RUNYARD_PORT: port } = context.settings;
   const name = 'port';
   const claim = readClaim(context.folder.supervisorFile);
+  const origin = originOfFolder(context.folder);
+  const { answered, ready, problem } =
+    origin === null ? { answered: false, ready: false, problem: null } : await readReadiness(origin, 3000);
+  if (answered && !ready)
+    return {
+      name,
+      level: 'bad',
+      detail: `Runyard at ${origin} is not ready: ${problem}`,
+      fix: `see ${path.join(context.folder.logs, 'service.log')}`,
+    };
+  if (answered && problem !== null) return { name, level: 'note', detail: `Runyard runs at ${origin}; ${problem}` };
   if (claim?.origin) return { name, level: 'good', detail: `Runyard runs at ${claim.origin} (process ${claim.pid})` };
   const found = await checkPort(host, port);
   if (found.ok)

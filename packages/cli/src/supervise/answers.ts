@@ -4,15 +4,6 @@ const get = (url: string, timeoutMs: number) =>
   sendPlain(url, { method: 'GET', headers: {}, signal: AbortSignal.timeout(timeoutMs) }, () => {});
 const isOk = (status: number): boolean => status >= 200 && status < 300;
 
-/** Returns true if a GET of this URL is answered with 2xx within `timeoutMs`. */
-export async function answers(url: string, timeoutMs: number): Promise<boolean> {
-  try {
-    return isOk((await get(url, timeoutMs)).status);
-  } catch {
-    return false;
-  }
-}
-
 /** Answer of a service's `/readyz`. */
 export interface Readiness {
   readonly answered: boolean;

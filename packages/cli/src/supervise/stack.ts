@@ -5,7 +5,7 @@ import type { Settings } from '@runyard/contract/settings/settings';
 import { Failure } from '../failure.ts';
 import { type DataFolder, root } from '../installation.ts';
 import { checkPort, portProblem, reachableOrigin } from './address.ts';
-import { answers } from './answers.ts';
+import { readReadiness } from './answers.ts';
 import { childEnvironment } from './child-environment.ts';
 import { keepRunning, type RestartedProgram } from './keep-running.ts';
 import { readLogTail, rotateFullLog, sizeOf } from './log-file.ts';
@@ -75,6 +75,7 @@ export async function startStack(start: StackStart): Promise<Stack> {
         RUNYARD_DATA_DIR: folder.path,
         RUNYARD_PORT: String(found.port),
       });
+      let reported: string | null = null;
       const startService = (signal: AbortSignal) =>
         startUntilReady(
           {
@@ -86,8 +87,15 @@ export async function startStack(start: StackStart): Promise<Stack> {
             logFile: logFile('service'),
           },
           'service',
-          async (program) =>
-            readServiceFile(folder.serviceFile)?.pid === program.pid && (await answers(`${origin}/healthz`, 2000)),
+          async (program) => {
+            if (readServiceFile(folder.serviceFile)?.pid !== program.pid) return false;
+            const { answered, ready, problem } = await readReadiness(origin, 2000);
+            if (!answered || ready) return ready;
+            if (problem !== reported)
+              start.report(`the service is not ready yet: ${problem}; its log says more (${logFile('service')})`);
+            reported = problem;
+            return 'waiting';
+          },
           signal,
         );
       const first = await startService(start.signal);
@@ -176,22 +184,26 @@ function settled(milliseconds: number): () => Promise<boolean> {
 async function startUntilReady(
   start: Parameters<typeof startProgram>[0],
   name: string,
-  isReady: (program: Program) => Promise<boolean>,
+  isReady: (program: Program) => Promise<boolean | 'waiting'>,
   signal: AbortSignal,
 ): Promise<Program> {
   const logStart = sizeOf(start.logFile);
   const program = await startProgram(start);
-  const deadline = performance.now() + serviceStartMs;
+  let deadline = performance.now() + serviceStartMs;
   const fail = (what: string) => {
     const tail = readLogTail(start.logFile, logStart);
     return new Failure(`the ${name} ${what}${tail ? `:\n${tail}` : ''}\n(log: ${start.logFile})`);
   };
   try {
-    while (!(await isReady(program))) {
+    for (;;) {
+      const found = await isReady(program);
+      if (found === true) break;
       if (signal.aborted) throw new Failure('stopped', 130);
       if (program.hasExited()) throw fail(`did not start (${describeExit(await program.exited)})`);
       if (performance.now() > deadline) throw fail(`was not ready after ${serviceStartMs / 1000} s`);
-      await sleep(25);
+      // A service that waits for its database or for the operator waits for as long as that takes.
+      if (found === 'waiting') deadline = performance.now() + serviceStartMs;
+      await sleep(found === 'waiting' ? 250 : 25);
     }
     if (program.hasExited()) throw fail(`did not start (${describeExit(await program.exited)})`);
     return program;

@@ -93,7 +93,7 @@ export const serviceSettings = {
   RUNYARD_BOOTSTRAP_KEY: {
     read: matching(/^[\x21-\x7e]{20,200}$/, 'must be 20 to 200 printable characters without spaces'),
     description:
-      'First personal key, of an administrator of the first team. Absent: generated once and kept in `{data dir}/bootstrap-key` (mode 0600).',
+      "First personal key, of an administrator of the first team. Absent: the first service of a database generates it, once, and keeps it in `{data dir}/bootstrap-key` (mode 0600). If it is set, it replaces the operator's key at each start.",
     usedBy: ['service', 'cli'],
     secret: true,
   },

@@ -6,6 +6,7 @@ import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
 import { makeBodyBudget } from '../../platform/bodies/body-budget.ts';
 import type { Domain } from '../../platform/domain.ts';
+import { readPausedSince } from '../../platform/installation/installation.ts';
 import { loadSigner } from '../../platform/secrets/signer.ts';
 import { openVault } from '../../platform/secrets/vault.ts';
 import { blobsAddress, openBlobs } from '../../platform/store/blobs/open-blobs.ts';
@@ -35,6 +36,9 @@ import { openSourceReader } from '../../triggers/definitions/source/reader.ts';
 import { startDeliveriesWith } from '../../triggers/starts/deliveries/start-deliveries.ts';
 import { openWebhookDirectory } from '../../triggers/webhooks/ingest/directory.ts';
 import type { ServiceDeps } from '../http/server/deps.ts';
+import { blobFolder, checkInstallation } from './check-installation.ts';
+import { describePause, type Pause } from './pause.ts';
+import type { Waiting } from './until-usable.ts';
 
 /** Clients get 503 with Retry-After within a second when the database is away. */
 const databasePatienceMs = 500;
@@ -57,6 +61,8 @@ interface MachineParts {
   readonly db: Database;
   readonly freeSpace: FreeSpace;
   databaseProblem(): string | null;
+  /** Absent: the installation is not paused. */
+  readonly pause?: Pause;
   /** Absent: the endpoint on this machine is not asked for its features. */
   readonly probe?: OpenModelsOptions['probe'];
   /** Returns x with 0 ≤ x < 1. */
@@ -65,10 +71,12 @@ interface MachineParts {
 
 /**
  * Starts the embedded database if there is no other, migrates it, and opens everything that the domains need. `undo` gets the steps that
- * close it. `took` is called after each part, and throws when the start must end.
+ * close it. `took` is called after each part, and throws when the start must end. `untilUsable` repeats what must wait for database or operator.
  */
-export async function openParts(options: PartOptions & { took(part: string): void }): Promise<ServiceDeps> {
-  const { settings, log, dataDir, took, undo } = options;
+export async function openParts(
+  options: PartOptions & { took(part: string): void; untilUsable: Waiting['untilUsable'] },
+): Promise<ServiceDeps> {
+  const { settings, log, dataDir, took, undo, untilUsable } = options;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const embedded = settings.RUNYARD_DATABASE_URL
     ? null
@@ -76,24 +84,27 @@ export async function openParts(options: PartOptions & { took(part: string): voi
   if (embedded) undo.add(() => embedded.stop());
   took('database');
 
-  const db = await openDatabase({
+  const config = {
     address: embedded ? embedded.connection : { connectionString: settings.RUNYARD_DATABASE_URL ?? '' },
     maxConnections: settings.RUNYARD_DATABASE_CONNECTIONS,
     connectPatienceMs: databasePatienceMs,
     log,
-  });
+  };
+  const db = await untilUsable(() => openDatabase(config));
   undo.add(() => db.close());
   const freeSpace = watchFreeSpace({
     folder: dataDir,
     ...(embedded && { reserveFile: path.join(dataDir, 'disk-reserve') }),
     log,
   });
-  const applied = await migrateDatabase(db);
+  const applied = await untilUsable(() => migrateDatabase(db));
   if (applied.length > 0) log.info({ applied }, 'database migrated');
+  await untilUsable(() => checkInstallation(db, { dataDir, settings }));
   took('migrations');
 
   const databaseProblem = () => embedded?.problem() ?? null;
-  const machine = { db, freeSpace, databaseProblem, probe: probeEndpoint, random: Math.random };
+  const pause = { since: await readPausedSince(db) };
+  const machine = { db, freeSpace, databaseProblem, pause, probe: probeEndpoint, random: Math.random };
   const deps = await wireParts(options, machine);
   took('wiring');
   return deps;
@@ -102,8 +113,12 @@ export async function openParts(options: PartOptions & { took(part: string): voi
 /** Opens the parts that need a migrated database: keys, models, blobs, directories. `undo` gets the steps that close them. */
 export async function wireParts(options: PartOptions, machine: MachineParts): Promise<ServiceDeps> {
   const { settings, log, dataDir, baseUrl, webhookBaseUrl, undo } = options;
-  const { db, freeSpace, databaseProblem, probe, random } = machine;
+  const { db, freeSpace, databaseProblem, pause = { since: null }, probe, random } = machine;
   const firstKey = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
+  if (firstKey.kind === 'stale_file')
+    log.warn(
+      'the key in bootstrap-key of the data folder is no key of the database any more: bin/runyard keys replace-operator-key makes a new one',
+    );
   const opened = await openModels(settings, { log, ...(probe && { probe }) });
   if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
   const signOn = await openSignOn(settings.RUNYARD_OIDC_FILE, log);
@@ -117,6 +132,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
   if (policy) undo.add(() => policy.policy.close());
   const deps: ExecutionDeps = {
     db,
+    isPaused: () => pause.since !== null,
     log,
     notices: await openNotices(db),
     timing: {
@@ -177,6 +193,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     sidecarImage: settings.RUNYARD_SIDECAR_IMAGE,
     freeSpace,
     databaseProblem,
+    pause,
   };
 }
 
@@ -225,7 +242,7 @@ export function storeDomain(deps: ServiceDeps): Domain {
   };
   return {
     name: 'store',
-    readiness: { problem: makeStoreCheck(deps), degraded: () => freeSpace.problem() ?? problemOfBlobs },
+    readiness: { problem: makeStoreCheck(deps), degraded: () => freeSpace.problem() ?? problemOfBlobs ?? describePause(deps.pause) },
     loops: async () => [
       { name: 'measuring the free disk space', everyMs: 1_000, work: () => freeSpace.measure() },
       ...(blobs.problem ? [{ name: 'asking for the bucket', everyMs: 10_000, work: askBlobs }] : []),

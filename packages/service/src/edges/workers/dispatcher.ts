@@ -74,7 +74,7 @@ export function makeDispatcher(
       );
       const load = (connection: OpenConnection) => takenSlots(connection) / connection.slots;
       const [next] = candidates.sort((a, b) => load(a) - load(b));
-      if (!next || isStopped) return;
+      if (!next || isStopped || deps.isPaused?.()) return;
       if (!(await fill(next))) {
         // Connections of one pool see the same queue, except for runs with an image: if one connection finds no run, the others find none either.
         for (const connection of candidates)

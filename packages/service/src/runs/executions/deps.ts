@@ -54,6 +54,8 @@ export const defaultTiming: ExecutionTiming = {
  */
 export interface ExecutionDeps {
   readonly db: Database;
+  /** Returns whether no execution may be assigned, because the database is a copy. Absent: false. */
+  readonly isPaused?: () => boolean;
   readonly log: Logger;
   readonly notices: Notices;
   readonly timing: ExecutionTiming;

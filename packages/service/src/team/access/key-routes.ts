@@ -43,10 +43,10 @@ export const keyRoutes = ({ db }: { readonly db: Database }): readonly ServedRou
         return notFound('key');
       case 'above_own':
         return refuse('not_authorized', { detail: 'The key belongs to a person whose role is above yours.' });
-      case 'operator':
-        return refuse('not_authorized', {
+      case 'last_key':
+        return refuse('conflict', {
           detail:
-            "It is the operator's key of this service. Whoever runs the service replaces it there: bin/runyard keys replace-operator-key",
+            "It is the operator's key, and no owner of the team has another key. Create one first: POST /keys. To replace the operator's key, use bin/runyard keys replace-operator-key on the machine of the service.",
         });
     }
   }),

@@ -6,7 +6,7 @@ import {
   ListKeysResponse,
 } from '@runyard/contract/team/keys';
 import { describe, expect, test, vi } from 'vitest';
-import { openTestService } from '../../../../test/service.ts';
+import { openTestService, startTestService } from '../../../../test/service.ts';
 import { openKeyDirectory } from '../../../team/access/keys/directory.ts';
 
 const service = await openTestService();
@@ -104,7 +104,7 @@ describe('DELETE /keys/{uid}', () => {
 });
 
 describe('an administrator', () => {
-  test("deletes the keys of members, but no key of an owner, and nobody deletes the operator's key", async () => {
+  test("deletes the keys of members, but no key of an owner, such as the operator's", async () => {
     const [admin, owner, member] = [
       await service.newKey({ role: 'admin' }),
       await service.newKey({ role: 'owner' }),
@@ -114,10 +114,7 @@ describe('an administrator', () => {
       (await listed()).find(({ last_four }) => last_four === key.slice(-4))?.uid ?? 'none';
     const ofOwner = await service.problem(403, 'DELETE', `/keys/${await uidOf(owner)}`, { key: admin });
     expect(ofOwner.detail).toContain('role is above yours');
-    for (const key of [admin, owner, service.key]) {
-      const refused = await service.problem(403, 'DELETE', `/keys/${await uidOf(service.key)}`, { key });
-      expect(refused.detail).toContain('bin/runyard keys replace-operator-key');
-    }
+    await service.problem(403, 'DELETE', `/keys/${await uidOf(service.key)}`, { key: admin });
     expect((await service.request('DELETE', `/keys/${await uidOf(member)}`, { key: admin })).status).toBe(200);
     for (const key of [service.key, owner]) expect((await service.request('GET', '/keys', { key })).status).toBe(200);
   });
@@ -172,5 +169,23 @@ describe('the cache of keys', () => {
     await keys.authenticate(service.key);
     expect(queries).toBe(3);
     keys.close();
+  });
+});
+
+describe("the operator's key", () => {
+  test('is deleted only if an owner has another key, which is no session', async () => {
+    const own = await startTestService();
+    try {
+      const { keys } = (await own.request<{ keys: ApiKey[] }>('GET', '/keys')).body;
+      const uid = keys.find(({ last_four }) => last_four === own.key.slice(-4))?.uid ?? 'none';
+      const refused = await own.problem(409, 'DELETE', `/keys/${uid}`);
+      expect(refused).toMatchObject({ error_code: 'conflict' });
+      expect(refused.detail).toContain('no owner of the team has another key');
+      const owner = await own.newKey({ role: 'owner' });
+      expect((await own.request('DELETE', `/keys/${uid}`, { key: owner })).status).toBe(200);
+      expect((await own.request('GET', '/keys', { key: owner })).status).toBe(200);
+    } finally {
+      await own.close();
+    }
   });
 });

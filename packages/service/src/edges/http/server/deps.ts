@@ -59,6 +59,8 @@ export interface ServiceDeps {
   webhookBaseUrl(): string;
   /** Starts the runs of accepted deliveries, in their transaction. */
   readonly startDeliveries: StartDeliveries;
+  /** Whether the installation is paused after an import. */
+  readonly pause: { readonly since: string | null };
   readonly freeSpace: FreeSpace;
   /** Returns why the database of this process does not run; null: it runs, or this process does not run it. */
   databaseProblem(): string | null;

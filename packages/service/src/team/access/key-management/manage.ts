@@ -194,10 +194,20 @@ export async function createKey(
 }
 
 /**
- * Why a key is not deleted. `not_found` 404. `above_own` 403: it belongs to a person with a higher role. `operator` 403: it is the
- * operator's key, without which the service cannot be managed.
+ * Why a key is not deleted. `not_found` 404. `above_own` 403: it belongs to a person with a higher role. `last_key` 409: it is the
+ * operator's key, and no owner has another key with which the team could be managed.
  */
-export type KeyDeleteRefusal = 'not_found' | 'above_own' | 'operator';
+export type KeyDeleteRefusal = 'not_found' | 'above_own' | 'last_key';
+
+const findOwnersKey = defineStatement({
+  name: 'find_other_key_of_an_owner',
+  text: `
+    SELECT EXISTS (
+      SELECT FROM api_keys k JOIN team_members m ON m.team_id = k.team_id AND m.user_id = k.user_id
+      WHERE k.team_id = $1 AND m.role = 'owner' AND k.kind = 'personal' AND NOT k.is_operator AND k.minted_by IS NULL
+        AND (k.expires_at IS NULL OR k.expires_at > now())) AS found`,
+  row: { found: boolean },
+});
 
 /** Deletes a key, which stops working in all processes. */
 export async function deleteKey(
@@ -208,8 +218,11 @@ export async function deleteKey(
   return await db.transaction(async (tx) => {
     const [found] = await tx.query(findManageable, [...scopeOf(principal), keyId]);
     if (!found) return 'not_found';
-    if (found.is_operator) return 'operator';
     if (found.role !== null && !isAtLeast(principal.role, found.role)) return 'above_own';
+    if (found.is_operator) {
+      const [other] = await tx.query(findOwnersKey, [principal.teamId]);
+      if (!other?.found) return 'last_key';
+    }
     await deleteKeys(tx, principal, [keyId]);
     return 'deleted';
   });

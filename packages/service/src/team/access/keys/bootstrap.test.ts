@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -97,4 +97,21 @@ test('the data folder contains the valid key after a kill in the middle of a rep
   await expect(replaceOperatorKey(failing, dataDir)).rejects.toThrow('crash');
   const next = await bootstrap(database.db, { dataDir, key: undefined });
   expect(next.kind === 'ready' && (await works(next.key))).toBe(true);
+});
+
+test('a deleted key does not come back from its file, and no other one is made', async () => {
+  const first = await bootstrap(database.db, { dataDir, key: undefined });
+  await database.db.query('DELETE FROM api_keys');
+  expect(await bootstrap(database.db, { dataDir, key: undefined })).toEqual({ kind: 'stale_file' });
+  expect(first.kind === 'ready' && (await works(first.key))).toBe(false);
+  await rm(path.join(dataDir, 'bootstrap-key'));
+  expect(await bootstrap(database.db, { dataDir, key: undefined })).toEqual({ kind: 'kept_elsewhere' });
+  expect(await count('api_keys')).toBe(0);
+});
+
+test('a data folder with the key of another database changes no key', async () => {
+  const first = await bootstrap(database.db, { dataDir, key: undefined });
+  await writeFile(path.join(dataDir, 'bootstrap-key'), 'a-key-of-another-database');
+  expect(await bootstrap(database.db, { dataDir, key: undefined })).toEqual({ kind: 'stale_file' });
+  expect(first.kind === 'ready' && (await works(first.key))).toBe(true);
 });

@@ -1,8 +1,9 @@
 /** The bootstrap key, which `runyard up` prints, and which the CLI and the worker use if they are given no other key. */
 import { randomUUIDv7 } from 'node:crypto';
 import path from 'node:path';
+import { lockInstallation, setBootstrapped } from '../../../platform/installation/installation.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
-import { boolean, defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import { boolean, defineStatement, nullable, uuid } from '../../../platform/store/database/statement.ts';
 import { createSecretFile, readSecretFile, replaceSecretFile } from '../../../platform/store/secret-file.ts';
 import { newUid } from '../teams/uid.ts';
 import { hashKey, keysChannel, newRawKey, shownParts } from './key.ts';
@@ -35,10 +36,13 @@ async function ensureFirstTeam(tx: Queryable): Promise<FirstTeam> {
   return team;
 }
 
-/** `kept_elsewhere`: the database has a bootstrap key that is neither in the setting nor in the data folder. */
+/**
+ * `kept_elsewhere`: the bootstrap key of the database was made already, and is neither in the setting nor in the data folder; or it was
+ * deleted. `stale_file`: the data folder has another key, which does not work.
+ */
 export type BootstrapResult =
   | { readonly kind: 'ready'; readonly key: string; readonly from: 'setting' | 'file' | 'generated' }
-  | { readonly kind: 'kept_elsewhere' };
+  | { readonly kind: 'kept_elsewhere' | 'stale_file' };
 
 export interface BootstrapOptions {
   readonly dataDir: string;
@@ -53,7 +57,7 @@ const lockBootstrap = `SELECT pg_advisory_xact_lock(hashtext('runyard bootstrap'
 const readBootstrapKeys = defineStatement({
   name: 'read_bootstrap_keys',
   text: 'SELECT id, hash = $2 AS same FROM api_keys WHERE is_operator AND name = $1',
-  row: { id: uuid, same: boolean },
+  row: { id: uuid, same: nullable(boolean) },
 });
 
 async function replaceBootstrapKey(tx: Queryable, key: string): Promise<void> {
@@ -75,40 +79,47 @@ async function replaceBootstrapKey(tx: Queryable, key: string): Promise<void> {
 }
 
 /**
- * Creates the first team, its administrator and the bootstrap key if they do not exist. The key is that of the setting, else
- * that of the data folder, else a new one, which is stored there with mode 0600. Any number of processes may call this at once.
+ * Creates the first team, its administrator and the bootstrap key, once for each database. The key is that of the setting, else
+ * that of the data folder, else a new one, which is stored there with mode 0600. Later only the setting replaces the key: a key that was
+ * deleted does not come back from a file. Any number of processes may call this at once.
  */
 export async function bootstrap(db: Database, options: BootstrapOptions): Promise<BootstrapResult> {
   const file = path.join(options.dataDir, fileName);
   return await db.transaction(async (tx) => {
     await tx.query(lockBootstrap);
+    const { isBootstrapped } = await lockInstallation(tx);
     if (options.key !== undefined) {
       await replaceBootstrapKey(tx, options.key);
+      await setBootstrapped(tx);
       return { kind: 'ready', key: options.key, from: 'setting' };
     }
     const storedKey = await readSecretFile(file);
-    if (storedKey !== undefined) {
-      await replaceBootstrapKey(tx, storedKey);
-      return { kind: 'ready', key: storedKey, from: 'file' };
+    const known = await tx.query(readBootstrapKeys, [keyName, storedKey === undefined ? null : hashKey(storedKey)]);
+    if (isBootstrapped || known.length > 0) {
+      await setBootstrapped(tx);
+      if (storedKey === undefined) return { kind: 'kept_elsewhere' };
+      return known.some(({ same }) => same) ? { kind: 'ready', key: storedKey, from: 'file' } : { kind: 'stale_file' };
     }
-    const known = await tx.query('SELECT 1 FROM api_keys WHERE is_operator AND name = $1', [keyName]);
-    if (known.length > 0) return { kind: 'kept_elsewhere' };
-    const key = await createSecretFile(file, newRawKey());
+    // A process that was killed before the commit has left the file.
+    const key = storedKey ?? (await createSecretFile(file, newRawKey()));
     await replaceBootstrapKey(tx, key);
-    return { kind: 'ready', key, from: 'generated' };
+    await setBootstrapped(tx);
+    return { kind: 'ready', key, from: storedKey === undefined ? 'generated' : 'file' };
   });
 }
 
 /**
  * Replaces the operator's key by a new one in the data folder, and returns it. The old one stops working. Needs no key: for people who can read
- * and write the data folder and the database. If this is killed before the end, the next start of the service takes the key of the folder.
+ * and write the data folder and the database. If this is killed before the end, call it again.
  */
 export async function replaceOperatorKey(db: Database, dataDir: string): Promise<string> {
-  return await db.transaction(async (tx) => {
+  const key = newRawKey();
+  await db.transaction(async (tx) => {
     await tx.query(lockBootstrap);
-    const key = newRawKey();
-    await replaceSecretFile(path.join(dataDir, fileName), key);
+    await lockInstallation(tx);
     await replaceBootstrapKey(tx, key);
-    return key;
+    await setBootstrapped(tx);
   });
+  await replaceSecretFile(path.join(dataDir, fileName), key);
+  return key;
 }

@@ -1,0 +1,80 @@
+/** Checks that secrets key and blob store of this process are those of its database, so that all processes of a database share them. */
+import path from 'node:path';
+import type { Settings } from '@runyard/contract/settings/settings';
+import {
+  type Installation,
+  lockInstallation,
+  setBlobsMarked,
+  setVaultKey,
+} from '../../platform/installation/installation.ts';
+import { openVault, readVault, secretsKeyFile } from '../../platform/secrets/vault.ts';
+import { createBlobMarker, readBlobMarker, replaceBlobMarker } from '../../platform/store/blobs/marker.ts';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import { findKeyProblem } from './find-key-problem.ts';
+import { NotUsable } from './until-usable.ts';
+
+interface Place {
+  readonly dataDir: string;
+  readonly settings: Pick<Settings, 'RUNYARD_SECRETS_KEY'>;
+}
+
+export const blobFolder = (dataDir: string): string => path.join(dataDir, 'blobs');
+
+const lostHint = 'If they are lost, bin/runyard use-folder makes those of its data folder the ones of the database';
+
+/**
+ * Compares key and blobs with the row of the installation; the first process of a database brings its own. Throws `NotUsable`, which says
+ * what to copy: with another key, secrets could be opened only by some processes, and with other blobs only some downloads would work.
+ */
+export async function checkInstallation(db: Database, place: Place): Promise<void> {
+  await db.transaction(async (tx) => {
+    const installation = await lockInstallation(tx);
+    await checkKey(tx, installation, place);
+    await checkBlobs(tx, installation, place);
+  });
+}
+
+async function checkKey(tx: Queryable, { vaultKeyId }: Installation, { dataDir, settings }: Place): Promise<void> {
+  const setting = settings.RUNYARD_SECRETS_KEY;
+  const file = secretsKeyFile(dataDir);
+  const source = setting === undefined ? file : 'RUNYARD_SECRETS_KEY';
+  // A new file would be the wrong one.
+  const vault = vaultKeyId === null ? await openVault(dataDir, setting) : await readVault(dataDir, setting);
+  const keyIds = vault?.keyIds ?? [];
+  if (vaultKeyId === null) {
+    const problem = await findKeyProblem(tx, { keyIds, file, isSetting: setting !== undefined });
+    if (problem !== null)
+      throw new NotUsable(
+        'the secrets key of this service does not open the secrets of its database',
+        `${problem} ${lostHint}.`,
+      );
+  } else if (!keyIds.includes(vaultKeyId)) {
+    throw new NotUsable(
+      `the secrets key of this service is not that of its database, which has the id ${vaultKeyId}`,
+      `${source} ${vault === undefined ? 'is missing: it' : `has the key ${vault.keyId}, but`} must have the key ${vaultKeyId}. Copy secrets-key to ${file} from the data folder of a service of this database, or set RUNYARD_SECRETS_KEY if it has that. ${lostHint}.`,
+    );
+  }
+  if (vault !== undefined && vault.keyId !== vaultKeyId) await setVaultKey(tx, vault.keyId);
+}
+
+async function checkBlobs(tx: Queryable, { id, hasMarkedBlobs }: Installation, { dataDir }: Place): Promise<void> {
+  const folder = blobFolder(dataDir);
+  const marker = hasMarkedBlobs ? await readBlobMarker(folder) : await createBlobMarker(folder, id);
+  if (marker !== id)
+    throw new NotUsable(
+      'the blobs of this service are not those of its database',
+      `${folder} ${marker === undefined ? 'has no file installation' : `belongs to another database (${marker})`}; the database is ${id}. All services of a database need the same folder, such as one of a shared file system. ${lostHint}.`,
+    );
+  if (!hasMarkedBlobs) await setBlobsMarked(tx);
+}
+
+/** Makes secrets key and blobs of a data folder those of the database, after the earlier ones were lost. What they held stays lost. */
+export async function acceptFolder(db: Database, { dataDir, settings }: Place): Promise<void> {
+  const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
+  await db.transaction(async (tx) => {
+    const { id } = await lockInstallation(tx);
+    await replaceBlobMarker(blobFolder(dataDir), id);
+    await setBlobsMarked(tx);
+    await setVaultKey(tx, vault.keyId);
+  });
+}

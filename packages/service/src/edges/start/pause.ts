@@ -1,0 +1,47 @@
+/** The pause of an imported installation: its source may still run, so the copy starts and delivers nothing until an operator says so. */
+import { delay } from '@runyard/system/backoff';
+import type { Logger } from 'pino';
+import { readPausedSince } from '../../platform/installation/installation.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+
+export interface Pause {
+  /** RFC 3339; null: not paused. */
+  since: string | null;
+}
+
+/** Returns the text about the pause for `/readyz`; null: there is none. */
+export const describePause = ({ since }: Pause): string | null =>
+  since === null
+    ? null
+    : `paused since ${since.slice(0, 19)}Z, because it was imported: no queued run, schedule or delivery starts. Go on with bin/runyard resume when the source does not run any more`;
+
+const pollMs = 1_000;
+
+/** Calls `start` when the pause ends; at once if there is none. Returns the function that stops the wait. */
+export async function afterPause(
+  pause: Pause,
+  { db, log, pollEveryMs = pollMs }: { readonly db: Database; readonly log: Logger; readonly pollEveryMs?: number },
+  start: () => Promise<void>,
+): Promise<() => Promise<void>> {
+  if (pause.since === null) {
+    await start();
+    return async () => {};
+  }
+  log.warn(describePause(pause));
+  const stopping = new AbortController();
+  const waiting = (async () => {
+    while (pause.since !== null) {
+      await delay(pollEveryMs, stopping.signal);
+      // The database may be away for a while.
+      pause.since = await readPausedSince(db).catch(() => pause.since);
+    }
+    log.info('the pause has ended');
+    await start();
+  })().catch((error: unknown) => {
+    if (!stopping.signal.aborted) log.error({ err: error }, 'the work of this service could not start after the pause');
+  });
+  return async () => {
+    stopping.abort();
+    await waiting;
+  };
+}

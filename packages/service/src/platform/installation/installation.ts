@@ -1,0 +1,73 @@
+/** The row about the whole installation, which all service processes of a database share. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Queryable } from '../store/database/database.ts';
+import { boolean, defineStatement, nullable, text, timestamp, uuid } from '../store/database/statement.ts';
+
+const insertRow = defineStatement({
+  name: 'insert_installation',
+  text: 'INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING',
+  row: {},
+});
+
+const lockRow = defineStatement({
+  name: 'lock_installation',
+  text: `
+    SELECT id, has_marked_blobs AS "hasMarkedBlobs", vault_key_id AS "vaultKeyId", bootstrapped_at IS NOT NULL AS "isBootstrapped"
+    FROM installation WHERE is_only FOR UPDATE`,
+  row: { id: uuid, hasMarkedBlobs: boolean, vaultKeyId: nullable(text()), isBootstrapped: boolean },
+});
+
+export interface Installation {
+  readonly id: string;
+  /** A service has written the id into its blob store. */
+  readonly hasMarkedBlobs: boolean;
+  /** Id of the key that seals secrets; null: none was used yet. */
+  readonly vaultKeyId: string | null;
+  readonly isBootstrapped: boolean;
+}
+
+/** Returns the row and locks it until the end of the transaction. Inserts it if it does not exist. */
+export async function lockInstallation(tx: Queryable): Promise<Installation> {
+  await tx.query(insertRow, [randomUUIDv7()]);
+  const [row] = await tx.query(lockRow);
+  if (row === undefined) throw new Error('the row of the installation is missing');
+  return row;
+}
+
+/** Stores which key seals secrets; null: the next service that starts brings its own. */
+export async function setVaultKey(tx: Queryable, keyId: string | null): Promise<void> {
+  await tx.query('UPDATE installation SET vault_key_id = $1', [keyId]);
+}
+
+/** Stores that a blob store has the id of the installation. */
+export async function setBlobsMarked(tx: Queryable): Promise<void> {
+  await tx.query('UPDATE installation SET has_marked_blobs = true');
+}
+
+/** Stores that the bootstrap key was made. */
+export async function setBootstrapped(tx: Queryable): Promise<void> {
+  await tx.query('UPDATE installation SET bootstrapped_at = now() WHERE bootstrapped_at IS NULL');
+}
+
+/** Lets no service of the database start or deliver anything until `resumeInstallation`. */
+export async function pauseInstallation(tx: Queryable): Promise<void> {
+  await tx.query('UPDATE installation SET paused_at = now() WHERE paused_at IS NULL');
+}
+
+/** Ends the pause. Returns false if there was none. */
+export async function resumeInstallation(tx: Queryable): Promise<boolean> {
+  const ended = await tx.query('UPDATE installation SET paused_at = NULL WHERE paused_at IS NOT NULL RETURNING id');
+  return ended.length > 0;
+}
+
+const readPause = defineStatement({
+  name: 'read_pause_of_installation',
+  text: 'SELECT paused_at AS "pausedAt" FROM installation WHERE is_only AND paused_at IS NOT NULL',
+  row: { pausedAt: timestamp },
+});
+
+/** Returns since when the installation is paused; null: it is not. */
+export async function readPausedSince(db: Queryable): Promise<string | null> {
+  const [row] = await db.query(readPause);
+  return row?.pausedAt ?? null;
+}
