@@ -1,7 +1,5 @@
 /** Event deliveries by real processes on one database: one process is killed while it sends, and two share the work. */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type {
   EventSubscriptionWithSecret,
@@ -18,16 +16,16 @@ let system: System;
 const secretsKey = randomBytes(32).toString('base64');
 
 /** Starts a service; `blobsOf`: beside another one, whose blobs it shares. */
-const start = async (blobsOf?: string): Promise<System> => {
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-events-'));
-  if (blobsOf !== undefined) await symlink(path.join(blobsOf, 'blobs'), path.join(dataDir, 'blobs'));
-  return await startSystem({
-    dataDir,
+const start = async (blobsOf?: string): Promise<System> =>
+  await startSystem({
     workers: [],
     databaseUrl: database.url,
-    env: { RUNYARD_ALLOW_PRIVATE_NETWORKS: '127.0.0.0/8', RUNYARD_SECRETS_KEY: secretsKey },
+    env: {
+      RUNYARD_ALLOW_PRIVATE_NETWORKS: '127.0.0.0/8',
+      RUNYARD_SECRETS_KEY: secretsKey,
+      ...(blobsOf === undefined ? {} : { RUNYARD_BLOBS: path.join(blobsOf, 'blobs') }),
+    },
   });
-};
 
 beforeAll(async () => {
   database = await createTestDatabase();

@@ -1,5 +1,5 @@
 /** Services that cannot work yet: their database does not answer, or they do not have the key and blobs of their database. */
-import { copyFile, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -33,7 +33,8 @@ async function serviceIn(name: string) {
   return {
     dataDir,
     origin: `http://127.0.0.1:${port}`,
-    start: () => startCommand([runyard, 'service'], { cwd: folder, env }),
+    start: (more: Record<string, string> = {}) =>
+      startCommand([runyard, 'service'], { cwd: folder, env: { ...env, ...more } }),
     call: (...args: string[]) => runCommand([runyard, ...args], { cwd: folder, env }),
   };
 }
@@ -59,13 +60,15 @@ test('waits for a database that is down, and for the key and the blobs of its da
   await first.sees('Runyard is running');
 
   const two = await serviceIn('two');
-  const second = two.start();
-  await second.sees('the secrets key of this service is not that of its database');
+  const withOwnBlobs = two.start();
+  await withOwnBlobs.sees('the secrets key of this service is not that of its database');
   expect((await two.call('doctor')).output).toContain('the secrets key of this service is not that of its database');
   expect(await readdir(two.dataDir)).not.toContain('secrets-key');
   await copyFile(path.join(one.dataDir, 'secrets-key'), path.join(two.dataDir, 'secrets-key'));
-  await second.sees('the blobs of this service are not those of its database');
-  await symlink(path.join(one.dataDir, 'blobs'), path.join(two.dataDir, 'blobs'));
+  await withOwnBlobs.sees('the blobs of this service are not those of its database');
+  withOwnBlobs.child.kill('SIGINT');
+  await withOwnBlobs.exited;
+  const second = two.start({ RUNYARD_BLOBS: path.join(one.dataDir, 'blobs') });
   await second.sees('Runyard is running');
   expect(second.output()).toContain('none in this data folder');
   expect(await readdir(two.dataDir)).not.toContain('bootstrap-key');

@@ -1,7 +1,7 @@
 /** Starts service processes on one database, without workers. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/stack.ts';
@@ -36,8 +36,8 @@ const movedClock = (ms: number): string =>
 /** Folders of the blobs that the services of a database share, by its URL, with the number of services and their secrets key. */
 const shared = new Map<string, { readonly folder: string; readonly key: string; users: number }>();
 
-/** Lets a data folder have the blobs of the database's services. Returns their secrets key, and the function that ends the use. */
-async function shareBlobs(databaseUrl: string, dataDir: string) {
+/** Returns the blobs and the secrets key of the database's services, and the function that ends the use. */
+async function shareBlobs(databaseUrl: string) {
   const place = shared.get(databaseUrl) ?? {
     folder: await mkdtemp(path.join(tmpdir(), 'runyard-blobs-')),
     key: randomBytes(32).toString('base64'),
@@ -45,8 +45,8 @@ async function shareBlobs(databaseUrl: string, dataDir: string) {
   };
   shared.set(databaseUrl, place);
   place.users += 1;
-  await symlink(place.folder, path.join(dataDir, 'blobs'));
   return {
+    folder: place.folder,
     key: place.key,
     async end() {
       place.users -= 1;
@@ -61,7 +61,7 @@ async function shareBlobs(databaseUrl: string, dataDir: string) {
 export async function startService({ databaseUrl, key, clockAheadMs, env }: ServiceOptions): Promise<OneService> {
   const clock = clockAheadMs === undefined ? [] : ['--import', movedClock(clockAheadMs)];
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-service-'));
-  const blobs = await shareBlobs(databaseUrl, dataDir);
+  const blobs = await shareBlobs(databaseUrl);
   const program = await programFile('service');
   const child: ChildProcess = spawn(process.execPath, [...serviceNodeFlags, ...clock, program, '--stop-with-parent'], {
     env: {
@@ -71,6 +71,7 @@ export async function startService({ databaseUrl, key, clockAheadMs, env }: Serv
       RUNYARD_DATABASE_URL: databaseUrl,
       RUNYARD_BOOTSTRAP_KEY: key,
       RUNYARD_SECRETS_KEY: blobs.key,
+      RUNYARD_BLOBS: blobs.folder,
       RUNYARD_PORT: '0',
       RUNYARD_LOG: 'warn',
       ...compiledCode(),

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { BlobStore } from '../src/platform/store/blobs/blobs.ts';
+import { createBlobMarker, readBlobMarker, replaceBlobMarker } from '../src/platform/store/blobs/marker.ts';
 
 /** Declares the tests. `open`: returns an empty store for each test. */
 export function describeBlobStore(name: string, open: () => Promise<BlobStore>): void {
@@ -137,6 +138,13 @@ export function describeBlobStore(name: string, open: () => Promise<BlobStore>):
       })();
       await expect(blobs.putIfAbsent('other', broken)).rejects.toThrow('connection lost');
       expect(await blobs.stat('other')).toBeUndefined();
+    });
+
+    test('keeps the mark of its first installation until it is replaced', async () => {
+      expect(await readBlobMarker(blobs)).toBeUndefined();
+      expect([await createBlobMarker(blobs, 'one'), await createBlobMarker(blobs, 'two')]).toEqual(['one', 'one']);
+      await replaceBlobMarker(blobs, 'two');
+      expect(await readBlobMarker(blobs)).toBe('two');
     });
   });
 }

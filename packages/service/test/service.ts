@@ -14,7 +14,7 @@ import type { AdmitModelRequest } from '../src/edges/gateway/models/admission.ts
 import { buildApp } from '../src/edges/http/app.ts';
 import type { ServiceDeps } from '../src/edges/http/server/deps.ts';
 import type { ClientTimeouts } from '../src/edges/http/server/make-app.ts';
-import { makeUndo, wireParts } from '../src/edges/start/open-parts.ts';
+import { makeUndo, openStored, wireParts } from '../src/edges/start/open-parts.ts';
 import { type BodyLimits, makeBodyBudget } from '../src/platform/bodies/body-budget.ts';
 import { openDatabase } from '../src/platform/store/database/database.ts';
 import { silentLog } from '../src/platform/store/database/log.ts';
@@ -125,7 +125,13 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       webhookBaseUrl: () => baseUrl,
       undo,
     },
-    { db, freeSpace: unlimitedSpace, databaseProblem: () => null, random: () => 0.5 },
+    {
+      db,
+      stored: await openStored(parsed.settings, folder),
+      freeSpace: unlimitedSpace,
+      databaseProblem: () => null,
+      random: () => 0.5,
+    },
   );
   const adminKey = parsed.settings.RUNYARD_BOOTSTRAP_KEY ?? (await readSecretFile(path.join(folder, 'bootstrap-key')));
   if (adminKey === undefined) throw new Error('the bootstrap key is not there');

@@ -5,6 +5,7 @@
 import type { Logger } from 'pino';
 import type { BlobColumn } from '../../platform/domain.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
+import { markerKey } from '../../platform/store/blobs/marker.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 
 /** A blob is stored before its row is written, so younger blobs may still get their row. */
@@ -45,7 +46,7 @@ export async function sweepUnreferencedBlobs(deps: BlobSweepDeps): Promise<numbe
     deleted += orphans.length;
   };
   for await (const { key, storedAt } of blobs.list()) {
-    if (now() - storedAt.getTime() < graceMs) continue;
+    if (key === markerKey || now() - storedAt.getTime() < graceMs) continue;
     const owner = columns.find(({ prefix }) => key.startsWith(`${prefix}/`))?.prefix;
     if (!owner) {
       unknown += 1;

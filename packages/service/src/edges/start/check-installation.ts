@@ -1,5 +1,4 @@
 /** Checks that secrets key and blob store of this process are those of its database, so that all processes of a database share them. */
-import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings/settings';
 import {
   type Installation,
@@ -8,17 +7,18 @@ import {
   setVaultKey,
 } from '../../platform/installation/installation.ts';
 import { openVault, readVault, secretsKeyFile } from '../../platform/secrets/vault.ts';
+import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import { createBlobMarker, readBlobMarker, replaceBlobMarker } from '../../platform/store/blobs/marker.ts';
+import { type BlobsSettings, blobsAddress, nameOfAddress } from '../../platform/store/blobs/open-blobs.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { findKeyProblem } from './find-key-problem.ts';
 import { NotUsable } from './until-usable.ts';
 
 interface Place {
   readonly dataDir: string;
-  readonly settings: Pick<Settings, 'RUNYARD_SECRETS_KEY'>;
+  readonly settings: Pick<Settings, 'RUNYARD_SECRETS_KEY'> & BlobsSettings;
+  readonly blobs: BlobStore;
 }
-
-export const blobFolder = (dataDir: string): string => path.join(dataDir, 'blobs');
 
 const lostHint = 'If they are lost, bin/runyard use-folder makes those of its data folder the ones of the database';
 
@@ -57,23 +57,24 @@ async function checkKey(tx: Queryable, { vaultKeyId }: Installation, { dataDir, 
   if (vault !== undefined && vault.keyId !== vaultKeyId) await setVaultKey(tx, vault.keyId);
 }
 
-async function checkBlobs(tx: Queryable, { id, hasMarkedBlobs }: Installation, { dataDir }: Place): Promise<void> {
-  const folder = blobFolder(dataDir);
-  const marker = hasMarkedBlobs ? await readBlobMarker(folder) : await createBlobMarker(folder, id);
-  if (marker !== id)
+async function checkBlobs(tx: Queryable, { id, hasMarkedBlobs }: Installation, place: Place): Promise<void> {
+  const marker = hasMarkedBlobs ? await readBlobMarker(place.blobs) : await createBlobMarker(place.blobs, id);
+  if (marker !== id) {
+    const name = nameOfAddress(blobsAddress(place.settings, place.dataDir));
     throw new NotUsable(
       'the blobs of this service are not those of its database',
-      `${folder} ${marker === undefined ? 'has no file installation' : `belongs to another database (${marker})`}; the database is ${id}. All services of a database need the same folder, such as one of a shared file system. ${lostHint}.`,
+      `${name} ${marker === undefined ? 'has no blob "installation"' : `belongs to another database (${marker})`}; the database is ${id}. All services of a database need the same RUNYARD_BLOBS: one bucket, or one folder, such as one of a shared file system. ${lostHint}.`,
     );
+  }
   if (!hasMarkedBlobs) await setBlobsMarked(tx);
 }
 
 /** Makes secrets key and blobs of a data folder those of the database, after the earlier ones were lost. What they held stays lost. */
-export async function acceptFolder(db: Database, { dataDir, settings }: Place): Promise<void> {
+export async function acceptFolder(db: Database, { dataDir, settings, blobs }: Place): Promise<void> {
   const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
   await db.transaction(async (tx) => {
     const { id } = await lockInstallation(tx);
-    await replaceBlobMarker(blobFolder(dataDir), id);
+    await replaceBlobMarker(blobs, id);
     await setBlobsMarked(tx);
     await setVaultKey(tx, vault.keyId);
   });

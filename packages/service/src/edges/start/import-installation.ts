@@ -11,7 +11,6 @@ import type { TransferResult } from '../../platform/store/transfer/export.ts';
 import { importDatabase } from '../../platform/store/transfer/import.ts';
 import { runBlobs } from '../../runs/runs/delete.ts';
 import { reportMissingBlobs } from '../retention/blobs.ts';
-import { blobFolder } from './check-installation.ts';
 import { findKeyProblem } from './find-key-problem.ts';
 
 export interface ImportResult extends TransferResult {
@@ -48,7 +47,7 @@ export async function importInstallation(
     // The source may still run: two installations must not do the same work.
     await db.transaction(async (tx) => {
       const { id } = await lockInstallation(tx);
-      await replaceBlobMarker(blobFolder(dataFolder), id);
+      await replaceBlobMarker(blobs, id);
       await setBlobsMarked(tx);
       if (keyProblem === null) await setVaultKey(tx, vault?.keyId ?? null);
       await pauseInstallation(tx);

@@ -11,5 +11,7 @@ export async function resume(place: DataPlace): Promise<boolean> {
 
 /** Makes secrets key and blobs of the data folder those of the database, after the earlier ones were lost. */
 export async function useFolder(place: DataPlace, settings: Pick<Settings, 'RUNYARD_SECRETS_KEY'>): Promise<void> {
-  await withStore(place, (db) => acceptFolder(db, { dataDir: place.dataFolder, settings }));
+  await withStore(place, (db, blobs) =>
+    acceptFolder(db, { dataDir: place.dataFolder, settings: { ...place.blobs, ...settings }, blobs }),
+  );
 }

@@ -9,6 +9,7 @@ import type { Domain } from '../../platform/domain.ts';
 import { readPausedSince } from '../../platform/installation/installation.ts';
 import { loadSigner } from '../../platform/secrets/signer.ts';
 import { openVault } from '../../platform/secrets/vault.ts';
+import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import { blobsAddress, openBlobs } from '../../platform/store/blobs/open-blobs.ts';
 import { whileRoom } from '../../platform/store/blobs/while-room.ts';
 import { type Database, openDatabase } from '../../platform/store/database/database.ts';
@@ -36,7 +37,7 @@ import { openSourceReader } from '../../triggers/definitions/source/reader.ts';
 import { startDeliveriesWith } from '../../triggers/starts/deliveries/start-deliveries.ts';
 import { openWebhookDirectory } from '../../triggers/webhooks/ingest/directory.ts';
 import type { ServiceDeps } from '../http/server/deps.ts';
-import { blobFolder, checkInstallation } from './check-installation.ts';
+import { checkInstallation } from './check-installation.ts';
 import { describePause, type Pause } from './pause.ts';
 import type { Waiting } from './until-usable.ts';
 
@@ -59,6 +60,8 @@ interface PartOptions {
 interface MachineParts {
   /** With the tables of this version. */
   readonly db: Database;
+  /** The result of `openStored`. */
+  readonly stored: BlobStore;
   readonly freeSpace: FreeSpace;
   databaseProblem(): string | null;
   /** Absent: the installation is not paused. */
@@ -99,21 +102,33 @@ export async function openParts(
   });
   const applied = await untilUsable(() => migrateDatabase(db));
   if (applied.length > 0) log.info({ applied }, 'database migrated');
-  await untilUsable(() => checkInstallation(db, { dataDir, settings }));
+  const stored = await untilUsable(async () => {
+    const blobs = await openStored(settings, dataDir);
+    await checkInstallation(db, { dataDir, settings, blobs });
+    return blobs;
+  });
   took('migrations');
 
   const databaseProblem = () => embedded?.problem() ?? null;
   const pause = { since: await readPausedSince(db) };
-  const machine = { db, freeSpace, databaseProblem, pause, probe: probeEndpoint, random: Math.random };
+  const machine = { db, stored, freeSpace, databaseProblem, pause, probe: probeEndpoint, random: Math.random };
   const deps = await wireParts(options, machine);
   took('wiring');
   return deps;
 }
 
+/** Opens the blobs. Throws `StartProblem` if they cannot be used until a person changes something. */
+export async function openStored(settings: Settings, dataDir: string): Promise<BlobStore> {
+  const blobs = await openBlobs(settings, dataDir);
+  const problem = await blobs.problem?.();
+  if (problem?.isLasting) throw new StartProblem(problem.text);
+  return blobs;
+}
+
 /** Opens the parts that need a migrated database: keys, models, blobs, directories. `undo` gets the steps that close them. */
 export async function wireParts(options: PartOptions, machine: MachineParts): Promise<ServiceDeps> {
   const { settings, log, dataDir, baseUrl, webhookBaseUrl, undo } = options;
-  const { db, freeSpace, databaseProblem, pause = { since: null }, probe, random } = machine;
+  const { db, stored, freeSpace, databaseProblem, pause = { since: null }, probe, random } = machine;
   const firstKey = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
   if (firstKey.kind === 'stale_file')
     log.warn(
@@ -146,9 +161,6 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     vault,
     random,
   };
-  const stored = await openBlobs(settings, dataDir);
-  const blobsProblem = await stored.problem?.();
-  if (blobsProblem?.isLasting) throw new StartProblem(blobsProblem.text);
   const isOnDisk = blobsAddress(settings, dataDir).kind === 'folder';
   const blobs = keptByExports(isOnDisk ? whileRoom(stored, freeSpace) : stored, db);
   const signing = await loadSigner(db);
@@ -242,7 +254,10 @@ export function storeDomain(deps: ServiceDeps): Domain {
   };
   return {
     name: 'store',
-    readiness: { problem: makeStoreCheck(deps), degraded: () => freeSpace.problem() ?? problemOfBlobs ?? describePause(deps.pause) },
+    readiness: {
+      problem: makeStoreCheck(deps),
+      degraded: () => freeSpace.problem() ?? problemOfBlobs ?? describePause(deps.pause),
+    },
     loops: async () => [
       { name: 'measuring the free disk space', everyMs: 1_000, work: () => freeSpace.measure() },
       ...(blobs.problem ? [{ name: 'asking for the bucket', everyMs: 10_000, work: askBlobs }] : []),

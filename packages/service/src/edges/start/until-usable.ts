@@ -5,7 +5,7 @@ import { delay } from '@runyard/system/backoff';
 import { http } from '@runyard/system/node-http';
 import type { Logger } from 'pino';
 import { refuse } from '../../platform/serving/refusal.ts';
-import { asUnavailable, StoreUnavailable } from '../../platform/store/database/unavailable.ts';
+import { asUnavailable, StoreUnavailable, type UnavailableReason } from '../../platform/store/database/unavailable.ts';
 import { problemOf } from '../http/server/problem.ts';
 import { startTrace } from '../http/server/trace.ts';
 
@@ -101,13 +101,16 @@ export function makeWaiting(options: WaitingOptions): Waiting {
   };
 }
 
+const reasons = {
+  disk: 'the disk of the database is full',
+  database: 'the database cannot be reached; the service waits for it',
+  blobs: 'the bucket of RUNYARD_BLOBS cannot be reached; the service waits for it',
+} as const satisfies Record<UnavailableReason, string>;
+
 /** Returns what `/readyz` says; undefined: waiting does not help. The message of a driver has addresses, so it is only in the log. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof NotUsable) return error.reason;
-  if (error instanceof StoreUnavailable)
-    return error.reason === 'disk'
-      ? 'the disk of the database is full'
-      : 'the database cannot be reached; the service waits for it';
+  if (error instanceof StoreUnavailable) return reasons[error.reason];
   return undefined;
 }
 

@@ -1,14 +1,28 @@
-/** The file of a blob folder that names the installation to which the blobs belong. */
-import path from 'node:path';
-import { createSecretFile, readSecretFile, replaceSecretFile } from '../secret-file.ts';
+/** The blob that names the installation to which a blob store belongs. */
+import { text } from 'node:stream/consumers';
+import type { BlobStore } from './blobs.ts';
 
-const fileOf = (folder: string): string => path.join(folder, 'installation');
+/** No column of a table names a blob of this kind, so the nightly sweep leaves it. */
+export const markerKey = 'installation';
 
-/** Returns the id of the installation; undefined: the folder has no marker. */
-export const readBlobMarker = (folder: string): Promise<string | undefined> => readSecretFile(fileOf(folder));
+const bytesOf = async function* (id: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(id);
+};
 
-/** Marks the folder; keeps the marker that it has. Returns the marker that it has afterwards. */
-export const createBlobMarker = (folder: string, id: string): Promise<string> => createSecretFile(fileOf(folder), id);
+/** Returns the id of the installation; undefined: the store has no marker. */
+export async function readBlobMarker(blobs: BlobStore): Promise<string | undefined> {
+  const blob = await blobs.get(markerKey);
+  return blob && (await text(blob.stream));
+}
+
+/** Marks the store; keeps the marker that it has. Returns the marker that it has afterwards. */
+export async function createBlobMarker(blobs: BlobStore, id: string): Promise<string> {
+  const before = await readBlobMarker(blobs);
+  if (before !== undefined || (await blobs.putIfAbsent(markerKey, bytesOf(id)))) return before ?? id;
+  return (await readBlobMarker(blobs)) ?? id;
+}
 
 /** Replaces the marker. */
-export const replaceBlobMarker = (folder: string, id: string): Promise<void> => replaceSecretFile(fileOf(folder), id);
+export async function replaceBlobMarker(blobs: BlobStore, id: string): Promise<void> {
+  await blobs.put(markerKey, bytesOf(id), { maxBytes: 100 });
+}

@@ -4,8 +4,10 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { moveBlobs } from '../transfer/data-folder.ts';
 import type { BlobStore } from './blobs.ts';
 import { openFolderBlobs } from './folder-blobs.ts';
+import { createBlobMarker, readBlobMarker } from './marker.ts';
 import { copyBlobs, readBoth } from './move-blobs.ts';
 
 let folder: string;
@@ -72,4 +74,19 @@ test.each([
     step === 'get' ? present : { ...present, putIfAbsent: (key, body) => deletesAfter(present.putIfAbsent(key, body)) };
   await copyBlobs(from, to);
   expect(await keysOf(both)).toEqual([]);
+});
+
+test('moves the mark of the installation, so that only the new place is accepted afterwards', async () => {
+  const at = (name: string) => ({ kind: 'folder', path: path.join(folder, name) }) as const;
+  const place = { dataFolder: folder, blobs: { RUNYARD_BLOBS: at('present'), RUNYARD_BLOBS_FROM: at('old') } };
+  await createBlobMarker(old, 'one');
+  expect(await createBlobMarker(both, 'one')).toBe('one');
+  await moveBlobs(place, () => {});
+  expect([await readBlobMarker(old), await readBlobMarker(present), await readBlobMarker(both)]).toEqual([
+    undefined,
+    'one',
+    'one',
+  ]);
+  await createBlobMarker(old, 'two');
+  await expect(moveBlobs(place, () => {})).rejects.toThrow('belongs to another database (one)');
 });

@@ -14,6 +14,10 @@ export type BlobsSettings = Partial<
 export const blobsAddress = (settings: BlobsSettings, dataFolder: string): BlobsAddress =>
   settings.RUNYARD_BLOBS ?? { kind: 'folder', path: path.join(dataFolder, 'blobs') };
 
+/** Returns an address as the setting has it. */
+export const nameOfAddress = (address: BlobsAddress): string =>
+  address.kind === 'folder' ? address.path : `s3://${address.bucket}/${address.prefix}`;
+
 /** Opens the store at an address. Throws if a folder cannot be made; of a bucket, `problem` says whether it can be used. */
 export async function openBlobsAt(address: BlobsAddress, settings: BlobsSettings): Promise<BlobStore> {
   if (address.kind === 'folder') return await openFolderBlobs(address.path);

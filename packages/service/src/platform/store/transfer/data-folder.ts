@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { BlobStore } from '../blobs/blobs.ts';
+import { markerKey, readBlobMarker } from '../blobs/marker.ts';
 import { type CopiedBlobs, copyBlobs } from '../blobs/move-blobs.ts';
 import { type BlobsSettings, blobsAddress, openBlobs, openBlobsAt } from '../blobs/open-blobs.ts';
 import { type Database, openDatabase } from '../database/database.ts';
@@ -39,7 +40,13 @@ export async function moveBlobs(
     const problem = await store.problem?.();
     if (problem) throw new Error(problem.text);
   }
-  return await copyBlobs(source, target, tell);
+  const [marker, other] = [await readBlobMarker(source), await readBlobMarker(target)];
+  if (marker !== undefined && other !== undefined && marker !== other)
+    throw new Error(`RUNYARD_BLOBS belongs to another database (${other}): name an empty folder, or another prefix`);
+  const sums = await copyBlobs(source, target, tell);
+  // A service that still has the old settings does not become ready at its next start.
+  if ((await readBlobMarker(target)) !== undefined) await source.delete(markerKey);
+  return sums;
 }
 
 /** Returns why the blobs of an installation cannot be read and written; null if they can. */

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import type { BlobStore } from '../blobs/blobs.ts';
+import { markerKey } from '../blobs/marker.ts';
 import type { Database } from '../database/database.ts';
 import { readApplied } from '../migrations/migrate.ts';
 import {
@@ -79,6 +80,7 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
     yield* databaseSections(client, sectionHead, result);
     await client.query('COMMIT');
     for await (const { key } of blobs.list()) {
+      if (key === markerKey) continue;
       const blob = await blobs.get(key);
       if (blob === undefined) continue;
       yield sectionHead({ blob: key });
