@@ -120,7 +120,7 @@ describe.skipIf(typeof started === 'string')(
       return await probeSandbox(parsed.ok ? parsed.settings : expect.fail(parsed.problems.join()));
     };
 
-    test('is not started by a worker whose engine lacks the configured runtime', async () => {
+    test('a worker whose engine lacks the configured runtime starts no container', async () => {
       const { ok, reasons, about } = await probeRuntime('absent');
       expect({ ok, reasons }).toEqual({
         ok: false,
@@ -139,14 +139,14 @@ describe.skipIf(typeof started === 'string')(
       expect(level.missing.map(({ feature }) => feature)).toContain('private-memory');
     });
 
-    test('is ended when memory is used up', async () => {
+    test('the container is ended when its memory is used up', async () => {
       const take = (mb: number) =>
         `node -e 'const k = []; while (k.length < ${mb / 16}) k.push(Buffer.alloc(16 << 20, 1))'; echo "${mb} MB: $?"`;
       const outcome = await attempt(`${take(64)}\n${take(4096)}`).catch((error: Error) => error.message);
       expect(outcome).toMatch(/^64 MB: 0\n(.*\n)*4096 MB: 137\n|used up its 256 MB of memory/);
     });
 
-    test('is ended when open files that were unlinked exceed the disk limit', async () => {
+    test('the container is ended when unlinked open files exceed the disk limit', async () => {
       const hold = (fd: number) => `exec ${fd}>gone; rm gone; head -c 30000000 /dev/zero >&${fd}`;
       const { failure_reason } = await probe.ended(`${[3, 4, 5].map(hold).join('; ')}; sleep 60`);
       expect(failure_reason).toBe('disk_limit');

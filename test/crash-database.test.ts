@@ -157,7 +157,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of service and guard together: stops at the next start the database that they left, and loses no row', async () => {
+  test('of service and guard together: the next start stops the remaining database server, and no row is lost', async () => {
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);

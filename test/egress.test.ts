@@ -113,7 +113,7 @@ describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environm
     expect(events[20]).toMatchObject({ total: 63 });
   });
 
-  test('has its own proxy, separate from those of other sandboxes', async () => {
+  test('each sandbox has its own proxy', async () => {
     const network = (...hosts: string[]) => ({ network: { allowed_hosts: hosts } });
     const first = run(`${proxied} ${fetchOf(`${allowed.url}/hold`)}`, network(allowed.authority));
     await expect.poll(() => seen, { timeout: 60_000 }).toContain('allowed /hold');
@@ -128,7 +128,7 @@ describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environm
     expect(denied(timeline)).toEqual([]);
   });
 
-  test('has no proxy where the environment allows none', async () => {
+  test('a sandbox has no proxy if its environment allows no hosts', async () => {
     const ended = await run('env | grep -ci _proxy; ls /run/runyard', {});
     expect(ended.output).not.toContain('egress.sock');
     expect(

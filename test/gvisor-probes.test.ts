@@ -93,7 +93,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
     expect(await attempt('echo alive')).toContain('alive');
   });
 
-  test.runIf(hasCgroups)('is ended when memory is used up', async () => {
+  test.runIf(hasCgroups)('the sandbox is ended when its memory is used up', async () => {
     const take = (mb: number) =>
       `node -e 'const k = []; while (k.length < ${mb / 16}) k.push(Buffer.alloc(16 << 20, 1))'; echo "${mb} MB: $?"`;
     // The kernel ends the program, or gVisor with it.
@@ -101,7 +101,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
     expect(outcome).toMatch(/^64 MB: 0\n(.*\n)*4096 MB: 137\n|used up its 512 MB of memory/);
   });
 
-  test('is ended when open files that were unlinked exceed the disk limit', async () => {
+  test('the sandbox is ended when unlinked open files exceed the disk limit', async () => {
     const hold = (fd: number) => `exec ${fd}>gone; rm gone; head -c 30000000 /dev/zero >&${fd}`;
     const { failure_reason } = await probe.ended(`${[3, 4, 5].map(hold).join('; ')}; sleep 60`);
     expect(failure_reason).toBe('disk_limit');

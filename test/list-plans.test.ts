@@ -120,7 +120,7 @@ test('reads no whole table of runs to count those of any filter, ever and in a d
   expect(found).toEqual({});
 }, 300_000);
 
-test('returns for every filter, alone and with others, the same runs as a look at every run, in either order of changes', async () => {
+test('returns for every filter, alone and with others, the same runs as a scan of all runs, in either order of changes', async () => {
   const wrong: unknown[] = [];
   for (const [filter, make] of Object.entries(casesOf(seeded, count))) {
     const random = randomNumbers(5);

@@ -123,7 +123,7 @@ describeSystemWithModels('the clients of model providers', options, (system, mod
     180_000,
   );
 
-  test('are those of Python too', ({ skip }) => {
+  test('the clients of Python work too', ({ skip }) => {
     if (packages?.kind !== 'ready') skip(packages?.reason);
   });
 });

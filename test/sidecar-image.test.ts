@@ -81,7 +81,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     return fake.events.flatMap((event) => (event.type === 'action_output' ? [event.text] : [])).join('');
   };
 
-  test('is the same for the same sources, and contains its version, source and licences', async () => {
+  test('the image is the same for the same sources, and contains its version, source and licences', async () => {
     expect((await makeImage()).digest).toBe(digest);
     const { Config, Size } = await engine.call<{ Config: { Labels: object }; Size: number }>(
       'GET',

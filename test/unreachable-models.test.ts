@@ -19,7 +19,7 @@ const env = { RUNYARD_MODEL_BASE_URL: `http://127.0.0.1:${port}/local/v1`, RUNYA
 describeSystem('a configured endpoint of models', { env }, (system) => {
   const endpoint = `127.0.0.1:${port}`;
 
-  test('ends runs soon with the endpoint and the reason while it does not answer, and none is a runbook', async () => {
+  test('while the endpoint does not answer, runs fail soon with its address and the reason, and none is run as a runbook', async () => {
     const prompt = '```sh\necho ran\n```';
     const [byDefault, byName] = await Promise.all([
       system.createRun(prompt),

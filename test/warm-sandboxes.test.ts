@@ -96,7 +96,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
     expect(told()?.wanted).toBe(2);
   });
 
-  test('is unknown to the waiting agents, which have no token, file, descriptor or network', async () => {
+  test('waiting agents know no run, and have no token, file, descriptor or network', async () => {
     await full();
     const known = await probe.attemptInNode((token) => `console.log(${JSON.stringify(token)}.length)`);
     expect(Number(known)).toBeGreaterThan(8);
@@ -195,7 +195,7 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
     ).toBeGreaterThanOrEqual(3);
     await until(async () => (await waiting()).filter((pid) => !before.includes(pid)).length === 2);
 
-    // During a hand-over, and while two more wait.
+    // The worker is killed during a hand-over, while two more sandboxes wait.
     service.send(fakeAssignment('hand-over', ['--fixture', 'sh', `: hand-over; ${go}`]));
     await service.waitFor('task_claimed', (data) => data.execution_id === 'hand-over');
     worker.process.kill('SIGKILL');
@@ -218,7 +218,7 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
     expect(await supervisors()).toEqual([]);
   });
 
-  test('is empty with the setting 0, and runs start without it', async () => {
+  test('the pool is empty with the setting 0, and runs start without it', async () => {
     await using _ = await spawnTestWorker(service, dataDir, { RUNYARD_WARM_SANDBOXES: '0' });
     service.send(fakeAssignment('cold', ['--fixture', 'sh', 'exit 0']));
     await service.waitFor('task_completed', (data) => data.execution_id === 'cold');

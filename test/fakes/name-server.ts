@@ -24,7 +24,7 @@ function readName(query: Buffer): { name: string; end: number } {
   return { name: labels.join('.').toLowerCase(), end: at + 5 };
 }
 
-/** `addresses` by name; a name that `isSilent` is not answered, every other one does not exist. */
+/** `addresses`: the addresses by name. A query for a name for which `isSilent` is true gets no answer. All other names do not exist. */
 export async function startFakeNameServer(
   addresses: Readonly<Record<string, readonly string[]>>,
   isSilent: (name: string) => boolean = () => false,

@@ -1,7 +1,6 @@
 /**
- * Records which route of each HTTP app in this process gave which status, so that bin/test can compare the statuses that the OpenAPI
- * document declares with those that tests have received. Fastify announces each new app on a diagnostics channel, so the service needs
- * no code for this.
+ * Records the statuses that each route of the HTTP apps in this process returned. bin/test compares them with the statuses in the OpenAPI
+ * document. Fastify announces each new app on a diagnostics channel, so the service needs no code for this.
  */
 import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';

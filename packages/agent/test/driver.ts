@@ -1,4 +1,4 @@
-/** Test support: a driver of the scripted agent, and all that it told. */
+/** Test support: a driver of the scripted agent, and all events that it reported. */
 import { fileURLToPath } from 'node:url';
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';

@@ -12,7 +12,7 @@ export interface ExportedFile {
   readonly content: string;
 }
 
-/** Returns the files that define a factory, by path. `readDefinition` of them gives the same definition. */
+/** Returns the files that define a factory, by path. `readDefinition` reads the same definition from these files. */
 export function exportDefinition(definition: FactoryDefinition): ExportedFile[] {
   const { factory, agents, automations, webhooks, runners, skills } = definition;
   const files = [

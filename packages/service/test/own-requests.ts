@@ -5,8 +5,8 @@ import type { OwnThings } from './own-things.ts';
 import type { RequestOptions } from './service.ts';
 
 /**
- * A path that names the own things, with the query that the route needs, and a body that would be accepted where the route
- * takes one. The URL of a route that needs a signature has none.
+ * A path with the ids of the own things, the query that the route needs, and, if the route takes a body, a valid one. The URL of a route
+ * that needs a signature has none.
  */
 export type RequestOfRoute = (
   name: string,

@@ -98,7 +98,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(worker.process.exitCode).toBeNull();
   });
 
-  test('has exit code 2 if its key was never accepted', async () => {
+  test('the worker has exit code 2 if its key was never accepted', async () => {
     await expect(spawnTestWorker(service, dataDir, { RUNYARD_API_KEY: 'wrong-key' })).rejects.toThrow('exit code 2');
   });
 });

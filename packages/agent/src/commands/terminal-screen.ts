@@ -8,7 +8,7 @@ export interface TerminalScreen {
   end(): { readonly text: string; readonly leftOut: LeftOut };
 }
 
-/** Lines above the last one that the cursor can reach. Lines above them do not change any more. */
+/** The cursor can move up by this many lines. Lines further up do not change any more. */
 const reachableLines = 100;
 /** Characters of a line that the cursor can reach. A terminal breaks lines much earlier. */
 const reachableColumns = 4_096;

@@ -11,7 +11,7 @@ export interface ServerTransport {
   lastOutput(): string;
 }
 
-/** Without a network, package managers give up at the first host that they cannot reach, and say so, instead of after a minute. */
+/** Without a network, package managers report an error at the first host that they cannot reach, instead of after a minute. */
 const failsAtOnce = { npm_config_fetch_retries: '0', PIP_RETRIES: '0', UV_HTTP_RETRIES: '0' };
 
 /** Returns the connection to a server: a process in the sandbox, or HTTP through the gateway of the service. */

@@ -93,7 +93,7 @@ describe('the reporter', () => {
     expect(batches.flat().flatMap((event) => ('text' in event ? [event.text] : []))).toEqual(['abc', 'xz', 'y']);
   });
 
-  test('does not join events across another event that stands between them', async () => {
+  test('does not join two events with another event between them', async () => {
     const { reporter, batches } = report();
     reporter.emit(text('a'));
     reporter.emit({ type: 'notice', step_id: 's', name: 'n', data: {} });

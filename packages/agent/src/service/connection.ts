@@ -15,10 +15,10 @@ export interface ConnectionOptions {
 }
 
 /**
- * The connections that a request uses, so that long requests do not delay others. `reports`: events, the inbox and the ends of turns,
- * each at most one at a time. `waits`: calls that the service answers when something happens to another run, and calls of MCP servers.
- * `models`: requests of a harness in a process of its own to its model. `work`: all other calls, also files and the models of the
- * built-in harness.
+ * The kind of a request. Each kind has its own connections, so that long requests do not delay others. `reports`: events, the inbox and the
+ * ends of turns, each at most one at a time. `waits`: calls that the service answers when something happens to another run, and calls of
+ * MCP servers. `models`: requests of a harness in a process of its own to its model. `work`: all other calls, also files and the models of
+ * the built-in harness.
  */
 export type Lane = 'reports' | 'work' | 'waits' | 'models';
 

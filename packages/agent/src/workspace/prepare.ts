@@ -17,7 +17,7 @@ export interface PrepareOptions {
   network: NetworkAccess;
   /** Variables of `env` that name the proxy to the allowed hosts. */
   proxyVariables: Readonly<Record<string, string>>;
-  /** Secrets for the setup commands. The clone of repositories does not get them. */
+  /** Secrets for the setup commands. The clone of repositories does not get these secrets. */
   variables: Readonly<Record<string, string>>;
   step: SetupSteps;
   signal: AbortSignal;

@@ -76,7 +76,7 @@ test('offers every command that the help lists', async () => {
 const has = (shell: string) => spawnSync(shell, ['--version']).status === 0;
 
 describe.skipIf(!has('zsh'))('in zsh', () => {
-  test('is a script that zsh reads', () => {
+  test('the script is read by zsh without an error', () => {
     expect(spawnSync('zsh', ['-n', 'script.zsh'], { cwd: folder, encoding: 'utf8' }).stderr).toBe('');
   });
 });

@@ -8,7 +8,7 @@ const maxLineLength = 160;
 /** Lines for one member. */
 const maxLines = 40;
 
-/** Returns a line for each change, and lines for the members of those that change something. */
+/** Returns a line for each change, and below each update a line for each changed member. */
 export function planLines(changes: readonly FactoryChange[]): string[] {
   return changes.flatMap(({ kind, name, action, members = [] }) => [
     `${signs[action]} ${kind}${kind === 'factory' ? '' : ` ${harmlessLine(name, 400)}`}`,

@@ -50,7 +50,7 @@ export const harnessRoutes = {
         description: 'Number of the last request for changed files that the agent has; absent: it reports none',
       }),
     }),
-    answer: { status: 200, description: 'What waits; empty after wait_ms', schema: AgentInbox },
+    answer: { status: 200, description: 'The waiting items; empty after wait_ms', schema: AgentInbox },
   },
   finishTask: {
     ...common,

@@ -103,7 +103,7 @@ export const EnvironmentConfig = z
       description: 'How long the sandbox of a failed setup waits for follow-ups, default 10; 0: it ends at once',
     }),
   })
-  .meta({ id: 'EnvironmentConfig', description: 'What is in a sandbox before the agent begins' });
+  .meta({ id: 'EnvironmentConfig', description: 'The content of a sandbox before the agent begins' });
 export type EnvironmentConfig = z.infer<typeof EnvironmentConfig>;
 
 /** The run that was last created in an environment, in short. */
@@ -159,7 +159,7 @@ export type EnvironmentSharing = z.infer<typeof EnvironmentSharing>;
 /** The orders of a list of environments. */
 export const EnvironmentSortField = z
   .enum(['name', 'last_updated'])
-  .meta({ id: 'EnvironmentSortField', description: 'What a list of environments is sorted by' });
+  .meta({ id: 'EnvironmentSortField', description: 'The order of a list of environments' });
 
 export const ListEnvironmentsResponse = z
   .object({
@@ -178,7 +178,7 @@ const NamedEnvironmentConfig = EnvironmentConfig.extend({
     .meta({ maxProperties: 0 })
     .optional()
     .describe('Credentials of cloud providers. This service gives sandboxes none: absent or empty'),
-}).meta({ id: 'NamedEnvironmentConfig', description: 'What is in a sandbox before the agent begins, with a name' });
+}).meta({ id: 'NamedEnvironmentConfig', description: 'The content of a sandbox before the agent begins, with a name' });
 
 /** Body of the requests that create or replace an environment. The configuration must have a name. */
 export const CreateEnvironmentRequest = z

@@ -22,7 +22,7 @@ export const meaningOf = (tool: ProviderTool): string => meanings[tool];
 
 const ProviderToolName = z.enum(providerTools as [ProviderTool, ...ProviderTool[]]).meta({
   id: 'ProviderTool',
-  description: `What a model provider does outside of the sandbox: ${Object.entries(meanings)
+  description: `Actions of a model provider outside of the sandbox: ${Object.entries(meanings)
     .map(([name, meaning]) => `\`${name}\` ${meaning}`)
     .join('; ')}`,
 });

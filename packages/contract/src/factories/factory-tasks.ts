@@ -91,7 +91,7 @@ export type UpdateFactoryTaskRequest = z.infer<typeof UpdateFactoryTaskRequest>;
 
 const FactoryTaskSortField = z
   .enum(['created_at', 'updated_at'])
-  .meta({ id: 'FactoryTaskSortField', description: 'What a list of tasks is sorted by' });
+  .meta({ id: 'FactoryTaskSortField', description: 'The order of a list of tasks' });
 
 export const ListFactoryTasksQuery = z.object({
   limit: z.int().min(1).max(100).default(50).describe('Tasks of a page, 1 to 100'),

@@ -76,7 +76,11 @@ export const factoryRoutes = {
     body: ApplyDefinitionRequest,
     // JSON writes line ends and quotes with two bytes.
     bodyLimitBytes: 2 * maxDefinitionBytes,
-    answer: { status: 200, description: 'What has changed, or would change', schema: ApplyDefinitionResponse },
+    answer: {
+      status: 200,
+      description: 'The changes that were made, or would be made',
+      schema: ApplyDefinitionResponse,
+    },
     errors: {
       ...noFactory,
       400: 'A wrong value',
@@ -133,7 +137,7 @@ export const factoryRoutes = {
     allow: { user: 'member' },
     params: factory,
     body: SyncFactorySourceRequest.optional(),
-    answer: { status: 200, description: 'What the sync has changed, or would', schema: FactorySync },
+    answer: { status: 200, description: 'The changes that the sync has made, or would make', schema: FactorySync },
     errors: {
       ...noSource,
       400: 'A wrong value',

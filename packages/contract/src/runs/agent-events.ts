@@ -29,7 +29,7 @@ export const AgentStartedEvent = z
 
 const SetupStepKind = z
   .enum(['workspace', 'attachments', 'skill', 'clone', 'setup_command', 'mcp_server', 'harness'])
-  .meta({ id: 'SetupStepKind', description: 'What a setup step prepares' });
+  .meta({ id: 'SetupStepKind', description: 'The thing that a setup step prepares' });
 
 const setupStep = {
   step_id: EventId.describe('Id of the setup step, the same at its start and its end'),
@@ -253,4 +253,4 @@ export const AgentEventBatch = z
 export type AgentEventBatch = z.infer<typeof AgentEventBatch>;
 export const AgentEventAck = z
   .object({ acknowledged: z.int().describe('All events up to this `seq` are stored') })
-  .meta({ id: 'AgentEventAck', description: 'How far the events are stored' });
+  .meta({ id: 'AgentEventAck', description: 'The position up to which events are stored' });

@@ -5,7 +5,7 @@ import { Timestamp } from '../wire/primitives.ts';
 
 const ChangeStatus = z.enum(['added', 'modified', 'deleted', 'renamed', 'type_changed']).meta({
   id: 'ChangeStatus',
-  description: 'What happened to a file; `type_changed`: a file became a link, or a link a file',
+  description: 'The change of a file; `type_changed`: a file became a link, or a link a file',
 });
 
 const FilePath = z.string().max(4096);
@@ -57,7 +57,7 @@ const repositories = z
 /** `POST /harness-support/changes`. */
 export const ReportChanges = z
   .object({ repositories })
-  .meta({ id: 'ReportChanges', description: 'What the run has changed so far' });
+  .meta({ id: 'ReportChanges', description: 'The changes of the run so far' });
 export type ReportChanges = z.infer<typeof ReportChanges>;
 
 /** `GET /agent/runs/{runId}/changes`. */
@@ -71,5 +71,5 @@ export const RunChanges = z
       .describe('true: the agent is at work and was asked for its present changes. Read again after about 5 s'),
     repositories,
   })
-  .meta({ id: 'RunChanges', description: 'What a run changed in the git repositories of its workspace' });
+  .meta({ id: 'RunChanges', description: 'The changes of a run in the git repositories of its workspace' });
 export type RunChanges = z.infer<typeof RunChanges>;

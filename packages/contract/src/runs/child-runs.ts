@@ -93,7 +93,7 @@ export const RunMessage = z
     run_id: Text.meta({ description: "A run of the caller's tree" }),
     message: NonBlank.refine(atMostBytes(maxMessageBytes), { error: 'must be at most 64 KB of UTF-8' })
       .meta({ maxLength: maxMessageBytes })
-      .describe('What to say; at most 64 KB of UTF-8'),
+      .describe('The text of the message; at most 64 KB of UTF-8'),
   })
   .meta({ id: 'RunMessage', description: 'A message to another run of the own tree' });
 export type RunMessage = z.infer<typeof RunMessage>;

@@ -205,7 +205,7 @@ export const AmbientAgentConfig = z
     followups_from: FollowupsFrom.optional(),
     on_worker_loss: WorkerLossPolicy.optional().meta({
       description:
-        'What happens if the machine of the run is lost in the middle of a turn: fail (default) or resume. A child run has the policy of its parent if it names none',
+        'The reaction if the machine of the run is lost in the middle of a turn: fail (default) or resume. A child run has the policy of its parent if it names none',
     }),
     max_cost_usd: MaxCost.optional().describe(
       'US dollars that the run and all runs below it may spend on models; absent: no limit. 400 where the price of the model is not known',

@@ -10,7 +10,8 @@ export type ActionCategory = z.infer<typeof ActionCategory>;
 /** State of an action's result. */
 export const ActionState = z.enum(['running', 'completed', 'failed', 'denied']).meta({
   id: 'ActionState',
-  description: 'How far an action is: `failed`: it gave an error; `denied`: a person or the approval policy refused it',
+  description:
+    'The state of an action. `failed`: it gave an error; `denied`: a person or the approval policy refused it',
 });
 export type ActionState = z.infer<typeof ActionState>;
 
@@ -127,12 +128,12 @@ export const SessionRedirect = z
   .object({
     conversation_id: Uuid.optional().meta({ description: 'Present where the session has ended and left one' }),
   })
-  .meta({ id: 'SessionRedirect', description: 'Where the link of a session leads' });
+  .meta({ id: 'SessionRedirect', description: 'The target of the link of a session' });
 
 /** Target of the link of a conversation. */
 export const ConversationRedirect = z
   .object({ session_id: Uuid.optional().meta({ description: 'Present while one is live' }) })
-  .meta({ id: 'ConversationRedirect', description: 'Where the link of a conversation leads' });
+  .meta({ id: 'ConversationRedirect', description: 'The target of the link of a conversation' });
 
 export const InterruptedRun = z
   .object({ run_id: Uuid.describe('Run whose turn ends') })

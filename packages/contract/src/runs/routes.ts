@@ -279,7 +279,7 @@ export const runRoutes = {
     path: '/agent/runs/events',
     tag: 'runs',
     summary: "Follow all of the team's runs live",
-    description: `Server-sent events: \`id\`, \`event\` and \`data\`, a TeamLiveEvent as JSON: states and timeline of all runs with their \`run_id\`, from now on (a moment before may be among it), those of one run in their order. Conversations are not among them: follow the run itself. ${streamRules} An \`id\` without \`data\` comes first and with each heartbeat: it continues from there. Ids are good for seven days. What happened to runs that were deleted meanwhile is not sent. The stream does not end by itself.`,
+    description: `Server-sent events: \`id\`, \`event\` and \`data\`, a TeamLiveEvent as JSON: states and timeline of all runs with their \`run_id\`, from now on (a moment before may be among it), those of one run in their order. Conversations are not among them: follow the run itself. ${streamRules} An \`id\` without \`data\` comes first and with each heartbeat: it continues from there. Ids are good for seven days. Events of runs that were deleted meanwhile are not sent. The stream does not end by itself.`,
     allow: teamReads,
     headers: { 'Last-Event-ID': lastEventId },
     answer: {

@@ -8,7 +8,7 @@ import { ArtifactType, RunExecutionLocation, RunSourceType, RunState, RunTaskSta
 /** The orders of a list of runs. */
 const RunSortField = z
   .enum(['updated_at', 'created_at', 'title', 'agent'])
-  .meta({ id: 'RunSortField', description: 'What a list of runs is sorted by' });
+  .meta({ id: 'RunSortField', description: 'The order of a list of runs' });
 
 /** Direction of a list. */
 export const SortOrder = z

@@ -43,7 +43,7 @@ export const InferenceCostBreakdown = z
       .optional()
       .describe("US dollars for calls of the provider's own tools, such as searches; absent: none"),
   })
-  .meta({ id: 'InferenceCostBreakdown', description: 'What the requests to models cost, by kind of token' });
+  .meta({ id: 'InferenceCostBreakdown', description: 'The cost of the requests to models, by kind of token' });
 
 /** The tokens that one model used for a run. */
 export const ModelTokenUsage = z
@@ -72,7 +72,7 @@ export const RequestUsage = z
       .optional()
       .describe('Models that answered, most tokens first. In an outage they may differ from the requested model'),
   })
-  .meta({ id: 'RequestUsage', description: 'What a run used and cost. 1 credit = 1 US cent' });
+  .meta({ id: 'RequestUsage', description: 'The usage and the cost of a run. 1 credit = 1 US cent' });
 export type RequestUsage = z.infer<typeof RequestUsage>;
 
 /** The schedule that created a run. */
@@ -151,7 +151,7 @@ export const RunItem = z
     }),
     blocked_on: BlockedOn.optional().meta({
       description:
-        'What a follow-up has to answer: while BLOCKED, and while a FAILED run is asked about in the sandbox of its failed setup',
+        'The question that a follow-up has to answer: while BLOCKED, and while the agent in the sandbox of a failed setup asks',
     }),
     source: RunSourceType.optional(),
     schedule: RunSchedule.optional(),

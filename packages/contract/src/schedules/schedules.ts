@@ -10,7 +10,7 @@ import { PageInfo, Scope, UserProfile } from '../wire/profiles.ts';
 /** The policy for a time of the schedule while its runs are live. */
 export const OverlapPolicy = z.enum(overlapPolicies).meta({
   id: 'OverlapPolicy',
-  description: `What happens at a time while \`max_live_runs\` runs of the schedule are live. \`allow\`: a run starts all the same, unless max_live_runs is set. \`skip\`: none starts. \`queue\`: it starts when one has ended; at most ${maxWaitingFires} wait. \`cancel_previous\`: the oldest live run is cancelled, and a run starts`,
+  description: `The rule for a time while \`max_live_runs\` runs of the schedule are live. \`allow\`: a run starts all the same, unless max_live_runs is set. \`skip\`: none starts. \`queue\`: it starts when one has ended; at most ${maxWaitingFires} wait. \`cancel_previous\`: the oldest live run is cancelled, and a run starts`,
 });
 export type OverlapPolicy = z.infer<typeof OverlapPolicy>;
 
@@ -137,7 +137,7 @@ export const ScheduleFire = z
   })
   .meta({
     id: 'ScheduleFire',
-    description: 'One fire of a schedule, or of a schedule trigger of an automation, and what became of it',
+    description: 'One fire of a schedule, or of a schedule trigger of an automation, and its outcome',
   });
 export type ScheduleFire = z.infer<typeof ScheduleFire>;
 

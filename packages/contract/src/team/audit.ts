@@ -31,7 +31,7 @@ export const AuditEntry = z
     id: z.string().describe('Id of the entry'),
     occurred_at: Timestamp.describe('When the change was made, RFC 3339 in UTC'),
     actor: UserProfile.describe('Person or agent that made the change'),
-    action: z.string().describe('What was done, such as member.update'),
+    action: z.string().describe('The action, such as member.update'),
     subject: AuditSubject,
     before: State.optional().describe('The changed members before the change; absent: the thing is new'),
     after: State.optional().describe('The changed members after the change; absent: the thing was deleted'),

@@ -44,7 +44,7 @@ export const CreateBrowserSessionRequest = z
   .meta({
     id: 'CreateBrowserSessionRequest',
     description:
-      'What signs in a browser: the code of a link, an API key, which is not kept, or the answer of an identity provider',
+      'The proof that signs in a browser: the code of a link, an API key, which is not kept, or the answer of an identity provider',
     allOf: [{ oneOf: [{ required: ['code'] }, { required: ['api_key'] }, { required: ['sign_on'] }] }],
   });
 export type CreateBrowserSessionRequest = z.infer<typeof CreateBrowserSessionRequest>;

@@ -16,7 +16,7 @@ export const budgetRoutes = {
     tag: 'usage',
     summary: "Read the team's budget",
     allow: administrators,
-    answer: { status: 200, description: 'Limits, and what was spent this month', schema: TeamBudget },
+    answer: { status: 200, description: 'The limits, and the spending of this month', schema: TeamBudget },
   },
   updateTeamBudget: {
     method: 'PATCH',

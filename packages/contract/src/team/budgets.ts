@@ -20,7 +20,7 @@ export const TeamBudget = z
       ),
     updated_at: Timestamp.optional().describe('When the limits were last changed, RFC 3339 in UTC; absent: never'),
   })
-  .meta({ id: 'TeamBudget', description: 'What a team may spend on models, and what it spent this month' });
+  .meta({ id: 'TeamBudget', description: 'The limits of a team for models, and its spending this month' });
 export type TeamBudget = z.infer<typeof TeamBudget>;
 
 const amount = (max: number) => z.number().min(0).max(max);
@@ -42,7 +42,7 @@ export type UpdateTeamBudgetRequest = z.infer<typeof UpdateTeamBudgetRequest>;
 /** Ways to break a usage report down. */
 export const UsageDimension = z
   .enum(usageDimensions)
-  .meta({ id: 'UsageDimension', description: 'What a usage report is broken down by' });
+  .meta({ id: 'UsageDimension', description: 'The groups of a usage report' });
 export type UsageDimension = z.infer<typeof UsageDimension>;
 
 const Day = z.iso.date();
@@ -54,7 +54,7 @@ export const UsageQuery = z.object({
     .array(UsageDimension)
     .max(usageDimensions.length)
     .optional()
-    .meta({ description: 'What to break the sums down by; repeat the parameter for several. Absent: day' }),
+    .meta({ description: 'The groups of the sums; repeat the parameter for several. Absent: day' }),
   limit: z.int().min(1).max(500).default(100).describe('Rows of a page, 1 to 500'),
   cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
 });
@@ -124,5 +124,5 @@ export const UsageReport = z
     usage: z.array(UsageRow).describe('Sums, in the order of their groups'),
     page_info: PageInfo,
   })
-  .meta({ id: 'UsageReport', description: 'A page of what the team used of models' });
+  .meta({ id: 'UsageReport', description: 'A page of the usage of models by the team' });
 export type UsageReport = z.infer<typeof UsageReport>;

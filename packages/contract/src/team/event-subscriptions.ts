@@ -31,7 +31,7 @@ export const EventData = z
     subscription_id: z.string().describe('Subscription that the delivery is for'),
     session_link: z.string().optional().meta({ description: 'Page of the run' }),
   })
-  .meta({ id: 'EventData', description: 'The run of an event, and what happened' });
+  .meta({ id: 'EventData', description: 'The run of an event, and the change' });
 
 /** Body of a delivery, signed as Standard Webhooks defines. It has only ids and states; a receiver reads details with a key. */
 export const EventPayload = z

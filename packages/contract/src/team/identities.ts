@@ -8,7 +8,7 @@ const Name = NonBlank.max(200).describe('Name for people, at most 200 characters
 const Description = Text.max(2000)
   .nullable()
   .optional()
-  .describe('What the agent is for, at most 2,000 characters; empty: it has none');
+  .describe('The purpose of the agent, at most 2,000 characters; empty: it has none');
 const BaseModel = Text.max(200)
   .nullable()
   .optional()

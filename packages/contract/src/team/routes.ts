@@ -99,8 +99,10 @@ export const teamRoutes = {
     allow: administrators,
     params: member,
     query: z.object({
-      agent_keys: StayOrGo.default('keep').describe('What becomes of the agent keys that the person made'),
-      worker_pools: StayOrGo.default('keep').describe('What becomes of the pools of workers that the person owns'),
+      agent_keys: StayOrGo.default('keep').describe('Whether the agent keys that the person made are kept or deleted'),
+      worker_pools: StayOrGo.default('keep').describe(
+        'Whether the pools of workers that the person owns are kept or deleted',
+      ),
     }),
     answer: { status: 200, description: 'Removed', schema: RemoveTeamMemberResponse },
     errors: {

@@ -67,7 +67,7 @@ export const TeamInvitation = z
   .object({
     id: z.string().describe('Id of the invitation, by which it is withdrawn'),
     role: TeamRole.describe('Role that the invited person gets'),
-    note: z.string().optional().describe('For whom the invitation is'),
+    note: z.string().optional().describe('Note about the invited person'),
     invited_by: UserProfile.describe('Person who created the invitation'),
     created_at: Timestamp.describe('When the invitation was made, RFC 3339 in UTC'),
     expires_at: Timestamp.describe('When the invitation ends, RFC 3339 in UTC'),
@@ -82,7 +82,7 @@ export const ListTeamInvitationsResponse = z
 export const CreateTeamInvitationRequest = z
   .object({
     role: TeamRole.describe('Role that the invited person gets; not above the role of the caller'),
-    note: NonBlank.max(200).optional().describe('For whom the invitation is, at most 200 characters'),
+    note: NonBlank.max(200).optional().describe('Note about the invited person, at most 200 characters'),
   })
   .meta({ id: 'CreateTeamInvitationRequest', description: 'An invitation to make' });
 export type CreateTeamInvitationRequest = z.infer<typeof CreateTeamInvitationRequest>;

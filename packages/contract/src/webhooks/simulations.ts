@@ -131,7 +131,7 @@ export const SimulatedStart = z
       .describe('All that would refuse or delay the run of an event that matches; absent: nothing'),
     run: SimulatedRun.optional().describe('Absent: no trigger matches, or the request for the run is not valid'),
   })
-  .meta({ id: 'SimulatedStart', description: 'What an automation would make of a delivery or of a time' });
+  .meta({ id: 'SimulatedStart', description: 'The outcome that an automation would have for a delivery or a time' });
 export type SimulatedStart = z.infer<typeof SimulatedStart>;
 
 export const SimulateDeliveryResponse = z
@@ -139,5 +139,5 @@ export const SimulateDeliveryResponse = z
     would_accept: z.boolean().describe('False: the webhook is disabled, so that its senders get 404'),
     automations: z.array(SimulatedStart).describe('Each automation that selects the webhook'),
   })
-  .meta({ id: 'SimulateDeliveryResponse', description: 'What a delivery would start' });
+  .meta({ id: 'SimulateDeliveryResponse', description: 'The runs that a delivery would start' });
 export type SimulateDeliveryResponse = z.infer<typeof SimulateDeliveryResponse>;

@@ -170,7 +170,7 @@ export const AutomationOutcome = z
     ),
     run_id: z.string().optional().describe('Run that it started'),
   })
-  .meta({ id: 'AutomationOutcome', description: 'What an automation made of a delivery' });
+  .meta({ id: 'AutomationOutcome', description: 'The outcome of an automation for a delivery' });
 export type AutomationOutcome = z.infer<typeof AutomationOutcome>;
 
 export const WebhookDelivery = z
@@ -196,7 +196,7 @@ export const WebhookDelivery = z
     automations: z
       .array(AutomationOutcome)
       .optional()
-      .describe('What each automation that selects the webhook made of it'),
+      .describe('The outcome of each automation that selects the webhook'),
   })
   .meta({ id: 'WebhookDelivery', description: 'An entry of the log of a webhook' });
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;

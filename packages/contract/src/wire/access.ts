@@ -27,9 +27,9 @@ export interface AllowKeys {
    */
   readonly agent?: true | 'made_by_agents';
   /**
-   * Browser sessions are accepted wherever users are, with the role of their person, unless this says otherwise. A stolen session must
-   * give nothing that outlives it. `false`: sessions are refused, because the answer would be another session. `recent`: only in the first
-   * hour after the sign-in, because the answer is a key that outlives the session. The routes of the operator refuse all sessions.
+   * Browser sessions are accepted wherever users are, with the role of their person, unless this member says otherwise. A stolen session
+   * must give nothing that outlives it. `false`: sessions are refused, because the answer would be another session. `recent`: only in the
+   * first hour after the sign-in, because the answer is a key that outlives the session. The routes of the operator refuse all sessions.
    */
   readonly session?: false | 'recent';
   /** True: keys of workers are accepted too. */

@@ -4,10 +4,10 @@ import type { Allow } from './access.ts';
 /** Sections of the reference. */
 export const routeTags = {
   runs: 'Create, read, list and cancel runs',
-  conversations: 'What was said and done in a run',
+  conversations: 'The messages and actions of a run',
   artifacts: 'What runs produced',
   agents: 'Skills of repositories that runs can follow',
-  environments: 'What a sandbox holds before the agent begins',
+  environments: 'The content of a sandbox before the agent begins',
   schedules: 'Prompts that become runs at fixed times',
   code_hosts: 'Credentials with which private repositories are cloned and pushed',
   models: 'Language models that runs can name',
@@ -22,11 +22,11 @@ export const routeTags = {
   secrets: 'Values that runs use and nobody reads back',
   event_subscriptions: 'Webhooks that the service sends when something happens to a run',
   mcp_servers: 'MCP servers that the team has stored for its runs',
-  usage: 'What a team may spend on models, and what it used',
+  usage: 'The limits of a team for models, and its usage',
   factories: 'Groups of webhooks and of the automations that they start',
   webhooks: 'URLs to which other systems POST what shall start runs',
   automations: 'Prompts that become runs when a webhook receives something',
-  harness: 'What the agent inside a sandbox calls, with the token of its run',
+  harness: 'The routes that the agent inside a sandbox calls, with the token of its run',
   service: 'The service itself',
 } as const;
 export type RouteTag = keyof typeof routeTags;

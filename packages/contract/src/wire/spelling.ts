@@ -9,7 +9,7 @@ const maxDistance = 2;
 /** Returns how many letters may differ: at most a third of the name, so that two different short names are not treated as the same. */
 const allowance = (name: string): number => Math.min(maxDistance, Math.floor(name.length / 3));
 
-/** The known names at one place. */
+/** The known names of one list, such as the members of an object. */
 export interface Spelling {
   /**
    * Returns the known name that `name` resembles; undefined if there is none. Names of three letters or fewer must be equal except

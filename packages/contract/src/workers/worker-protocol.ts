@@ -139,7 +139,7 @@ export const WorkerHello = z.object({
     token: tokenOfInstance.optional(),
     /** Tokens of earlier processes of the same data folder, which are proved dead and whose sandboxes are gone. */
     replaced_tokens: z.array(tokenOfInstance).max(maxReplacedTokens).optional(),
-    /** Executions that may work here at once. Idle ones do not count; with them there are at most twice as many. */
+    /** Executions that may work here at once. Idle sandboxes do not count; the total is at most twice this number. */
     slots: z.int().min(0),
     /** Executions that this process holds now, in any phase. */
     executions: z.array(

@@ -27,8 +27,12 @@ export const WorkerConnection = z
       description:
         'How its sandboxes isolate: bubblewrap, gvisor, docker, kubernetes or none. Absent: the worker is of another program, which does not say',
     }),
-    features: z.array(z.string()).describe('What holds for its sandboxes, such as `user`, `cgroup` and `no-network`'),
-    missing_features: z.array(MissingFeature).describe('What does not hold, and why'),
+    features: z
+      .array(z.string())
+      .describe('Features of isolation that its sandboxes have, such as `user`, `cgroup` and `no-network`'),
+    missing_features: z
+      .array(MissingFeature)
+      .describe('Features of isolation that its sandboxes lack, with the reason'),
     slots: WorkerSlots.describe('Its room'),
     version: z.string().optional().describe('Version of the worker; absent: it does not say'),
     disk: WorkerDisk.optional().describe('Disk of its sandboxes, about a minute ago; absent: the worker does not say'),
@@ -45,7 +49,7 @@ export type WorkerConnection = z.infer<typeof WorkerConnection>;
 /** A worker that is connected now. */
 export const ConnectedWorker = z
   .object({
-    worker_host: z.string().meta({ description: 'What `config.worker_host` of a run names' }),
+    worker_host: z.string().meta({ description: 'The name of its workers, for `config.worker_host` of a run' }),
     connection_count: z.int().describe('Connections of workers with this name'),
     connected_at: Timestamp.describe('When the oldest of them connected, RFC 3339 in UTC'),
     last_seen_at: Timestamp.describe('When one of them last gave a sign of life, RFC 3339 in UTC'),

@@ -69,7 +69,7 @@ export interface Retention {
 /** Names a table and the rows of it to delete. */
 export interface RowRule {
   readonly table: string;
-  /** SQL condition over a row of the table. An index must answer it. */
+  /** SQL condition over a row of the table. An index must cover the condition. */
   readonly isOver: string;
 }
 

@@ -23,7 +23,7 @@ async function contentOf(cache: Cache, name: string): Promise<string | undefined
   for await (const chunk of found.content()) text += chunk;
   return text;
 }
-// A file that was removed since it was listed takes no room.
+// A file that was removed after the list was made counts as zero bytes.
 const sizeOf = async () => {
   const files = await readdir(folder);
   return (await Promise.all(files.map((file) => stat(path.join(folder, file)).catch(() => ({ size: 0 }))))).reduce(

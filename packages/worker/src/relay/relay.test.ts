@@ -200,7 +200,7 @@ test("closes the service's connection when the sandbox goes away", async () => {
   await closed.promise;
 });
 
-test('is cut for the sandbox too if the service cuts it, without a normal end', async () => {
+test('an answer that the service cuts is also cut for the sandbox, without a normal end', async () => {
   handle = (_request, response) => {
     response.write('half');
     setImmediate(() => response.destroy());

@@ -158,7 +158,7 @@ test('disposes of waiting and unfinished items when it is closed', async () => {
 });
 
 test.each(['waits', 'has ended'])(
-  'is closed only when its item that %s is removed, also for a second caller',
+  'close() resolves only after its item that %s is removed, also for a second caller',
   async (state) => {
     const pool = await full(1);
     const removal = Promise.withResolvers<void>();

@@ -112,7 +112,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
   };
 
   const takeReady = (): T | undefined => {
-    // A pause that has begun is not begun again: many takes in a row would leave the pool empty.
+    // A pause in progress does not begin again: otherwise many takes in a row would leave the pool empty.
     if (size > 0 && !closed && timer === undefined) fillIn(failures === 0 ? refillMs : backoffMs(pauses, failures));
     for (const item of ready) {
       ready.delete(item);

@@ -17,6 +17,6 @@ test('accepts a sandbox with limits only', () => {
 test.each([
   ['an image', { ...plain, image: 'node:24' }, 'node:24'],
   ['files', { ...plain, files: [{ path: '/etc/a', content: new Uint8Array(), mode: 0o600 }] }, '/etc/a'],
-])('refuses %s, and names them', (_, specification, named) => {
+])('refuses %s with an error that names the value', (_, specification, named) => {
   expect(() => refuseUnsupported(specification)).toThrow(named);
 });

@@ -63,7 +63,7 @@ describe.skipIf(!support.ok)('a disk of a sandbox', () => {
     expect((await readFile(file)).includes('secret')).toBe(false);
   });
 
-  test('is mounted and unmounted although the shell for mounts is killed again and again', async () => {
+  test('a disk is mounted and unmounted although the shell for mounts is killed again and again', async () => {
     const [file, folder] = [path.join(top, 'image'), path.join(top, 'mounted')];
     await mkdir(folder);
     const isMounted = async () => (await stat(folder)).dev !== (await stat(top)).dev;
@@ -82,7 +82,7 @@ describe.skipIf(!support.ok)('a disk of a sandbox', () => {
     }
   });
 
-  test('is found and unmounted when its worker was killed', async () => {
+  test('the disk of a killed worker is found and unmounted', async () => {
     const folder = path.join(top, 'a b');
     await mkdir(folder);
     await mountImage(path.join(top, 'image'), folder, 16);

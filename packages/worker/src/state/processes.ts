@@ -52,10 +52,9 @@ export function slowDeaths(report: (pids: readonly number[]) => void): (pids: re
 }
 
 /**
- * Kills the processes that `find` returns until none is left, however long that takes: a process that waits for a disk or the
- * processor dies late. A process that was found once counts until the kernel has ended it, because it can lose the marks earlier:
- * the first process of a pid namespace loses its arguments while the others still run. Calls `onSlow` every few seconds with
- * the remaining processes.
+ * Kills the processes that `find` returns until none is left. There is no time limit, because a process that waits for a disk or the
+ * processor ends late. A process that was found once counts until the kernel has ended it, because it can lose the marks earlier: the first
+ * process of a pid namespace loses its arguments while the others still run. Calls `onSlow` every few seconds with the remaining processes.
  */
 export async function killUntilGone(
   find: () => Promise<number[]>,

@@ -24,7 +24,7 @@ describe.each(presetTypes)('the preset %s', (type) => {
     for (const [name, text] of Object.entries(files)) if (name.endsWith('.json')) JSON.parse(text);
   });
 
-  test('is configured only for policies that it can follow, and its program is pinned', () => {
+  test('the preset is configured only for policies that it can follow, and the version of its program is pinned', () => {
     for (const policy of ['ask', 'auto-deny'] as const) {
       const configure = () => configureProgram(preset, protocols[0] ?? 'anthropic', policy, values);
       if (typeof preset.approvals[policy] === 'string') expect(configure).toThrow('cannot ask a person');

@@ -96,7 +96,7 @@ const githubMatchers = {
   ),
   writers: nameMatcher.describe('Login of the person who wrote the new text'),
   associations: nameMatcher.describe(
-    'What the writer of the new text is to the repository: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, FIRST_TIME_CONTRIBUTOR, FIRST_TIMER, MANNEQUIN or NONE',
+    'The role of the writer of the new text in the repository: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, FIRST_TIME_CONTRIBUTOR, FIRST_TIMER, MANNEQUIN or NONE',
   ),
   reviewers: nameMatcher.describe('Login of the person who is asked for a review'),
   reviewer_teams: nameMatcher.describe('Slug of the team that is asked for a review'),

@@ -19,7 +19,7 @@ const beginning = (now: number): number => Math.ceil((now - hours * 3_600_000) /
 const sum = (counts: RunStateCounts, of: (state: RunState) => boolean): number =>
   Object.entries(counts).reduce((total, [state, count]) => total + (of(state as RunState) ? (count ?? 0) : 0), 0);
 
-/** Shows the activity of the last 24 hours: the numbers of runs and failures, and the cost. The filters of the list hold. */
+/** Shows the activity of the last 24 hours: the numbers of runs and failures, and the cost. The numbers follow the filters of the list. */
 export function Strip({ search }: { search: Search }) {
   const client = useClient();
   const { team } = useSession();

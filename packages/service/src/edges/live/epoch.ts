@@ -6,8 +6,8 @@ import { defineStatement, type RowOf, text } from '../../platform/store/database
 import { forgetFutureTransactions } from '../../runs/executions/timeline/timeline.ts';
 
 /**
- * Cluster, database and timeline of the server. A new timeline begins when a server is restored to an earlier time or a standby takes
- * over.
+ * Cluster, database and timeline of the server. A new timeline begins when a server is restored to an earlier time, or a standby becomes
+ * the primary server.
  */
 const identity = `
   (SELECT system_identifier FROM pg_control_system())

@@ -7,9 +7,9 @@ export interface LoopDeps {
   readonly log: Logger;
   /** Returns x with 0 ≤ x < 1, for jitter. */
   readonly random: () => number;
-  /** Makes the look for work of the loops that have statements for it. */
+  /** Makes the query for due work of all loops that have a statement for their work. */
   readonly makeFindDue: (due: readonly (readonly Statement[])[]) => FindDue;
-  /** Time between two looks for work, milliseconds. Default: a second. */
+  /** Time between two queries for due work, milliseconds. Default: a second. */
   readonly lookEveryMs?: number;
   /** Maximum time for which loops wait for the answer of the query for due work, milliseconds. */
   readonly slowLookMs?: number;
@@ -75,7 +75,7 @@ function startWatched(loops: readonly WatchedLoop[], signal: AbortSignal, deps: 
 
   const begin = (loop: WatchedLoop): void => {
     if (rounds.has(loop) || signal.aborted) return;
-    // Half a look early: the looks come at intervals that vary.
+    // Half an interval early, because the intervals between the queries vary.
     const earliest = (endedAt.get(loop) ?? Number.NEGATIVE_INFINITY) + loop.everyMs - lookEveryMs / 2;
     if (performance.now() < earliest) return;
     const round = doRound(loop, signal, deps).then(() => {
@@ -86,11 +86,11 @@ function startWatched(loops: readonly WatchedLoop[], signal: AbortSignal, deps: 
   };
 
   let looking: Promise<readonly number[] | 'failed'> | undefined;
-  /** Returns the answer of the look in progress, or of a new one. */
+  /** Returns the answer of the query in progress, or of a new query. */
   const look = (): Promise<readonly number[] | 'failed'> => {
     looking ??= findDue()
       .catch((error: unknown) => {
-        log.warn({ err: error }, 'the look for due work failed; all loops run');
+        log.warn({ err: error }, 'the query for due work failed; all loops run');
         return 'failed' as const;
       })
       .finally(() => {

@@ -18,7 +18,7 @@ export function orderStop(connection: OpenConnection, runId: string, executionId
 
 const maxFeatures = 50;
 
-/** Returns the level with as many features as our worker can have at most, because each list of workers shows it. */
+/** Returns the level with at most the number of features that our worker can have, because each list of workers shows them. */
 const shortened = ({ backend, features, missing }: SandboxLevel): SandboxLevel => ({
   backend,
   features: features.slice(0, maxFeatures).map((feature) => shorten(feature, 100)),

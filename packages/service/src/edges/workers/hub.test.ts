@@ -242,7 +242,7 @@ test('gives the only slot of a waiting agent to the run below it, and counts the
   await vi.waitFor(() => expect(assignments(worker).map(({ task_id }) => task_id)).toEqual([parent, child]), 30_000);
   const told = () => worker.sent.flatMap((message) => (message.type === 'task_idle' ? [message.data] : []));
   expect(told()).toEqual([{ task_id: parent, execution_id: executionId, idle: true, awaits: true }]);
-  // The order matters: the worker frees the room before it gets the child.
+  // The order matters: the worker must free the slot before it gets the child.
   const types = worker.sent.map(({ type }) => type);
   expect(types.indexOf('task_idle')).toBeLessThan(types.lastIndexOf('task_assignment'));
 

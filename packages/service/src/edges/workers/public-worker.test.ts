@@ -1,4 +1,4 @@
-/** A public worker (oz-agent-worker): it says no hello, names only the run, and may hand its tasks to other machines. */
+/** A public worker (oz-agent-worker) sends no hello, names only the run, and may run its tasks on other machines. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';

@@ -11,7 +11,7 @@ export interface JsonBounds {
   readonly maxValues: number;
   /** Levels of arrays and objects. */
   readonly maxDepth: number;
-  /** True: no nested object has a repeated member name, because parsers differ in which of the two values they read. */
+  /** True: no nested object has a repeated member name. Parsers differ in the one of the two values that they read. */
   readonly uniqueNames?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /** Prevents that a task runs twice at once. */
 export interface OneAtATime {
-  /** Starts the work; calls while it runs share one further run. Rejects if the last of these runs does. */
+  /** Starts the work. All calls during a run share one further run. Rejects if the last of these runs rejects. */
   run(): Promise<void>;
   /** Waits for the work in progress, and starts none after it. */
   stop(): Promise<void>;

@@ -118,7 +118,7 @@ const readMessage = defineStatement({
   row: { seq: integer },
 });
 
-/** Reads the order of the events of the message to which this event belongs; empty if there is none. */
+/** Reads the order of the events of this event's message; empty if it belongs to no message. */
 export async function readOrderOfMessage(db: Queryable, runId: string, seq: number): Promise<ConversationOrder> {
   const seqs = Float64Array.from(await db.query(readMessage, [runId, seq]), (row) => row.seq);
   return { seqs: [seqs], marks: [Uint8Array.from(seqs, (_, index) => (index === 0 ? beginsItem | beginsStep : 0))] };

@@ -138,7 +138,7 @@ const deleteFollowups: Statement = {
   text: 'DELETE FROM followups WHERE run_id = ANY($1::uuid[]) AND execution_id IS NOT NULL',
 };
 
-/** The counters begin at 0, so that a run which is continued has its whole room again. */
+/** The counters begin at 0, so that a continued run can store the full amount again. */
 const markDeleted: Statement = {
   name: 'mark_runs_without_detail',
   text: `

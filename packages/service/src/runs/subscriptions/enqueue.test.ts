@@ -148,7 +148,7 @@ describe('the notified subscriptions', () => {
     ['metadata', { metadata: { a: '1', b: '2' } }, { metadata: { a: '1', b: '2', c: '3' } }, { metadata: { a: '1' } }],
     ['another value', { metadata: { a: '1' } }, { metadata: { a: '1' } }, { metadata: { a: '2' } }],
     ['all of it', { source: 'CLI', name: 'n' } as const, { source: 'CLI', name: 'n' }, { source: 'CLI' }],
-  ])('are selected by %s', async (_, filter, matching, other) => {
+  ])('events are selected by %s', async (_, filter, matching, other) => {
     await subscriptions.subscribe({ filter });
     await subscriptions.newRun(other as never);
     expect(await told()).toEqual([]);

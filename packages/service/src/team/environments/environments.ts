@@ -36,7 +36,7 @@ export type EnvironmentRuns = Pick<Environment, 'setup_failed' | 'last_task_run_
 
 /**
  * Reads the last runs of environments by their UIDs. Only runs of the given team count, so that a guest sees no runs of others. Leaves out
- * environments without a run. `runs`, which is above this room, passes the function.
+ * environments without a run. `runs`, which is above this folder, passes the function.
  */
 export type ReadEnvironmentRuns = (
   db: Queryable,

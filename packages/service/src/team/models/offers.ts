@@ -23,7 +23,7 @@ export function splitModelId(id: string): { provider: ProviderName; providerMode
   return { provider: provider as ProviderName, providerModel };
 }
 
-/** Returns an offer for a model whose name only is known. */
+/** Returns an offer for a model of which only the name is known. */
 export function namedOffer(provider: ProviderName, providerModel: string): Offer {
   // Such a model may or may not accept images. The agent may send them, and the provider may refuse.
   const visionSupported = provider !== 'local';

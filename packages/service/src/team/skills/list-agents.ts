@@ -9,7 +9,10 @@ import { listConfigs } from '../environments/environments.ts';
 import type { SkillLibrary, SkillList } from './library.ts';
 import type { ListedSkill } from './read-repository.ts';
 
-/** Reads when the team created the last run of each of these skills; one without a run is left out. A function of `runs`, which is above this room. */
+/**
+ * Reads when the team created the last run of each of these skills; one without a run is left out. A function of `runs`, which is above
+ * this folder.
+ */
 export type ReadLastRuns = (
   db: Queryable,
   teamId: string,

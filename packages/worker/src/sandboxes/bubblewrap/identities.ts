@@ -14,8 +14,8 @@ export interface Identity {
 }
 
 /**
- * Takes a user for a sandbox, which this process holds: the sandbox ends with the process. Only root can start processes under such a
- * user. Begins anywhere in the range, so that a user that was given back is rarely taken again soon.
+ * Takes a user for a sandbox, which this process holds: the sandbox ends with the process. Only root can start processes under such a user.
+ * Begins at a random place of the range, so that a released user id is rarely used again soon.
  */
 export async function takeIdentity(): Promise<Identity> {
   const first = randomInt(users);

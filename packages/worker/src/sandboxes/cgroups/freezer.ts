@@ -71,7 +71,7 @@ export async function openFreezer(version: 1 | 2, folder: string): Promise<Freez
     for (const pid of members(agent)) move(pid, run);
   };
 
-  /** Moves processes that the agent has started since the last look. The agent is stopped meanwhile, so it starts no others. */
+  /** Moves processes that the agent has started since the last check. The agent is stopped meanwhile, so it starts no others. */
   async function look(stays: (pid: number) => boolean): Promise<void> {
     // If the agent has ended, the others must end too, which a frozen process does not.
     if (members(agent).filter(stays).length < staying) return thaw();

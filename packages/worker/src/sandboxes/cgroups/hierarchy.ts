@@ -70,7 +70,8 @@ async function writable(folder: string): Promise<boolean> {
 
 /**
  * Share of the processors that all sandboxes get together while programs outside of them want the processors too: that of two such programs
- * for each processor. So any number of processes in sandboxes leaves the service its time, and a busy machine leaves sandboxes theirs.
+ * for each processor. So the service gets enough processor time besides any number of processes in sandboxes, and the sandboxes get enough
+ * on a busy machine.
  */
 const programs = 2 * availableParallelism();
 const shares = { version1: 1024 * programs, version2: Math.min(100 * programs, 10_000) } as const;

@@ -13,7 +13,10 @@ export interface Found {
 }
 
 export interface Look {
-  /** Calls `see` after each look at the Job with this id, until it returns true. Resolves then. A `see` that throws is called again after the next look. */
+  /**
+   * Reads the Job with this id repeatedly, and calls `see` after each read until it returns true. Resolves then. A `see` that throws is
+   * called again after the next read.
+   */
   untilSeen(jobUid: string, see: (found: Found) => boolean): Promise<void>;
   close(): void;
 }
@@ -44,7 +47,7 @@ export function openLook(
     try {
       if (!watcher.see(found)) return;
     } catch (error) {
-      // The cluster and the other watchers may still work. Logged once, because the next look probably fails in the same way.
+      // The cluster and the other watchers may still work. Logged once, because the next read probably fails in the same way.
       if (!watcher.hasFailed) log.warn({ job: watcher.uid, err: error }, 'the state of a Job cannot be understood');
       watcher.hasFailed = true;
       return;

@@ -25,10 +25,10 @@ const tokenFolder = 'once';
 const tokenFile = `${tokenFolder}/token`;
 
 /**
- * Starts the agent in the image of the run. It takes the token from its file and removes the file before any program of the run starts. The program
- * that reads the token is a file beside the agent, because no program of the image, not even its shell, may run earlier. Nodes mount folders at the
- * ends of an image's links: `/agent` could be in a folder whose parts a command can rename. The root file system cannot be written, so one look at
- * the start is enough.
+ * Starts the agent in the image of the run. It takes the token from its file and removes the file before any program of the run starts. The
+ * program that reads the token is a file beside the agent, because no program of the image, not even its shell, may run earlier. Nodes
+ * mount folders at the ends of an image's links: `/agent` could be in a folder whose parts a command can rename. The root file system
+ * cannot be written, so one check at the start is enough.
  */
 export const starter = `
 import { openSync, realpathSync, unlinkSync } from 'node:fs';

@@ -56,7 +56,7 @@ export function peekable(body: Readable): Peekable {
 const maxHeadBytes = 256 * 1024;
 
 /**
- * Reads the commands at the beginning of a push. Each further look waits for twice as many bytes. Without this, a sandbox that sends single
+ * Reads the commands at the beginning of a push. Each further call waits for twice as many bytes. Without this, a sandbox that sends single
  * bytes would make the service read the beginning again for each byte. A push has a pack behind its commands, or ends.
  */
 export async function readHead(peeked: Pick<Peekable, 'read'>): Promise<ReadHead> {

@@ -19,7 +19,7 @@ const post = async (path: string, key: string, body: object) => {
 const ofList = { Ada: ['ONE', 'TWO', 'MINE'], Bob: ['ONE', 'TWO', 'MINE'], with: ['ONE'], without: [] as string[] };
 type Name = keyof typeof ofList;
 const isPerson = (name: Name) => name === 'Ada' || name === 'Bob';
-/** Ada and Bob each have a personal secret MINE; the team has one too, which nobody gets in its place. */
+/** Ada and Bob each have a personal secret MINE. The team has a secret of the same name, which must never replace theirs. */
 const mayUse = (who: Name, secret: string, owner: Name) =>
   secret === 'MINE' && isPerson(owner) ? who === owner : ofList[who].includes(secret);
 

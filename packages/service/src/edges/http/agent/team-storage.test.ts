@@ -102,7 +102,7 @@ test('counts all stored bytes of members and agents, and subtracts those of a de
   await counted(0, () => put('workspace?turn=2', run.runToken, 'x'.repeat(6000)));
   await counted(7000, () => put('memory?turn=1', run.runToken, 'x'.repeat(7000)));
   await counted(8000, () => announce(run.runToken, 8000));
-  // An unfinished handoff gives its room to the next one.
+  // The next handoff gets the bytes that an unfinished one had reserved.
   await counted(0, () => announce(run.runToken, 8000));
   await foldStorageChanges(db);
   expect(await recountStorage(db)).toMatchObject({ rows: 0 });
@@ -137,7 +137,7 @@ describe('a team without free storage', () => {
     expectFull(sent.filter(({ status }) => status !== 200));
     // Only bytes that are stored during the next count may exceed the limit.
     expect(await stored()).toBeLessThanOrEqual(maxBytes + 4 * 61 * 1024);
-    // Refused creates gave their room back, so one more may still fit.
+    // Refused creates released their bytes, so one more may still fit.
     await untilKnown(async () => expectFull([await create([30 * 1024, 30 * 1024])]));
     await untilKnown(async () =>
       expectFull([
@@ -165,7 +165,7 @@ describe('a team without free storage', () => {
     await fill(10 * 1024);
     expectFull([await putArtifact(run.runToken, kb(20)), await put('workspace?turn=2', run.runToken, kb(320))]);
     expect((await put('workspace?turn=2', run.runToken, kb(300))).status).toBe(200);
-    // A memory has the room of texts.
+    // A memory counts against the limit of texts.
     expect((await put('memory?turn=1', run.runToken, kb(20))).status).toBe(200);
     expectFull([await put('memory?turn=2', run.runToken, kb(100))]);
   });

@@ -37,7 +37,7 @@ describe('slow senders', () => {
     };
     hold(60, 'wrong');
     try {
-      // Now their room is full, and so many requests wait that further ones are refused at once.
+      // Now all memory of these senders is in use, and the queue is full, so further requests are refused at once.
       await expect.poll(() => refused).toBeGreaterThanOrEqual(20);
       for (const each of [webhook, other]) expect((await send(each, { body: '1' })).status).toBe(202);
       expect((await service.request('GET', '/agent/runs')).status).toBe(200);
@@ -78,7 +78,7 @@ describe('slow senders', () => {
       ] as const) {
         ended.clear();
         hold(count, announced);
-        // The rest fills the room, and the queue before it if there is one.
+        // The other requests fill the memory, and the queue if there is one.
         await expect.poll(() => ended.size).toBeGreaterThanOrEqual(3);
         const body = JSON.stringify('a'.repeat(announced - 3));
         expect(await Promise.all([deliver(webhook, body), deliver(other, body)])).toEqual([202, 202]);

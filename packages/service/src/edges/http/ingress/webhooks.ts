@@ -29,8 +29,9 @@ const provedRoom = limitsOf(
   { total: 20 * mb, share: 256 * kb, common: 16 * mb, perTeam: 2 * mb, perExecution: 2 * mb },
 );
 /**
- * Room for all other bodies: signed bodies, whose sender is proved only by the whole body, and bodies of senders with a wrong credential, which count
- * as one webhook. A signed body that finds no room ends the oldest body and gets its room, so slow senders do not block others.
+ * Room for all other bodies: signed bodies, whose sender is proved only by the whole body, and bodies of senders with a wrong credential,
+ * which count as one webhook. If there is no memory for a signed body, the oldest body is ended and its memory used, so slow senders do not
+ * block others.
  */
 const unprovedRoom = limitsOf(
   { total: 3 * mb, perTeam: mb, perExecution: mb },
@@ -75,7 +76,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
     return true;
   };
 
-  /** Reads a body in the room of its sender. A body whose sender proves itself later moves to the room of those. */
+  /** Reads a body in the room of its sender. A body whose sender proves itself later is then counted among bodies with a proof. */
   const readBody = async (
     uid: string,
     proof: Proof,

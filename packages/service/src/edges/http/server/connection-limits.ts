@@ -36,8 +36,8 @@ export function connectionLimits(openFiles: number): ConnectionLimits {
 const probes: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 /**
- * Closes connections above the limits, idle ones first. While there are almost as many, requests get 503 unless they are probes or have a
- * key of the operator.
+ * Closes connections above the limits, idle ones first. When almost all connections are in use, requests get 503 unless they are probes or
+ * have a key of the operator.
  */
 export function limitConnections(
   app: FastifyInstance,

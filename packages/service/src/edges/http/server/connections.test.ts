@@ -194,7 +194,7 @@ test('a body that nobody reads yet takes little memory, although it comes in pie
   service.app.server.once('request', (request: IncomingMessage) => {
     const { socket } = request;
     const look = setInterval(() => {
-      // The parser pauses its socket when the body has as many bytes as may wait.
+      // The parser pauses its socket when the limit of waiting bytes of the body is reached.
       if (socket.isPaused()) pieces.resolve(request.readableLength);
     }, 10);
     socket.once('close', () => clearInterval(look));

@@ -202,7 +202,7 @@ test.each([
   expect(await runs()).toHaveLength(1);
 });
 
-test('a first attempt that waits for the batch before it writes nothing if its client has left', async () => {
+test('writes nothing for a first attempt whose client left while it waited for the previous batch', async () => {
   const blocker = new pg.Client({ connectionString: service.database.url });
   await blocker.connect();
   await blocker.query(`BEGIN; SELECT FROM teams WHERE id = '${service.teamId}' FOR UPDATE`);

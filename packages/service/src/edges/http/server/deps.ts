@@ -39,7 +39,7 @@ export interface ServiceDeps {
   readonly codeHosts: CodeHosts;
   readonly skills: SkillLibrary;
   readonly sourceReader: SourceReader;
-  /** Read for answers of rooms below `runs`. */
+  /** Read for answers of folders below `runs`. */
   readonly lastRuns: typeof lastRuns;
   readonly keys: KeyDirectory;
   readonly keyWatch: KeyWatch;

@@ -23,9 +23,8 @@ interface Waiting<Item> {
 }
 
 /**
- * Returns a function that writes items in batches: a write takes the items that have arrived, at most `limit`, and those that
- * arrive during it wait for the next one. When a batch fails, it writes the items one by one, so that only the bad one
- * fails.
+ * Returns a function that writes items in batches. A write takes at most `limit` of the items that have arrived. Items that arrive during a
+ * write wait for the next write. When a batch fails, it writes the items one by one, so that only the bad one fails.
  */
 export function batched<Owner extends object, Item>(
   limit: number,

@@ -104,7 +104,7 @@ export type Transition = (db: Queryable, input: TransitionInput) => Promise<bool
  */
 export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
-  // Subscribers get no notice of a change after which the state may be the same.
+  // Subscribers get no notice of a change that can leave the state as it was.
   const subscriberEvent = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
   const statement: Statement = {
     name: `transition_${definition.name}`,

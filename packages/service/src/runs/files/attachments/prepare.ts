@@ -38,7 +38,7 @@ const insertRows = defineStatement({
   row: { id: uuid },
 });
 
-/** The ids of the files in their order; `full`: the caller or the team has as many unused ones as it may. */
+/** The ids of the files in their order; `full`: the caller or the team has reached its limit of unused files. */
 export type PrepareOutcome =
   | { readonly kind: 'prepared'; readonly ids: readonly string[] }
   | { readonly kind: 'not_found' }

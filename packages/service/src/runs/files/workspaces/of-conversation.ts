@@ -53,8 +53,8 @@ export interface WorkspaceOfConversation {
 }
 
 /**
- * Returns the workspace with which the first execution of a run begins that continues another run's conversation: the files of the last run, or the
- * reason why it gets none. Undefined: the conversation has no other run, or the last one left nothing.
+ * Returns the first workspace of a run that continues another run's conversation: the files of the last run, or the reason why there are
+ * none. Undefined: the conversation has no other run, or the last one left nothing.
  */
 export async function workspaceOfConversation(
   db: Queryable,

@@ -64,7 +64,7 @@ export interface AddedCounts {
 /** The limit that a batch has reached first: the limit of its run, or the limit of its team. */
 export type ReachedLimit = 'run' | 'team';
 
-/** The room that one batch of events has. */
+/** The bytes that one batch of events may add. */
 export interface EventBudget {
   /** Reserves room for the row that `toRow` makes of the event, and returns its JSON; undefined if there is no room. */
   take(event: AgentEvent, toRow: (event: AgentEvent) => object): string | undefined;

@@ -164,7 +164,7 @@ export function planAgentEvents(input: PlanInput): EventPlan | undefined {
         break;
       }
       case 'checkpoint':
-        // Comes after the rows, because it marks their place in the conversation.
+        // The rows are stored first: a checkpoint marks the place after them in the conversation.
         collected.storeRows();
         actions.push({ kind: 'mark_checkpoint', checkpoint: event });
         break;

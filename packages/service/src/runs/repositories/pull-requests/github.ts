@@ -4,7 +4,7 @@ import { type AskApi, type AtHost, faultOf, saidBy, textOf, type Wanted } from '
 /** Headers of each request. */
 export const gitHubHeaders = { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' } as const;
 
-/** Returns whether this head of a pull request is the branch, and not one of a fork with the same name. */
+/** Returns whether the head of a pull request is this branch, and not a branch of a fork with the same name. */
 function isOf(its: unknown, { owner, repo, head }: Wanted): boolean {
   const place = textOf(Reflect.get(Object(its), 'repo'), 'full_name');
   return (

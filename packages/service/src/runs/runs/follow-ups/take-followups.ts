@@ -68,7 +68,7 @@ export interface JoinedFollowup {
   readonly message: string;
   readonly mode: RunMode | null;
   readonly decision: Decision | null;
-  /** Question of an earlier execution that it answers; null: it answers none. */
+  /** The question of an earlier execution that this follow-up answers; null: it answers no question. */
   readonly request: OpenRequest | null;
 }
 

@@ -1,4 +1,4 @@
-/** The last runs of things that runs use, for answers of rooms below this one. */
+/** The last runs of things that runs use, for answers of folders below this one. */
 import type { RunState } from '@runyard/contract/runs/states';
 import {
   boolean,

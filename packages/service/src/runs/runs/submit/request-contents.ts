@@ -132,7 +132,7 @@ async function writersOf(
   return authors.map((author) => ({ kind: 'conversation', uid: conversationId, author, accepted: false }));
 }
 
-/** Returns the revisions of the definitions whose skills a configuration names, and from which the request was not made. */
+/** Returns the revisions of the definitions whose skills a configuration names, without the definition that made the request. */
 async function definitionsOf(
   db: Queryable,
   teamId: string,

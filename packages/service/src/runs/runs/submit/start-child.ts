@@ -206,7 +206,7 @@ async function childRequest(
   }
   const servers = childMcpServers(parent.config.mcp_servers ?? {}, child.config?.mcp_servers ?? {});
   if ('forbidden' in servers) {
-    const detail = `config.mcp_servers.${servers.forbidden}: a run that this one starts reaches only MCP servers of this run: by the same url without headers, or by the same id. Use one of them, or a command.`;
+    const detail = `config.mcp_servers.${servers.forbidden}: a child run can use only the MCP servers of this run: name the same url without headers, or the same id. Use one of them, or a command.`;
     return { kind: 'forbidden', detail };
   }
   const skill = await forbiddenSkill(deps.db, session, parent.config, child.config ?? {});

@@ -11,8 +11,8 @@ import type { ChildRefusal } from '../tree/admit-child.ts';
 import type { SubmitRefusal } from './submit.ts';
 
 /**
- * Returns the source of a run that a request creates: the one that it names, if the owner of its key may name that. Otherwise the
- * User-Agent identifies the `runyard` command, and all other clients are the API.
+ * Returns the source of the created run. This is the source in the request, if the owner of the key may set it. Otherwise the User-Agent
+ * identifies the `runyard` command, and all other clients are the API.
  */
 export function sourceOf(
   { userAgent, apiSource }: Pick<RequestOrigin, 'userAgent' | 'apiSource'>,

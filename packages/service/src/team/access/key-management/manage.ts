@@ -162,8 +162,8 @@ async function insertWith(
 }
 
 /**
- * Why a key is not created. `too_many` 409: the team has as many keys as it may have. `no_such_identity` 400: the team has no agent
- * identity of this uid. `owner_needed` 403: the identity acts for users.
+ * Why a key is not created. `too_many` 409: the team has reached its limit of keys. `no_such_identity` 400: the team has no agent identity
+ * of this uid. `owner_needed` 403: the identity acts for users.
  */
 export type KeyRefusal = 'too_many' | 'no_such_identity' | 'owner_needed';
 

@@ -90,7 +90,7 @@ export async function mayJoinAnother(tx: Queryable, userUid: string): Promise<bo
   return count?.room ?? false;
 }
 
-/** Creates a team whose owner is the caller. `too_many`: the caller is in as many teams as a person may be. */
+/** Creates a team whose owner is the caller. `too_many`: the caller has reached the limit of teams of a person. */
 export async function createTeam(tx: Queryable, principal: Principal, name: string): Promise<Team | 'too_many'> {
   if (!(await mayJoinAnother(tx, principal.creator.uid))) return 'too_many';
   const [row] = await tx.query(insertTeam, [randomUUIDv7(), newUid(), name, principal.creator.uid]);

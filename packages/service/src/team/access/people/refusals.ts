@@ -1,4 +1,4 @@
-/** Refusals that routes of this room and the sign-in of browsers share. */
+/** Refusals that the routes of this folder and the sign-in of browsers share. */
 import { maxMembers, maxTeamsOfPerson } from '@runyard/contract/limits';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { AcceptRefusal } from './accept.ts';

@@ -81,12 +81,12 @@ const remove = defineStatement({
   row: { repository: text() },
 });
 
-/** SQL: begins a claim of the row, whose id is $1. The next look is due after the interval, plus or minus 10 %. */
+/** SQL: begins a claim of the row, whose id is $1. The branch is read next after the interval, plus or minus 10 %. */
 const claiming = `
   claim = $1, claimed_at = clock_timestamp(), claimed_until = clock_timestamp() + interval '${claimSeconds} seconds',
   due_at = clock_timestamp() + s.poll_interval_seconds * (0.9 + 0.2 * random()) * interval '1 second'`;
 
-/** SQL: the next look is due, or the process that had the claim was killed. */
+/** SQL: the branch must be read now, or the process that had the claim was killed. */
 const isDue = '(s.due_at <= clock_timestamp() OR s.claim IS NOT NULL)';
 const isFree = '(s.claimed_until IS NULL OR s.claimed_until <= clock_timestamp())';
 
@@ -242,7 +242,7 @@ export async function finishSync(
   return (await tx.query(finish, values)).length > 0;
 }
 
-/** Ends a claim after a look that found a commit that needs no sync. */
+/** Ends a claim if the commit of the branch needs no sync. */
 export async function finishLook(
   db: Queryable,
   { source, claim }: ClaimedSource,

@@ -133,7 +133,7 @@ test('a webhook that is read again keeps its hint, and a changed webhook loses i
   directory.close();
 });
 
-test('a gate runs the allowed number of calls, then the others in their order, and refuses calls above the limit of waiting ones', async () => {
+test('a gate runs a limited number of calls at once, queues further ones in order, and refuses calls when the queue is full', async () => {
   const gate = makeGate({ concurrent: 2, waiting: 2 });
   const started: number[] = [];
   const ends: (() => void)[] = [];

@@ -37,7 +37,7 @@ export type DeliveredBody =
   | {
       readonly kind: 'body';
       readonly bytes: Buffer;
-      /** Moves the body to the room of proved senders. Absent: the body is already in that room. */
+      /** Counts the body among those of senders with a proof. Absent: the body is counted there already. */
       readonly prove?: () => void;
     }
   | { readonly kind: 'too_large' | 'too_slow' | 'cut' | 'busy' };
@@ -49,7 +49,7 @@ export interface IngestRequest extends Credentials {
   readonly query: string;
   /** Announced size in bytes; undefined: the body comes in chunks. */
   readonly announcedBytes: number | undefined;
-  /** Reads the body, at most 256 KB of it, in a room that proved senders share with no others. */
+  /** Reads at most 256 KB of the body. Bodies of senders with a proof use memory that other senders cannot use. */
   readBody(proof: Proof): Promise<DeliveredBody>;
 }
 

@@ -13,7 +13,7 @@ interface Space {
 
 /** Room that a pull leaves free in any case. */
 const leastFree = 512 * 1024 * 1024;
-/** Largest room that is kept free during a pull that may be too large. */
+/** Free disk space that a pull of unknown size must leave, at most. */
 const mostKept = 8 * 1024 * 1024 * 1024;
 
 /** Returns the room on the disk of a folder; undefined if this process cannot see the folder. */
