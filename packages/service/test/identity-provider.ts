@@ -64,8 +64,8 @@ export function weakToken(claims: Claims, alg: 'HS256' | 'none'): string {
   return `${text}.${alg === 'none' ? '' : createHmac('sha256', clientSecret).update(text).digest('base64url')}`;
 }
 
-/** Starts a provider at a free port of this machine. */
-export async function startIdentityProvider(): Promise<TestIdentityProvider> {
+/** Starts a provider at a free port of this machine. For a browser, another name of the machine is another site. */
+export async function startIdentityProvider(host = '127.0.0.1'): Promise<TestIdentityProvider> {
   let key = newSigningKey();
   let redirectUri = '';
   let handle: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
@@ -113,7 +113,7 @@ export async function startIdentityProvider(): Promise<TestIdentityProvider> {
     handle?.(request, response);
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const issuer = `http://${host}:${(server.address() as AddressInfo).port}`;
 
   const build = () => {
     provider = new Provider(issuer, {

@@ -31,8 +31,13 @@ const columns = (now: number): Column<TeamMember>[] => [
 /** Lists the people of the team. */
 async function listUsers(context: Context, options: Options): Promise<void> {
   const params = { teamUid: await currentTeam(context) };
-  const { members } = await connect(context).listTeamMembers({ params });
-  printList(context, { columns: columns(Date.now()), rows: members, json: { members }, none: 'no people' }, options);
+  const people = await connect(context).listTeamMembers({ params });
+  const { members, rules } = people;
+  printList(context, { columns: columns(Date.now()), rows: members, json: people, none: 'no people' }, options);
+  if (rules !== undefined && !options.json)
+    context.report(
+      `rules of single sign-on manage the team: ${rules.map(({ group, role }) => `${harmlessLine(group)} is ${role}`).join(', ')}`,
+    );
 }
 
 /** Invites a person and shows the key of the invitation once. */

@@ -47,6 +47,15 @@ export const TeamMember = z
   .meta({ id: 'TeamMember', description: 'A person in a team' });
 export type TeamMember = z.infer<typeof TeamMember>;
 
+const TeamRule = z
+  .object({
+    provider: z.string().describe('Name of the identity provider'),
+    group: z.string().describe('Group as the provider names it'),
+    role: TeamRole.describe('Role of the people of the group. Of several rules the highest role counts'),
+  })
+  .meta({ id: 'TeamRule', description: 'A rule of single sign-on: a group has a role in the team' });
+export type TeamRule = z.infer<typeof TeamRule>;
+
 export const ListTeamMembersResponse = z
   .object({
     members: z.array(TeamMember).describe('People of the team, in the order in which they joined'),
@@ -55,6 +64,7 @@ export const ListTeamMembersResponse = z
       description:
         '`hand`: administrators invite people and change roles. `rules`: the groups of the identity provider decide, by the rules of the operator, and nobody changes people by hand',
     }),
+    rules: z.array(TeamRule).optional().describe('The rules, if they manage the team'),
   })
   .meta({ id: 'ListTeamMembersResponse', description: 'People of a team' });
 

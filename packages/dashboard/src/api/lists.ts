@@ -1,15 +1,24 @@
 /** Lists of the team that several screens read. */
 
-import { useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useClient, useSession } from './session.ts';
+
+/** Reads the people of the team, and the rules that manage them. */
+export function useTeamPeople() {
+  return useQuery(usePeopleQuery());
+}
 
 /** Reads the people of the team. */
 export function useMembers() {
+  return useQuery({ ...usePeopleQuery(), select: ({ members }) => members });
+}
+
+function usePeopleQuery() {
   const client = useClient();
   const { team } = useSession();
-  return useQuery({
+  return queryOptions({
     queryKey: ['members', team.uid],
-    queryFn: async () => (await client.listTeamMembers({ params: { teamUid: team.uid } })).members,
+    queryFn: async () => await client.listTeamMembers({ params: { teamUid: team.uid } }),
   });
 }
 

@@ -3,7 +3,7 @@ import { isAtLeast, type Role, roles } from '@runyard/contract/wire/access';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useMembers } from '../../api/lists.ts';
+import { useTeamPeople } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { ConfirmDialog, SecretOnceDialog } from '../../parts/dialog.tsx';
@@ -20,6 +20,7 @@ import { Ago } from '../../parts/time.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { Invitations } from './invitations.tsx';
 import { RemoveMemberDialog } from './remove-member.tsx';
+import { Rules } from './rules.tsx';
 import { Section } from './section.tsx';
 
 /** Returns the roles that a person with the role `own` gives. */
@@ -29,7 +30,8 @@ const rolesBelow = (own: Role): readonly (readonly [Role, string])[] =>
 /** The people of the team, their roles, and the invitations that wait. */
 export function Members() {
   const { team } = useSession();
-  const members = useMembers();
+  const people = useTeamPeople();
+  const rules = people.data?.rules;
   const mayManage = useMay('admin');
   const [open, setOpen] = useState<'invite' | 'join' | 'rename' | undefined>();
   const [made, setMade] = useState<CreateTeamInvitationResponse | undefined>();
@@ -38,7 +40,7 @@ export function Members() {
     <>
       <Section
         title="Members"
-        about={`${members.data ? `${countText(members.data.length, 'person', 'people')}. ` : ''}Owner, admin, member, viewer: each may do all that the next one may.`}
+        about={`${people.data ? `${countText(people.data.members.length, 'person', 'people')}, managed by ${people.data.managed_by}. ` : ''}Owner, admin, member, viewer: each may do all that the next one may.`}
         action={
           <>
             <Menu
@@ -51,15 +53,19 @@ export function Members() {
             >
               <Icon name="more" />
             </Menu>
-            <RoleButton needs="admin" className="btn pri" run={() => setOpen('invite')}>
-              <Icon name="plus" small />
-              Invite
-            </RoleButton>
+            {rules === undefined && (
+              <RoleButton needs="admin" className="btn pri" run={() => setOpen('invite')}>
+                <Icon name="plus" small />
+                Invite
+              </RoleButton>
+            )}
           </>
         }
       />
-      <Loaded query={members}>{(list) => <MemberTable members={list} />}</Loaded>
-      {mayManage && <Invitations />}
+      <Loaded query={people}>
+        {({ members, managed_by }) => <MemberTable members={members} isByRules={managed_by === 'rules'} />}
+      </Loaded>
+      {rules === undefined ? mayManage && <Invitations /> : <Rules rules={rules} />}
       {open === 'invite' && <InviteDialog onMade={setMade} close={close} />}
       {open === 'join' && <JoinDialog close={close} />}
       {open === 'rename' && <RenameDialog close={close} />}
@@ -80,7 +86,7 @@ export function Members() {
   );
 }
 
-function MemberTable({ members }: { members: readonly TeamMember[] }) {
+function MemberTable({ members, isByRules }: { members: readonly TeamMember[]; isByRules: boolean }) {
   const client = useClient();
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -125,8 +131,14 @@ function MemberTable({ members }: { members: readonly TeamMember[] }) {
           <tbody>
             {members.map((member) => {
               const { user, role } = member;
-              const mayChange = mayManage && isAtLeast(team.role, role);
-              const why = mayChange ? undefined : mayManage ? 'The role is above yours' : 'Needs the role admin';
+              const why = isByRules
+                ? 'Rules decide the roles'
+                : !mayManage
+                  ? 'Needs the role admin'
+                  : isAtLeast(team.role, role)
+                    ? undefined
+                    : 'The role is above yours';
+              const mayChange = why === undefined;
               return (
                 <tr key={user.uid}>
                   <td>

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { failureOf } from '../../api/problem.ts';
 import { clientOf } from '../../api/session.ts';
 import { useTitle } from '../../frame/page.tsx';
@@ -8,6 +8,8 @@ import { oneOf } from '../../frame/search.ts';
 import { switchTheme } from '../../frame/theme.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { answerOfProvider, ProviderButtons, useProviders } from './providers.tsx';
 
 /** The text before the code in the fragment of a one-time link. Browsers send no fragment to a server. */
 const fragment = 'sign-in=';
@@ -20,7 +22,7 @@ function nextOf(text: string | undefined): string {
 
 type Way = 'key' | 'invitation';
 
-/** Signs a person in: by the code of a one-time link, by an API key, or by an invitation. */
+/** Signs a person in: with an identity provider, by the code of a one-time link, by an API key, or by an invitation. */
 export function SignInScreen() {
   useTitle('Sign in');
   const navigate = useNavigate();
@@ -30,18 +32,26 @@ export function SignInScreen() {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [firstKey, setFirstKey] = useState<string | undefined>();
+  const isKey = way === 'key';
   const field = useRef<HTMLInputElement>(null);
   const name = useRef<HTMLInputElement>(null);
+  const providers = useProviders();
+  const [answerError, setAnswerError] = useState<unknown>();
+  /** The query with which an identity provider has sent the browser to this page. */
+  const [answer, setAnswer] = useState<string | undefined>();
 
-  const signIn = async (body: { code: string } | { api_key: string }) => {
+  const signIn = async (
+    body: { code: string } | { api_key: string } | { sign_on: string },
+    onFailure: (failure: unknown) => void = setError,
+  ) => {
     setBusy(true);
-    setError(undefined);
+    onFailure(undefined);
     try {
-      await clientOf('').createBrowserSession({ body });
+      const session = await clientOf('').createBrowserSession({ body });
       await queries.resetQueries();
-      await navigate({ href: next, replace: true });
+      await navigate({ href: session.next === undefined ? next : nextOf(session.next), replace: true });
     } catch (failure) {
-      setError(failure);
+      onFailure(failure);
       setBusy(false);
     }
   };
@@ -58,6 +68,26 @@ export function SignInScreen() {
     else await signIn({ code });
   };
 
+  /** Leaves for the identity provider, which sends the browser back to this page. */
+  const beginSignOn = async (provider: string) => {
+    const invitation = isKey ? '' : (field.current?.value.trim() ?? '');
+    if (!isKey && invitation === '') return field.current?.focus();
+    setBusy(true);
+    setAnswerError(undefined);
+    setAnswer(undefined);
+    try {
+      const body = { provider, next, ...(isKey ? {} : { invitation }) };
+      const { url } = await clientOf('').startSignOn({ body });
+      location.assign(url);
+    } catch (failure) {
+      setAnswerError(failure);
+      setBusy(false);
+    }
+  };
+
+  /** Signs in by the answer of the identity provider. While the provider is away, the page can send it again. */
+  const finishSignOn = (sent: string) => void signIn({ sign_on: sent }, setAnswerError);
+
   /** Makes a new person of an invitation, and signs the browser in with the person's first key. */
   const join = async (key: string, displayName: string) => {
     setBusy(true);
@@ -73,6 +103,12 @@ export function SignInScreen() {
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a code works once, so the page sends it once
   useEffect(() => {
+    const sent = answerOfProvider(location.search.slice(1));
+    if (sent !== undefined) {
+      history.replaceState(null, '', location.pathname);
+      setAnswer(sent);
+      return finishSignOn(sent);
+    }
     const text = location.hash.slice(1);
     if (!text.startsWith(fragment)) return;
     history.replaceState(null, '', location.pathname + location.search);
@@ -86,7 +122,15 @@ export function SignInScreen() {
     if (way === 'key') void signIn({ api_key: value });
     else void join(value, name.current?.value.trim() ?? '');
   };
-  const isKey = way === 'key';
+  const hasProviders = providers !== undefined && providers.length > 0;
+  const buttons = hasProviders && (
+    <ProviderButtons
+      providers={providers}
+      verb={isKey ? 'Continue' : 'Join'}
+      isBusy={isBusy}
+      begin={(id) => void beginSignOn(id)}
+    />
+  );
   if (firstKey !== undefined)
     return (
       <FirstKey value={firstKey} isBusy={isBusy} error={error} signIn={() => void signIn({ api_key: firstKey })} />
@@ -103,68 +147,80 @@ export function SignInScreen() {
         </div>
         <div className="stack s1">
           <h1>{isKey ? 'Sign in' : 'Accept an invitation'}</h1>
+          {isBusy && answer !== undefined && <p role="status">Signing you in…</p>}
           {next !== '/runs' && (
             <p className="mut">
               You go on to <code>{next}</code> afterwards.
             </p>
           )}
         </div>
-        {isKey && (
-          <>
-            <div className="stack s2">
-              <p className="lab">With a one-time link</p>
-              <p className="mut">Run this where you use the command line. It opens this browser, signed in.</p>
-              <CommandBlock command="bin/runyard open" />
-            </div>
-            <div className="or">or</div>
-          </>
-        )}
-        <form className="stack" onSubmit={submit}>
-          <div className="field">
-            <label htmlFor="credential">{isKey ? 'API key' : 'Key of the invitation'}</label>
-            <input
-              key={way}
-              ref={field}
-              className="in mono"
-              id="credential"
-              type="password"
-              autoComplete="current-password"
-              spellCheck={false}
-              required
-              aria-invalid={error !== undefined}
-              aria-describedby="credential-hint credential-problem"
-            />
-            {error !== undefined && (
-              <p className="small badc row top" id="credential-problem" role="alert">
-                <Icon name="warn" small />
-                {failureOf(error).detail}
-              </p>
+        <Problem error={answerError} {...(answer === undefined ? {} : { onRetry: () => finishSignOn(answer) })} />
+        {isKey && buttons}
+        {providers !== undefined && (
+          <OtherWays areHidden={isKey && hasProviders}>
+            {isKey && (
+              <>
+                <div className="stack s2">
+                  <p className="lab">With a one-time link</p>
+                  <p className="mut">Run this where you use the command line. It opens this browser, signed in.</p>
+                  <CommandBlock command="bin/runyard open" />
+                </div>
+                <div className="or">or</div>
+              </>
             )}
-            <span className="hint" id="credential-hint">
-              It is exchanged for a session of 8 hours, and not kept in this browser.
-            </span>
-          </div>
-          {!isKey && (
-            <div className="field">
-              <label htmlFor="name">Your name</label>
-              <input ref={name} className="in" id="name" autoComplete="name" required maxLength={200} />
-            </div>
-          )}
-          <button className="btn pri" type="submit" disabled={isBusy}>
-            {isKey ? 'Sign in' : 'Join the team'}
-          </button>
-        </form>
+            <form className="stack" onSubmit={submit}>
+              <div className="field">
+                <label htmlFor="credential">{isKey ? 'API key' : 'Key of the invitation'}</label>
+                <input
+                  key={way}
+                  ref={field}
+                  className="in mono"
+                  id="credential"
+                  type="password"
+                  autoComplete="current-password"
+                  spellCheck={false}
+                  required
+                  aria-invalid={error !== undefined}
+                  aria-describedby="credential-hint credential-problem"
+                />
+                {error !== undefined && (
+                  <p className="small badc row top" id="credential-problem" role="alert">
+                    <Icon name="warn" small />
+                    {failureOf(error).detail}
+                  </p>
+                )}
+                <span className="hint" id="credential-hint">
+                  It is exchanged for a session of 8 hours, and not kept in this browser.
+                </span>
+              </div>
+              {!isKey && (
+                <>
+                  {buttons}
+                  {hasProviders && <div className="or">or without an account there</div>}
+                  <div className="field">
+                    <label htmlFor="name">Your name</label>
+                    <input ref={name} className="in" id="name" autoComplete="name" required maxLength={200} />
+                  </div>
+                </>
+              )}
+              <button className={hasProviders ? 'btn' : 'btn pri'} type="submit" disabled={isBusy}>
+                {isKey ? 'Sign in' : 'Join the team'}
+              </button>
+            </form>
+          </OtherWays>
+        )}
         <p className="mut">
-          {isKey ? 'Invited? ' : 'Have an API key? '}
+          {isKey ? 'Invited? ' : hasProviders ? 'In a team already? ' : 'Have an API key? '}
           <button
             type="button"
             className="btn ghost sm link"
             onClick={() => {
               setWay(isKey ? 'invitation' : 'key');
               setError(undefined);
+              setAnswerError(undefined);
             }}
           >
-            {isKey ? 'Accept an invitation with its key' : 'Sign in with it'}
+            {isKey ? 'Accept an invitation with its key' : hasProviders ? 'Sign in' : 'Sign in with it'}
           </button>
         </p>
       </main>
@@ -182,6 +238,17 @@ export function SignInScreen() {
         </span>
       </footer>
     </div>
+  );
+}
+
+/** Shows the ways to sign in that most people do not need, where there is single sign-on. */
+function OtherWays({ areHidden, children }: { areHidden: boolean; children: ReactNode }) {
+  if (!areHidden) return children;
+  return (
+    <details className="stack">
+      <summary className="mut">With a link or an API key</summary>
+      <div className="stack">{children}</div>
+    </details>
   );
 }
 

@@ -40,11 +40,11 @@ function refuseInvitation(reason: 'above_own' | 'too_many'): Refusal {
 
 interface TeamRouteDeps {
   readonly db: Database;
-  readonly signOn: Pick<SignOn, 'isManagedByRules'>;
+  readonly signOn: Pick<SignOn, 'isManagedByRules' | 'rulesOf'>;
 }
 
 /** Teams, their people and their invitations. Below `/teams/{teamUid}` the caller acts in that team, or gets 404. */
-export const teamRoutes = ({ db, signOn: { isManagedByRules } }: TeamRouteDeps): readonly ServedRoute[] => [
+export const teamRoutes = ({ db, signOn: { isManagedByRules, rulesOf } }: TeamRouteDeps): readonly ServedRoute[] => [
   serve(routes.listTeams, async ({ principal }) => ({ teams: await listTeams(db, principal) })),
 
   serveOnce(routes.createTeam, {
@@ -59,14 +59,14 @@ export const teamRoutes = ({ db, signOn: { isManagedByRules } }: TeamRouteDeps):
     params.teamUid === principal.teamUid ? await renameTeam(db, principal, body.name) : notFound('team'),
   ),
 
-  serve(routes.listTeamMembers, async ({ principal, params }) =>
-    params.teamUid === principal.teamUid
-      ? {
-          members: await listMembers(db, principal.teamId),
-          managed_by: isManagedByRules(params.teamUid) ? ('rules' as const) : ('hand' as const),
-        }
-      : notFound('team'),
-  ),
+  serve(routes.listTeamMembers, async ({ principal, params }) => {
+    if (params.teamUid !== principal.teamUid) return notFound('team');
+    const members = await listMembers(db, principal.teamId);
+    const rules = rulesOf(params.teamUid);
+    return rules === undefined
+      ? { members, managed_by: 'hand' as const }
+      : { members, managed_by: 'rules' as const, rules };
+  }),
 
   serve(routes.updateTeamMember, async ({ principal, params, body }) => {
     if (params.teamUid !== principal.teamUid) return notFound('team');

@@ -1,4 +1,5 @@
 /** Single sign-on as the operator has configured it. */
+import type { TeamRule } from '@runyard/contract/team/teams';
 import type { Logger } from 'pino';
 import { makeProvider, type Provider } from './provider.ts';
 import { readSignOnFile, type TeamRules } from './sign-on-file.ts';
@@ -14,6 +15,8 @@ export interface SignOn {
   readonly secrets: readonly string[];
   /** Returns whether rules manage the team of this UID. People of other teams are managed by hand. */
   isManagedByRules(teamUid: string): boolean;
+  /** Returns the rules that manage the team of this UID; undefined: it is managed by hand. */
+  rulesOf(teamUid: string): TeamRule[] | undefined;
 }
 
 const none: SignOn = {
@@ -23,6 +26,7 @@ const none: SignOn = {
   unconfirmedHours: 24,
   secrets: [],
   isManagedByRules: () => false,
+  rulesOf: () => undefined,
 };
 
 /** Reads the file of RUNYARD_OIDC_FILE; without one there is no single sign-on. Sends nothing to the providers. */
@@ -36,7 +40,13 @@ export async function openSignOn(
   // Loaded only here: a service without single sign-on starts without it.
   const library = await import('openid-client');
   const { providers, teams, refresh_minutes: refreshMinutes, unconfirmed_hours: unconfirmedHours } = read.value;
-  const managed = new Set(teams.map(({ team }) => team));
+  const nameOf = new Map(providers.map(({ id, name }) => [id, name]));
+  const managed = new Map(
+    teams.map(({ team, rules }) => [
+      team,
+      rules.map(({ provider, group, role }) => ({ provider: nameOf.get(provider) ?? provider, group, role })),
+    ]),
+  );
   return {
     ok: true,
     signOn: {
@@ -46,6 +56,7 @@ export async function openSignOn(
       unconfirmedHours,
       secrets: providers.flatMap(({ client_secret: secret }) => secret ?? []),
       isManagedByRules: (teamUid) => managed.has(teamUid),
+      rulesOf: (teamUid) => managed.get(teamUid),
     },
   };
 }

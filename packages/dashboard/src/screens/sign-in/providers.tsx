@@ -1,0 +1,39 @@
+import type { SignOnProvider } from '@runyard/contract/team/sign-on';
+import { visibleText } from '@runyard/contract/wire/visible';
+import { useQuery } from '@tanstack/react-query';
+import { clientOf } from '../../api/session.ts';
+
+/** Reads the identity providers with which people sign in; empty: there are none; undefined: not read yet. */
+export function useProviders(): readonly SignOnProvider[] | undefined {
+  const { data, isError } = useQuery({
+    queryKey: ['sign-on'],
+    queryFn: async () => (await clientOf('').listSignOnProviders()).providers,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return isError ? [] : data;
+}
+
+/** Returns the query with which an identity provider has sent the browser back; undefined: the address is not of that kind. */
+export function answerOfProvider(query: string): string | undefined {
+  const members = new URLSearchParams(query);
+  return members.has('state') && (members.has('code') || members.has('error')) ? query : undefined;
+}
+
+/** Shows a button for each identity provider. */
+export function ProviderButtons({
+  providers,
+  verb,
+  isBusy,
+  begin,
+}: {
+  providers: readonly SignOnProvider[];
+  verb: string;
+  isBusy: boolean;
+  begin: (providerId: string) => void;
+}) {
+  return providers.map(({ id, name }) => (
+    <button key={id} type="button" className="btn pri" disabled={isBusy} onClick={() => begin(id)}>
+      {`${verb} with ${visibleText(name)}`}
+    </button>
+  ));
+}
