@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
 import { Failure } from './failure.ts';
 import { readSettings } from './read-settings.ts';
 
@@ -71,5 +74,44 @@ test('reads lists, networks, rules and prices', () => {
     RUNYARD_EGRESS_RANGES: ['192.0.2.0/24', '2001:db8::/32', '198.51.100.7/32', '::1/128', '2001:db8::ff00/120'],
     RUNYARD_EGRESS: [{ host: 'example.com', isWildcard: false, ports: [8443] }],
     RUNYARD_UNKNOWN_MODEL_PRICE: { input: 0.5, output: 2 },
+  });
+});
+
+describe('a secret in a file', () => {
+  const inFile = (content: string): string => {
+    const file = path.join(mkdtempSync(path.join(tmpdir(), 'runyard-secret-')), 'secret');
+    writeFileSync(file, content);
+    return file;
+  };
+
+  test('is read without white space at its end', () => {
+    const settings = readSettings({ RUNYARD_API_KEY_FILE: inFile('rk_1\n') });
+    expect(settings.RUNYARD_API_KEY).toBe('rk_1');
+  });
+
+  test.each([
+    ['is empty', () => ({ RUNYARD_API_KEY_FILE: inFile('\n') }), /RUNYARD_API_KEY: the file of .* is empty/],
+    [
+      'is missing',
+      () => ({ RUNYARD_API_KEY_FILE: '/nowhere' }),
+      /RUNYARD_API_KEY: the file of .* cannot be read: ENOENT/,
+    ],
+    [
+      'has a value beside it',
+      () => ({ RUNYARD_API_KEY_FILE: inFile('rk_1'), RUNYARD_API_KEY: 'rk_2' }),
+      /RUNYARD_API_KEY: is set, and RUNYARD_API_KEY_FILE too/,
+    ],
+    [
+      'is of a setting that is no secret',
+      () => ({ RUNYARD_PORT_FILE: inFile('1') }),
+      /RUNYARD_PORT_FILE: is not a setting/,
+    ],
+    [
+      'has a wrong value, which is not shown',
+      () => ({ RUNYARD_DATABASE_URL_FILE: inFile('hunter2') }),
+      /RUNYARD_DATABASE_URL: must be a postgres:\/\/ URL$/,
+    ],
+  ])('is refused if it %s', (_, env, expected) => {
+    expect(() => readSettings(env())).toThrow(expected);
   });
 });

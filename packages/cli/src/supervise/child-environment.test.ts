@@ -52,3 +52,9 @@ test('gives the service, but not the worker, the variables of the AWS SDK if its
 test('prefers the values of the supervisor to those of the shell', () => {
   expect(childEnvironment('service', everything, { RUNYARD_PORT: '5000' }).RUNYARD_PORT).toBe('5000');
 });
+
+test('passes the file of a secret to the programs that use the secret, unless there is a value', () => {
+  const env = { RUNYARD_DATABASE_URL_FILE: '/run/secrets/database', RUNYARD_API_KEY_FILE: '/run/secrets/key' };
+  expect(childEnvironment('service', env, {})).toEqual({ RUNYARD_DATABASE_URL_FILE: '/run/secrets/database' });
+  expect(childEnvironment('worker', env, { RUNYARD_API_KEY: 'k' })).toEqual({ RUNYARD_API_KEY: 'k' });
+});

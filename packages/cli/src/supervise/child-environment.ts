@@ -1,4 +1,4 @@
-import { type SettingName, settingsTable } from '@runyard/contract/settings/settings';
+import { fileVariable, type SettingName, settingsTable } from '@runyard/contract/settings/settings';
 
 /** Variables that every program needs. */
 const common = [
@@ -47,7 +47,11 @@ export function childEnvironment(
   const names: string[] = [...common];
   if (program === 'service') names.push(...onlyService, ...forBucket(env));
   for (const [name, setting] of Object.entries(settingsTable)) {
-    if ((setting.usedBy as readonly string[]).includes(program)) names.push(name);
+    if ((setting.usedBy as readonly string[]).includes(program))
+      names.push(
+        name,
+        ...('secret' in setting && !(overrides[name as SettingName] ?? env[name]) ? [fileVariable(name)] : []),
+      );
   }
   const result: Record<string, string> = {};
   for (const name of names) {

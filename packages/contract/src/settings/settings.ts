@@ -1,5 +1,6 @@
 /** The table of all settings of all programs. Parsing, error messages and `docs/settings.md` use it. */
 
+import { readFileSync } from 'node:fs';
 import { makeSpelling } from '../wire/spelling.ts';
 import { blobSettings } from './blobs.ts';
 import { containerSettings } from './containers.ts';
@@ -7,7 +8,7 @@ import { contentPolicySettings } from './content-policy.ts';
 import { kubernetesSettings } from './kubernetes.ts';
 import { modelSettings } from './models.ts';
 import { serviceSettings } from './service.ts';
-import type { ReadText, Setting } from './setting.ts';
+import type { Reading, ReadText, Setting } from './setting.ts';
 import { signOnSettings } from './sign-on.ts';
 import { workerSettings } from './worker.ts';
 
@@ -39,19 +40,46 @@ export type Settings = {
  */
 export type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
 
-/** Reads all settings from `env`. An empty value counts as absent. An unknown `RUNYARD_…` name is a problem, because it is probably a typing error. */
+const isSecret = (name: string): boolean => name in settingsTable && 'secret' in settingsTable[name as SettingName];
+
+/** Returns the variable with the name of a file that has the value of a secret setting. */
+export const fileVariable = (name: string): string => `${name}_FILE`;
+
+/** Returns the text of a setting: its variable, or the content of the file that `NAME_FILE` names, without white space at its end. */
+function textOf(name: SettingName, env: Readonly<Record<string, string | undefined>>): Reading<string | undefined> {
+  const file = isSecret(name) ? env[fileVariable(name)] : undefined;
+  if (!file) return { value: env[name] || undefined };
+  if (env[name]) return { problem: `is set, and ${fileVariable(name)} too: unset one of them` };
+  try {
+    const value = readFileSync(file, 'utf8').trimEnd();
+    return value === '' ? { problem: `the file of ${fileVariable(name)} is empty (${file})` } : { value };
+  } catch (error) {
+    return { problem: `the file of ${fileVariable(name)} cannot be read: ${(error as Error).message}` };
+  }
+}
+
+/**
+ * Reads all settings from `env`, and secrets also from the files that `NAME_FILE` names. An empty value counts as absent. An unknown
+ * `RUNYARD_…` name is a problem, because it is probably a typing error.
+ */
 export function parseSettings(env: Readonly<Record<string, string | undefined>>): SettingsResult {
   const problems: string[] = [];
   const settings: Record<string, unknown> = {};
   for (const name of Object.keys(env)) {
-    if (name.startsWith('RUNYARD_') && !(name in settingsTable)) {
+    const isKnown = name in settingsTable || (name.endsWith('_FILE') && isSecret(name.slice(0, -'_FILE'.length)));
+    if (name.startsWith('RUNYARD_') && !isKnown) {
       const suggestion = makeSpelling(Object.keys(settingsTable)).suggest(name);
       const hint = suggestion === undefined ? 'see docs/settings.md' : `did you mean ${suggestion}?`;
       problems.push(`${name}: is not a setting of Runyard; ${hint}`);
     }
   }
   for (const [name, setting] of Object.entries(settingsTable) as [SettingName, Setting<unknown>][]) {
-    const text = env[name] || setting.default;
+    const given = textOf(name, env);
+    if ('problem' in given) {
+      problems.push(`${name}: ${given.problem}`);
+      continue;
+    }
+    const text = given.value ?? setting.default;
     if (text === undefined) continue;
     const reading = setting.read(text);
     if ('value' in reading) settings[name] = reading.value;
