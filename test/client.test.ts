@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ApiError, type Client, ConnectionError, createClient, EventsGoneError } from '@runyard/client';
@@ -90,6 +91,31 @@ describe('the client', () => {
       return created.some((id) => seen.has(id));
     };
     await vi.waitUntil(create, { timeout: 30_000, interval: 100 });
+    controller.abort(new Error('enough'));
+    await following;
+  });
+
+  test('follows the deliveries to the webhooks of the team', async () => {
+    const { uid: factoryUid } = await client.createFactory({ body: { name: randomUUID() } });
+    const { url, secret = '' } = await client.createWebhook({ params: { factoryUid }, body: { name: 'W' } });
+    const controller = new AbortController();
+    const seen = new Set<string>();
+    const follow = async () => {
+      for await (const { event } of client.streamTeamDeliveries({ signal: controller.signal }))
+        seen.add(event.delivery.delivery_id);
+    };
+    const following = expect(follow()).rejects.toThrow('enough');
+    const sent: string[] = [];
+    const send = async () => {
+      const answer = await fetch(url, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${secret}` },
+        body: String(sent.length),
+      });
+      sent.push(((await answer.json()) as { delivery_id: string }).delivery_id);
+      return sent.some((id) => seen.has(id));
+    };
+    await vi.waitUntil(send, { timeout: 30_000, interval: 500 });
     controller.abort(new Error('enough'));
     await following;
   });

@@ -1,5 +1,6 @@
 /** The live streams of the API, whose events are checked with the contract's schemas. */
 
+import { TeamDeliveryEvent } from '@runyard/contract/automations/team-lists';
 import { LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-events';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import { type FollowOptions, follow, type Open, type ReceivedEvent } from './follow.ts';
@@ -20,3 +21,10 @@ export const followRunEvents = (open: Open, options: FollowOptions): AsyncGenera
 /** Follows the runs of a team until the signal is aborted; see `follow`. */
 export const followTeamEvents = (open: Open, options: FollowOptions): AsyncGenerator<ReceivedEvent<TeamLiveEvent>> =>
   follow(open, options, { parse: (data) => TeamLiveEvent.safeParse(data).data, endsWith: () => undefined });
+
+/** Follows the deliveries to the webhooks of a team until the signal is aborted; see `follow`. */
+export const followTeamDeliveries = (
+  open: Open,
+  options: FollowOptions,
+): AsyncGenerator<ReceivedEvent<TeamDeliveryEvent>> =>
+  follow(open, options, { parse: (data) => TeamDeliveryEvent.safeParse(data).data, endsWith: () => undefined });

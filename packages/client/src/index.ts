@@ -1,5 +1,6 @@
 /** Typed client of the API: one method for each endpoint of the contract's route table. */
 
+import type { TeamDeliveryEvent } from '@runyard/contract/automations/team-lists';
 import type { routes } from '@runyard/contract/routes';
 import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-events';
 import { apiPrefix, type Route } from '@runyard/contract/wire/route';
@@ -71,6 +72,8 @@ export type Client = {
   streamRunEvents(runId: string, options?: RunFollowOptions): AsyncGenerator<ReceivedEvent<LiveEvent>>;
   /** Follows the states and timelines of all runs of the team, from now or from `lastEventId` on, until the signal is aborted. */
   streamTeamEvents(options?: FollowOptions): AsyncGenerator<ReceivedEvent<TeamLiveEvent>>;
+  /** Follows the deliveries to all webhooks of the team, from now or from `lastEventId` on, until the signal is aborted. */
+  streamTeamDeliveries(options?: FollowOptions): AsyncGenerator<ReceivedEvent<TeamDeliveryEvent>>;
 };
 
 interface AnyInput extends CallOptions {
@@ -204,6 +207,10 @@ export function createClient(options: ClientOptions): Client {
     async *streamTeamEvents(follow = {}) {
       const { followTeamEvents } = await loadEvents();
       yield* followTeamEvents(open(clientRoutes.streamTeamEvents), follow);
+    },
+    async *streamTeamDeliveries(follow = {}) {
+      const { followTeamDeliveries } = await loadEvents();
+      yield* followTeamDeliveries(open(clientRoutes.streamTeamDeliveries), follow);
     },
   } as Client;
 }

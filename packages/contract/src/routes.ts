@@ -5,6 +5,7 @@
 
 import { harnessRoutes } from './agent/routes.ts';
 import { automationRoutes } from './automations/routes.ts';
+import { teamTriggerRoutes } from './automations/team-routes.ts';
 import { environmentGuestRoutes } from './environments/guest-routes.ts';
 import { environmentRoutes } from './environments/routes.ts';
 import { factoryRoutes } from './factories/routes.ts';
@@ -59,6 +60,7 @@ export const routes = {
   ...factoryRoutes,
   ...factoryTaskRoutes,
   ...automationRoutes,
+  ...teamTriggerRoutes,
   ...serviceRoutes,
   ...searchRoutes,
   ...workerPoolRoutes,

@@ -1,4 +1,5 @@
 /** Test support: a reader of server-sent events. */
+import type { TeamDeliveryEvent } from '@runyard/contract/automations/team-lists';
 import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-events';
 import { expect, vi } from 'vitest';
 import type { TestService } from './service.ts';
@@ -6,7 +7,7 @@ import type { TestService } from './service.ts';
 /** One event, and the id with which a reader continues after it. */
 interface Received {
   readonly id: string;
-  readonly event: LiveEvent | TeamLiveEvent;
+  readonly event: LiveEvent | TeamLiveEvent | TeamDeliveryEvent;
 }
 
 /** A stream that is being read. */

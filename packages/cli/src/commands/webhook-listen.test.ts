@@ -190,7 +190,7 @@ describe('a delivery', () => {
         // Give it an older id than the first, as if its transaction had taken longer.
         const late = `${first.slice(0, -12)}000000000000`;
         await service.deps.db.query(
-          `INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, payload) VALUES ('${late}', $1, 'ACCEPTED', 6, '"late"')`,
+          `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, payload) SELECT '${late}', uid, team_id, 'ACCEPTED', 6, '"late"' FROM webhooks WHERE uid = $1`,
           [webhook.uid],
         );
         await expect.poll(() => got.length, { timeout: 30_000 }).toBe(2);

@@ -16,7 +16,7 @@ const requested = {
   concurrency_key: 'alert.id',
 };
 
-const automation = {
+export const exampleAutomation = {
   uid: exampleIds.AUTOMATION_UID,
   ...requested,
   enabled: true,
@@ -57,10 +57,10 @@ const simulated = {
 };
 
 export const automationExamples = {
-  listAutomations: { answer: { automations: [automation], page_info: { has_next_page: false } } },
-  createAutomation: { body: requested, answer: automation },
-  getAutomation: { answer: automation },
-  updateAutomation: { body: { ...requested, enabled: false }, answer: { ...automation, enabled: false } },
+  listAutomations: { answer: { automations: [exampleAutomation], page_info: { has_next_page: false } } },
+  createAutomation: { body: requested, answer: exampleAutomation },
+  getAutomation: { answer: exampleAutomation },
+  updateAutomation: { body: { ...requested, enabled: false }, answer: { ...exampleAutomation, enabled: false } },
   listAutomationFires: {
     query: { limit: 10 },
     answer: {

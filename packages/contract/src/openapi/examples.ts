@@ -2,6 +2,7 @@
 
 import { harnessExamples } from '../agent/examples.ts';
 import { automationExamples } from '../automations/examples.ts';
+import { teamTriggerExamples } from '../automations/team-examples.ts';
 import { factoryExamples } from '../factories/examples.ts';
 import type { RouteName } from '../routes.ts';
 import { runExamples } from '../runs/examples.ts';
@@ -27,5 +28,6 @@ export const examples: Readonly<Record<RouteName, Example>> = {
   ...webhookExamples,
   ...factoryExamples,
   ...automationExamples,
+  ...teamTriggerExamples,
   ...harnessExamples,
 };

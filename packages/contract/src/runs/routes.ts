@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { maxPreparedOfCaller, maxPreparedOfTeam, maxRequestBodyBytes } from '../limits.ts';
 import { teamReads, teamWrites } from '../wire/access.ts';
 import { DeleteResponse, EmptyResponse } from '../wire/bodies.ts';
+import { goneEvents, lastEventId, notOfStream, streamRules, tooManyStreams } from '../wire/event-streams.ts';
 import type { Route } from '../wire/route.ts';
 import { ConversationResponse } from './conversations.ts';
 import { HarnessUsage } from './harness-usage.ts';
@@ -23,12 +24,6 @@ import { GetRunTimelineResponse } from './timeline.ts';
 const run = z.object({ runId: z.string().meta({ description: 'Id of the run' }) });
 const noRun = 'No such run, or it belongs to another team';
 const tooManyReads = 'Too many long conversations are being read; `Retry-After` tells when to ask again';
-const lastEventId = 'Id of the last event that was read: the stream continues after it, without loss or repetition';
-const notOfStream = 'Last-Event-ID is not an id of this stream';
-const tooManyStreams = 'The key, the team or the service has as many event streams open as it can have';
-const goneEvents = 'Events after Last-Event-ID are no longer stored: connect again without it';
-const streamRules =
-  'Ids are opaque; `Last-Event-ID` continues after one. `retry` says how long to wait before connecting again. While nothing happens, a heartbeat comes every 15 s. A reader that accepts no bytes for a minute is disconnected.';
 const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes' };
 
 const create = {

@@ -20,7 +20,7 @@ const factory = {
 
 const agents = [{ name: 'foreman', agent_type: 'FOREMAN', prompt: '', config: {} }];
 
-const webhook = {
+export const exampleWebhook = {
   uid: exampleIds.WEBHOOK_UID,
   name: 'Alerts',
   auth_mode: 'token',
@@ -31,7 +31,7 @@ const webhook = {
 };
 const secret = 'q7ZpV1xT0mWc5yRbN4kLdJ2sHg9KuE6aFo8iXtMvQ3w';
 
-const delivery = {
+export const exampleDelivery = {
   delivery_id: exampleIds.WEBHOOK_DELIVERY_ID,
   label: 'ACCEPTED',
   size_bytes: 20,
@@ -52,18 +52,18 @@ export const webhookExamples = {
   },
   getFactory: { answer: { ...factory, agents } },
   deleteFactory: { answer: { success: true } },
-  listWebhooks: { answer: { webhooks: [webhook], page_info: { has_next_page: false } } },
-  createWebhook: { body: { name: 'Alerts', secret_name: 'WEBHOOK_ALERTS' }, answer: { ...webhook, secret } },
-  getWebhook: { answer: webhook },
-  updateWebhook: { body: { name: 'Alarms' }, answer: { ...webhook, name: 'Alarms' } },
+  listWebhooks: { answer: { webhooks: [exampleWebhook], page_info: { has_next_page: false } } },
+  createWebhook: { body: { name: 'Alerts', secret_name: 'WEBHOOK_ALERTS' }, answer: { ...exampleWebhook, secret } },
+  getWebhook: { answer: exampleWebhook },
+  updateWebhook: { body: { name: 'Alarms' }, answer: { ...exampleWebhook, name: 'Alarms' } },
   deleteWebhook: { answer: { success: true } },
-  rotateWebhookSecret: { body: { grace_seconds: 3600 }, answer: { ...webhook, secret } },
-  enableWebhook: { answer: webhook },
-  disableWebhook: { answer: { ...webhook, enabled: false } },
-  listWebhookDeliveries: { answer: { deliveries: [delivery], page_info: { has_next_page: false } } },
+  rotateWebhookSecret: { body: { grace_seconds: 3600 }, answer: { ...exampleWebhook, secret } },
+  enableWebhook: { answer: exampleWebhook },
+  disableWebhook: { answer: { ...exampleWebhook, enabled: false } },
+  listWebhookDeliveries: { answer: { deliveries: [exampleDelivery], page_info: { has_next_page: false } } },
   getWebhookDelivery: {
     answer: {
-      ...delivery,
+      ...exampleDelivery,
       headers: { 'content-type': 'application/json', 'x-service-delivery-id': 'alert-1' },
       payload: { status: 'firing' },
     },

@@ -4,6 +4,7 @@ import type pg from 'pg';
 import type { Database, Statement } from '../../platform/store/database/database.ts';
 import { defineStatement, type RowOf, text } from '../../platform/store/database/statement.ts';
 import { forgetFutureTransactions } from '../../runs/executions/timeline/timeline.ts';
+import { forgetFutureTransactionsOfDeliveries } from '../../triggers/webhooks/log/team-log.ts';
 
 /**
  * Cluster, database and timeline of the server. A new timeline begins when a server is restored to an earlier time, or a standby becomes
@@ -20,7 +21,8 @@ const readEpoch = defineStatement({
   text: `
     SELECT epoch FROM event_stream_epoch
     WHERE identity = ${identity}
-      AND NOT EXISTS (SELECT FROM run_events WHERE xact > '0' AND xact >= pg_snapshot_xmax(pg_current_snapshot()))`,
+      AND NOT EXISTS (SELECT FROM run_events WHERE xact > '0' AND xact >= pg_snapshot_xmax(pg_current_snapshot()))
+      AND NOT EXISTS (SELECT FROM webhook_deliveries WHERE xact > '0' AND xact >= pg_snapshot_xmax(pg_current_snapshot()))`,
   row: { epoch: text() },
 });
 
@@ -52,6 +54,7 @@ async function renewEpoch(client: pg.Client): Promise<string> {
   const epoch = rows[0]?.epoch ?? randomBytes(8).toString('hex');
   if (rows.length === 0) {
     await client.query(forgetFutureTransactions.text);
+    await client.query(forgetFutureTransactionsOfDeliveries.text);
     await client.query(deleteMarks.text);
     await client.query(keepEpoch.text, [epoch]);
   }

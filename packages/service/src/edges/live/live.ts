@@ -1,7 +1,9 @@
 /** The live streams of this process: their feeds and their timer. */
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { openDeliveryEvents } from './delivery-events.ts';
 import { makePulse, type Pulse } from './pulse.ts';
 import { openRunFeeds, type RunFeeds } from './run-feeds.ts';
+import { eventsOfRuns } from './team-events.ts';
 import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
 
 /** Every feed is read at least once in this time, because a notice may be lost. */
@@ -9,7 +11,10 @@ const pollSeconds = 60;
 
 export interface Live {
   readonly runs: RunFeeds;
+  /** Of the runs of teams. */
   readonly teams: TeamFeeds;
+  /** Of the deliveries to the webhooks of teams. */
+  readonly deliveries: TeamFeeds;
   readonly pulse: Pick<Pulse, 'add' | 'remove'>;
   /** Ends all streams. */
   stop(): void;
@@ -24,24 +29,27 @@ export interface LiveOptions {
 /** Opens the feeds of this process. */
 export async function openLive(deps: ExecutionDeps, options: LiveOptions = {}): Promise<Live> {
   const runs = openRunFeeds(deps);
-  const teams = await openTeamFeeds(deps);
+  const teams = await openTeamFeeds(deps, eventsOfRuns(deps.notices));
+  const deliveries = await openTeamFeeds(deps, await openDeliveryEvents(deps.db));
   const pulse = makePulse(options);
   let seconds = 0;
   const timer = setInterval(() => {
     seconds += 1;
     pulse.beat();
     runs.poll(seconds, pollSeconds);
-    if (seconds % pollSeconds === 0) teams.poll();
+    if (seconds % pollSeconds === 0) for (const feeds of [teams, deliveries]) feeds.poll();
   }, options.beatMs ?? 1_000);
   timer.unref();
   return {
     runs,
     teams,
+    deliveries,
     pulse,
     stop: () => {
       clearInterval(timer);
       runs.stop();
       teams.stop();
+      deliveries.stop();
     },
   };
 }

@@ -14,19 +14,20 @@ import {
   timestamp,
   uuid,
 } from '../../platform/store/database/statement.ts';
+import type { Notices } from '../../runs/executions/notices.ts';
 import type { Page } from './feed.ts';
 import { eventBytes, type Frame } from './frame.ts';
 import { afterRow, eventsOfRow } from './run-events.ts';
 import { beforeTransaction, rowOfTeamPosition, type TeamPosition, teamIdOf } from './team-position.ts';
 
 /** Rows of a page. */
-const pageRows = 200;
+export const pageRows = 200;
 
 /**
  * The first transaction that may still write. All earlier transactions have ended, so their events are complete. Transaction
  * numbers belong to the cluster; transactions of other databases ($1) write no events here.
  */
-const horizon = `
+export const horizon = `
   SELECT coalesce(
     (SELECT x FROM pg_snapshot_xip(s) AS x WHERE x::text::bigint <> ALL ($1::bigint[]) ORDER BY x LIMIT 1),
     pg_snapshot_xmax(s)) AS xact
@@ -66,6 +67,26 @@ const readEvents = defineStatement({
 
 type Row = RowOf<typeof readEvents>;
 
+/** A sequence of events that streams of teams read. */
+export interface TeamSource {
+  /** Reads a page of the events of all teams behind `after`. `foreign`: transactions of other databases. */
+  read(db: Queryable, epoch: string, after: TeamPosition, foreign: readonly number[]): Promise<TeamNews>;
+  /** Calls `onNews` when there may be new events; `areLost`: notices were missed. Returns the function that stops it. */
+  subscribe(onNews: (areLost: boolean) => void): () => void;
+}
+
+/** The timeline events of runs. */
+export const eventsOfRuns = (notices: Notices): TeamSource => ({
+  read: readTeamNews,
+  subscribe: (onNews) => {
+    // A new run notifies only the channel of the queue.
+    const stops = [notices.onAnyRun((runId) => onNews(runId === null)), notices.onQueue(() => onNews(false))];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  },
+});
+
 /** The result of one read for all teams. */
 export interface TeamNews {
   readonly byTeam: ReadonlyMap<string, readonly Frame<TeamPosition>[]>;
@@ -85,7 +106,7 @@ function framesOf(epoch: string, row: Row, xact: number): Frame<TeamPosition>[] 
 }
 
 /** Reads a page of the events of all runs behind `after`. `foreign`: transactions of other databases. */
-export async function readTeamNews(
+async function readTeamNews(
   db: Queryable,
   epoch: string,
   after: TeamPosition,

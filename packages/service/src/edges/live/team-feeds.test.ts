@@ -3,6 +3,7 @@ import { createEmptyDatabase } from '../../../test/database.ts';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { appendTimelineEvent } from '../../runs/executions/timeline/timeline.ts';
 import { leave } from './feed.ts';
+import { eventsOfRuns } from './team-events.ts';
 import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
 
 let t: TestExecutions;
@@ -27,7 +28,7 @@ beforeEach(async () => {
             return rows;
           },
   });
-  feeds = await openTeamFeeds({ db: counting, log, notices });
+  feeds = await openTeamFeeds({ db: counting, log }, eventsOfRuns(notices));
 });
 afterEach(async () => {
   feeds.stop();

@@ -1,4 +1,4 @@
-/** The feeds of the teams with streams in this process. New events are read once for all teams, in the order of `run_events.xact`. */
+/** The feeds of the teams with streams in this process. New events are read once for all teams, in the order of their transactions. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/system/backoff';
@@ -7,7 +7,7 @@ import { ensureEpoch } from './epoch.ts';
 import { cut, end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';
 import { idBytes } from './frame.ts';
 import { sharedReads } from './shared-reads.ts';
-import { pageOfTeam, readForeignTransactions, readTeamNews, readTeamPlace, type TeamNews } from './team-events.ts';
+import { pageOfTeam, readForeignTransactions, readTeamPlace, type TeamNews, type TeamSource } from './team-events.ts';
 import { beforeTransaction, compareTeamPositions, parseTeamId, type TeamPosition, teamIdOf } from './team-position.ts';
 
 /** Pause between two reads of new events. Notices in the pause share the next read. */
@@ -37,12 +37,11 @@ export interface TeamFeeds {
   stop(): void;
 }
 
-/** Opens the team feeds of this process. They use at most two connections of the pool. */
-export async function openTeamFeeds({
-  db,
-  log,
-  notices,
-}: Pick<ExecutionDeps, 'db' | 'log' | 'notices'>): Promise<TeamFeeds> {
+/** Opens the team feeds of this process for one sequence of events. They use at most two connections of the pool. */
+export async function openTeamFeeds(
+  { db, log }: Pick<ExecutionDeps, 'db' | 'log'>,
+  events: TeamSource,
+): Promise<TeamFeeds> {
   let epoch = await ensureEpoch(db);
   const feeds = new Map<string, Feed<TeamPosition>>();
   let readTo = beforeTransaction(0);
@@ -56,7 +55,7 @@ export async function openTeamFeeds({
   const pages = sharedReads<TeamPosition, TeamNews>({
     limit: 1,
     nameOf: (position) => teamIdOf(epoch, position),
-    read: async (positions) => await Promise.all(positions.map((after) => readTeamNews(db, epoch, after, foreign))),
+    read: async (positions) => await Promise.all(positions.map((after) => events.read(db, epoch, after, foreign))),
     onFailure,
   });
 
@@ -76,7 +75,7 @@ export async function openTeamFeeds({
   async function readOnce(heldBackFor: number): Promise<number | null> {
     if (heldBackFor > foreignAfterMs) await readForeign();
     const after = readTo;
-    const news = await readTeamNews(db, epoch, after, foreign);
+    const news = await events.read(db, epoch, after, foreign);
     // Meanwhile the last stream ended and another one began at another position.
     if (readTo !== after) return 0;
     if (compareTeamPositions(news.upTo, after) > 0) {
@@ -121,14 +120,10 @@ export async function openTeamFeeds({
     for (const feed of [...feeds.values()]) for (const stream of [...feed.streams]) cut(stream);
   }
 
-  const unsubscribe = [
-    notices.onAnyRun((runId) => {
-      if (runId === null) checkEpoch().catch(onFailure);
-      void readNews();
-    }),
-    // A new run notifies only the channel of the queue.
-    notices.onQueue(() => void readNews()),
-  ];
+  const unsubscribe = events.subscribe((areLost) => {
+    if (areLost) checkEpoch().catch(onFailure);
+    void readNews();
+  });
 
   return {
     find: async (lastId) => {
@@ -156,7 +151,7 @@ export async function openTeamFeeds({
     poll: () => void readNews(),
     stop: () => {
       isStopped = true;
-      for (const stop of unsubscribe) stop();
+      unsubscribe();
       for (const feed of [...feeds.values()]) for (const stream of [...feed.streams]) end(stream);
       pages.close();
     },

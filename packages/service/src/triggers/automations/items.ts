@@ -3,15 +3,15 @@ import { isAvailableProvider } from '@runyard/contract/factories/files/triggers'
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { mayStartRuns } from '../../team/access/may-start-runs.ts';
 import { readProfiles } from '../../team/access/profiles.ts';
-import { listFactoryAgents } from '../factories/agents.ts';
+import { readAgentNames } from '../factories/agents.ts';
 import { readSchedulesOfAutomations, type TriggerRow } from '../schedules/of-automation.ts';
-import { listWebhooks, type StoredWebhook } from '../webhooks/webhooks.ts';
+import { readSendingWebhooks, type SendingWebhook } from '../webhooks/webhooks.ts';
 import { type AutomationRow, editorOf, webhooksOf } from './automation-row.ts';
 import { missingAgent } from './request-for.ts';
 
-/** The factory of automations, and their schedules. */
+/** The webhooks of the factory of an automation, and the schedules of automations. */
 interface Parts {
-  readonly webhooks: readonly StoredWebhook[];
+  readonly webhooks: readonly SendingWebhook[];
   readonly schedules: readonly TriggerRow[];
 }
 
@@ -44,14 +44,11 @@ const toScheduleItem = (row: TriggerRow, isEnabled: boolean) => ({
   last_ran: row.last_ran_at,
 });
 
-/** Returns the automations of one factory as the API shows them, in their order. */
-export async function toItems(
-  db: Queryable,
-  { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
-  rows: readonly AutomationRow[],
-): Promise<Automation[]> {
-  const webhooks = await listWebhooks(db, teamId, factoryUid);
-  const agents = new Set((await listFactoryAgents(db, factoryUid)).map(({ name }) => name));
+/** Returns automations of a team as the API shows them, in their order. */
+export async function toItems(db: Queryable, teamId: string, rows: readonly AutomationRow[]): Promise<Automation[]> {
+  const factoryUids = [...new Set(rows.map(({ factory_uid: uid }) => uid))];
+  const webhooksBy = Map.groupBy(await readSendingWebhooks(db, teamId, factoryUids), ({ factory_uid: uid }) => uid);
+  const agents = new Set((await readAgentNames(db, factoryUids)).map((each) => `${each.factory_uid} ${each.name}`));
   const schedules = await readSchedulesOfAutomations(
     db,
     rows.map(({ uid }) => uid),
@@ -67,9 +64,10 @@ export async function toItems(
     rows.map((row) => ({ teamId, ...editorOf(row) })),
   );
   return rows.map((row) => {
-    const problems = problemsOfTriggers(row, { webhooks, schedules });
+    const problems = problemsOfTriggers(row, { webhooks: webhooksBy.get(row.factory_uid) ?? [], schedules });
     const own = schedules.filter(({ automation_uid: uid }) => uid === row.uid);
-    if (row.agent !== null && !agents.has(row.agent)) problems.unshift(`agent: ${missingAgent(row.agent)}`);
+    if (row.agent !== null && !agents.has(`${row.factory_uid} ${row.agent}`))
+      problems.unshift(`agent: ${missingAgent(row.agent)}`);
     if (!mayStart({ teamId, ...editorOf(row) })) problems.unshift(editorMayNot);
     return {
       uid: row.uid,

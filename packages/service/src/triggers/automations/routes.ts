@@ -20,6 +20,7 @@ import {
 } from './automations.ts';
 import type { CheckDeps } from './check.ts';
 import { toItems } from './items.ts';
+import { listTeamAutomations } from './team-list.ts';
 import { testFilter, testFilterOnDeliveries } from './test-filter.ts';
 
 const noAutomation = () => notFound('automation');
@@ -49,7 +50,7 @@ export function automationRoutes(deps: AutomationRouteDeps): readonly ServedRout
   const { db } = deps;
 
   const itemOf = async (row: AutomationRow): Promise<Automation> => {
-    const [item] = await toItems(db, { teamId: row.team_id, factoryUid: row.factory_uid }, [row]);
+    const [item] = await toItems(db, row.team_id, [row]);
     if (!item) throw new Error('the automation has no item');
     return item;
   };
@@ -58,8 +59,14 @@ export function automationRoutes(deps: AutomationRouteDeps): readonly ServedRout
     serve(routes.listAutomations, async ({ principal: { teamId }, params: { factoryUid } }) => {
       if (!(await readFactory(db, teamId, factoryUid))) return notFound('factory');
       const rows = await listAutomations(db, teamId, factoryUid);
-      return { automations: await toItems(db, { teamId, factoryUid }, rows), page_info: { has_next_page: false } };
+      return { automations: await toItems(db, teamId, rows), page_info: { has_next_page: false } };
     }),
+
+    serve(
+      routes.listTeamAutomations,
+      async ({ principal: { teamId }, query }) =>
+        (await listTeamAutomations(db, deps.signing, teamId, query)) ?? wrongCursor(),
+    ),
 
     serveOnce(routes.createAutomation, {
       work: async (tx, { principal, params, body }) => {

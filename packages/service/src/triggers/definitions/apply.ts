@@ -216,7 +216,7 @@ async function readProblems(
   const automations = await listAutomations(db, factory.teamId, factory.factoryUid);
   const enabled = automations.filter(({ uid, enabled: isEnabled }) => isEnabled && names.has(uid));
   if (enabled.length === 0) return [];
-  const items = await toItems(db, factory, enabled);
+  const items = await toItems(db, factory.teamId, enabled);
   return items.flatMap(({ uid, name, problems = [] }) =>
     problems.map((message) => ({ automation: names.get(uid) ?? name, message })),
   );

@@ -21,6 +21,12 @@ const readAll = defineStatement({
   row,
 });
 
+const readNames = defineStatement({
+  name: 'read_agent_names_of_factories',
+  text: 'SELECT factory_uid, name FROM factory_agents WHERE factory_uid = ANY ($1::text[])',
+  row: { factory_uid: text(), name: text() },
+});
+
 /** $3: name of the agent; NULL: the foreman. */
 const readForRun = defineStatement({
   name: 'read_agent_of_factory_for_run',
@@ -60,6 +66,10 @@ const toAgent = ({ description, ...found }: RowOf<typeof readAll>): FactoryAgent
 export async function listFactoryAgents(db: Queryable, factoryUid: string): Promise<FactoryAgent[]> {
   return (await db.query(readAll, [factoryUid])).map(toAgent);
 }
+
+/** Returns the names of the agents of factories, in no order. */
+export const readAgentNames = (db: Queryable, factoryUids: readonly string[]): Promise<RowOf<typeof readNames>[]> =>
+  db.query(readNames, [factoryUids]);
 
 /** Replaces all agents of a factory, which the caller has locked. Exactly one must be the foreman. */
 export async function replaceFactoryAgents(

@@ -15,6 +15,8 @@ import { updateWebhook } from './change.ts';
 import { faultOfCreate, rotateSecret } from './check.ts';
 import { openWebhookSecret } from './ingest/secrets.ts';
 import { listWebhookDeliveries, readWebhookDelivery } from './log/deliveries.ts';
+import { listTeamDeliveries } from './log/team-log.ts';
+import { listTeamWebhooks } from './team-list.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -83,6 +85,19 @@ export function webhookRoutes(deps: WebhookRouteDeps): readonly ServedRoute[] {
       const webhooks = await listWebhooks(db, principal.teamId, params.factoryUid);
       return { webhooks: webhooks.map(toAnswer), page_info: { has_next_page: false } };
     }),
+
+    serve(routes.listTeamWebhooks, async ({ principal: { teamId }, query }) => {
+      const page = await listTeamWebhooks(db, signing, teamId, query);
+      if (page === null) return wrongCursor();
+      const webhooks = page.webhooks.map((each) => ({ ...each, url: webhookUrl(deps.webhookBaseUrl(), each) }));
+      return { ...page, webhooks };
+    }),
+
+    serve(
+      routes.listTeamDeliveries,
+      async ({ principal: { teamId }, query }) =>
+        (await listTeamDeliveries(db, signing, teamId, query)) ?? wrongCursor(),
+    ),
 
     serveOnce(routes.createWebhook, {
       check: async ({ body }) => {

@@ -63,6 +63,16 @@ const readAll = defineStatement({
   row: webhookRow,
 });
 
+const readSending = defineStatement({
+  name: 'read_webhooks_of_factories',
+  text: `
+    SELECT uid, factory_uid, signature_scheme, enabled FROM webhooks WHERE team_id = $1 AND factory_uid = ANY ($2::text[])`,
+  row: { uid: text(), factory_uid: text(), signature_scheme: webhookRow.signature_scheme, enabled: boolean },
+});
+
+/** The parts of a webhook that decide whether it feeds automations. */
+export type SendingWebhook = RowOf<typeof readSending>;
+
 const readOne = defineStatement({
   name: 'read_webhook',
   text: `SELECT ${webhookColumns} FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3`,
@@ -172,6 +182,13 @@ export async function findFittingSecret(
 export async function listWebhooks(db: Queryable, teamId: string, factoryUid: string): Promise<StoredWebhook[]> {
   return (await db.query(readAll, [teamId, factoryUid])).map(toWebhook);
 }
+
+/** Returns which webhooks feed the automations of factories of the team, in no order. */
+export const readSendingWebhooks = (
+  db: Queryable,
+  teamId: string,
+  factoryUids: readonly string[],
+): Promise<SendingWebhook[]> => db.query(readSending, [teamId, factoryUids]);
 
 /** Returns a webhook; null: the team has none with these UIDs. */
 export async function readWebhook(db: Queryable, address: WebhookAddress): Promise<StoredWebhook | null> {

@@ -184,9 +184,9 @@ describe('POST …/test-filter/deliveries', () => {
   test('compares no more than 8 MB of payloads', async () => {
     const own = await createWebhook();
     await db.query(
-      `INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity_hash, payload)
-       SELECT gen_random_uuid(), $1, 'ACCEPTED', 262144, sha256(n::text::bytea), convert_to('"' || repeat('a', 262142) || '"', 'UTF8')
-       FROM generate_series(1, 40) n`,
+      `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, identity_hash, payload)
+       SELECT gen_random_uuid(), uid, team_id, 'ACCEPTED', 262144, sha256(n::text::bytea), convert_to('"' || repeat('a', 262142) || '"', 'UTF8')
+       FROM webhooks, generate_series(1, 40) n WHERE uid = $1`,
       [own.uid],
     );
     const body = { filter, webhook_uid: own.uid, limit: 100 };

@@ -1,4 +1,4 @@
-/** Server-sent events of one run, and of all runs of a team. */
+/** Server-sent events of one run, and of all runs and deliveries of a team. */
 import type { OutgoingHttpHeaders } from 'node:http';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -40,7 +40,7 @@ function lastIdOf(request: FastifyRequest): string | undefined {
   return typeof id === 'string' && id !== '' ? id : undefined;
 }
 
-/** Registers `GET /agent/runs/{runId}/events` and `GET /agent/runs/events`. Streams are cut when their key ends. */
+/** Registers the streams of runs, teams and deliveries. They are cut when their key ends. */
 export async function registerLiveRoutes(
   app: FastifyInstance,
   { executionDeps: deps, db, keyWatch, settings }: ServiceDeps,
@@ -120,11 +120,15 @@ export async function registerLiveRoutes(
     return answer(request, reply, principal, retry(), (outlet) => live.runs.open(start, outlet));
   });
 
-  addRoute(app, routes.streamTeamEvents, async ({ principal, request, reply }) => {
-    const start = await live.teams.find(lastIdOf(request));
-    if (start.kind === 'unknown') return notOfStream();
-    if (start.kind === 'gone') return gone();
-    const first = Buffer.concat([retry(), idBytes(live.teams.idOf(start.position))]);
-    return answer(request, reply, principal, first, (outlet) => live.teams.open(principal.teamId, start, outlet));
-  });
+  for (const [route, feeds] of [
+    [routes.streamTeamEvents, live.teams],
+    [routes.streamTeamDeliveries, live.deliveries],
+  ] as const)
+    addRoute(app, route, async ({ principal, request, reply }) => {
+      const start = await feeds.find(lastIdOf(request));
+      if (start.kind === 'unknown') return notOfStream();
+      if (start.kind === 'gone') return gone();
+      const first = Buffer.concat([retry(), idBytes(feeds.idOf(start.position))]);
+      return answer(request, reply, principal, first, (outlet) => feeds.open(principal.teamId, start, outlet));
+    });
 }

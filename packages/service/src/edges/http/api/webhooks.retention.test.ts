@@ -11,9 +11,9 @@ const { base, create } = await testWebhooks(service);
 describe('retention', () => {
   const age = (webhook: { uid: string }, count: number, days: number, label = 'ACCEPTED') =>
     db.query(
-      `INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, payload, identity_hash)
+      `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, payload, identity_hash)
        SELECT (lpad(to_hex((extract(epoch FROM now() - $2 * interval '1 day') * 1000)::bigint + n), 12, '0') || '7' || substr(md5(random()::text), 1, 19))::uuid,
-         $1, $3, 10, '\\x2020202020202020207b', sha256((random()::text)::bytea) FROM generate_series(1, $4) n`,
+         uid, team_id, $3, 10, '\\x2020202020202020207b', sha256((random()::text)::bytea) FROM webhooks, generate_series(1, $4) n WHERE uid = $1`,
       [webhook.uid, days, label, count],
     );
   const count = async (webhook: { uid: string }) =>

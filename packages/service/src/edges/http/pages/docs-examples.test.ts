@@ -225,8 +225,8 @@ const refused: Partial<Record<RouteName, number>> = {
   downloadConversationScreenshot: 404,
 };
 
-/** The stream does not end by itself. */
-const endless: readonly RouteName[] = ['streamTeamEvents'];
+/** These streams do not end by themselves. */
+const endless: readonly RouteName[] = ['streamTeamEvents', 'streamTeamDeliveries'];
 
 test.each(Object.keys(routes) as RouteName[])('runs the command of %s', async (name) => {
   const own = ending.includes(name) ? await makeThings() : shared;

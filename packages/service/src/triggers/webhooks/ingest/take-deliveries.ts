@@ -119,12 +119,12 @@ const perMinute = maxWebhookDeliveriesPerMinute;
  */
 export const insertDeliveryRows = (rows: string, payloads: string, budgets: string): string => `
     webhook_delivery AS (
-      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, runs, outcomes, payload,
-        provider_event, headers, signed_hash, reason)
-      SELECT i.id, i.webhook_uid, i.label, i.size_bytes, i.identity, decode(i.identity_hash, 'hex'), i.replay_of, i.runs, i.outcomes,
-        p.payload, i.provider_event, i.headers, decode(i.signed_hash, 'hex'), i.reason
-      FROM jsonb_to_recordset(${rows}::jsonb) AS i(n bigint, id uuid, webhook_uid text, label text, size_bytes bigint, identity text,
-          identity_hash text, replay_of uuid, runs text[], outcomes jsonb, provider_event text, headers jsonb, signed_hash text,
+      INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, identity, identity_hash, replay_of, runs, outcomes,
+        payload, provider_event, headers, signed_hash, reason)
+      SELECT i.id, i.webhook_uid, i.team_id, i.label, i.size_bytes, i.identity, decode(i.identity_hash, 'hex'), i.replay_of, i.runs,
+        i.outcomes, p.payload, i.provider_event, i.headers, decode(i.signed_hash, 'hex'), i.reason
+      FROM jsonb_to_recordset(${rows}::jsonb) AS i(n bigint, id uuid, webhook_uid text, team_id uuid, label text, size_bytes bigint,
+          identity text, identity_hash text, replay_of uuid, runs text[], outcomes jsonb, provider_event text, headers jsonb, signed_hash text,
           reason text)
         JOIN unnest(${payloads}::bytea[]) WITH ORDINALITY AS p(payload, n) ON p.n = i.n
     ), webhook_budget AS (
@@ -168,6 +168,7 @@ function toRow({ delivery, label, reason }: TakenDelivery, n: number, outcome: O
     n,
     id,
     webhook_uid: webhook.uid,
+    team_id: webhook.teamId,
     label,
     size_bytes: body.length,
     identity: identity.text,

@@ -64,7 +64,7 @@ const insertUnheld = defineStatement({
         AS i (webhook_uid, version, id, size_bytes, identity, identity_hash, replay_of, payload, event, starts_nothing, headers, signed_hash,
           window_seconds, reason, n)
     ), locked AS (
-      SELECT uid, factory_uid, signature_scheme, enabled, version, recent FROM webhooks WHERE uid = ANY ((SELECT $1::text[])::text[])
+      SELECT uid, factory_uid, team_id, signature_scheme, enabled, version, recent FROM webhooks WHERE uid = ANY ((SELECT $1::text[])::text[])
       ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED
     ), webhook AS (
       SELECT *, (SELECT count(*) FROM unnest(recent) t WHERE t > clock_timestamp() - interval '1 minute') AS used,
@@ -75,7 +75,7 @@ const insertUnheld = defineStatement({
     ), compared AS (
       SELECT input.*, ${findSameBytes('input')} AS same_bytes FROM input
     ), checked AS (
-      SELECT i.*, w.recent, w.used, w.enabled AND w.version = i.version AS is_current, w.uid IS NULL AS is_missing,
+      SELECT i.*, w.team_id, w.recent, w.used, w.enabled AND w.version = i.version AS is_current, w.uid IS NULL AS is_missing,
         (w.feeds OR w.has_source AND i.event = 'push') AND NOT i.starts_nothing AND (SELECT true FROM webhook_deliveries d WHERE d.webhook_uid = i.webhook_uid
           AND d.identity_hash = i.identity_hash AND d.label = 'ACCEPTED' LIMIT 1) IS NOT TRUE AND i.same_bytes IS NULL AS is_held
       FROM compared i LEFT JOIN webhook w ON w.uid = i.webhook_uid
@@ -93,14 +93,14 @@ const insertUnheld = defineStatement({
         payload_bytes = w.payload_bytes + b.bytes
       FROM budget b WHERE w.uid = b.webhook_uid
     ), accepted AS (
-      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, payload, provider_event, headers,
-        signed_hash, reason)
-      SELECT id, webhook_uid, 'ACCEPTED', size_bytes, identity, identity_hash, replay_of, payload, event, headers, signed_hash, reason FROM placed
+      INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, identity, identity_hash, replay_of, payload, provider_event,
+        headers, signed_hash, reason)
+      SELECT id, webhook_uid, team_id, 'ACCEPTED', size_bytes, identity, identity_hash, replay_of, payload, event, headers, signed_hash, reason FROM placed
       WHERE is_taken AND earlier IS NULL ORDER BY n
       ON CONFLICT (webhook_uid, identity_hash) WHERE label = 'ACCEPTED' DO NOTHING RETURNING id
     ), duplicate AS (
-      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, provider_event, reason)
-      SELECT id, webhook_uid, 'DUPLICATE', size_bytes, identity, identity_hash, replay_of, event,
+      INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, identity, identity_hash, replay_of, provider_event, reason)
+      SELECT id, webhook_uid, team_id, 'DUPLICATE', size_bytes, identity, identity_hash, replay_of, event,
         ${explainSameBytesSql('earlier', 'window_seconds')} FROM placed p
       WHERE is_taken AND NOT EXISTS (SELECT FROM accepted a WHERE a.id = p.id)
     )

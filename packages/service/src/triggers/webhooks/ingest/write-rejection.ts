@@ -26,10 +26,10 @@ const insertInvalid = defineStatement({
   text: `
     WITH taken AS (
       UPDATE webhooks SET recent = ${withNow('recent')}
-      WHERE uid = $1 AND enabled AND version = $2 AND ${hasRoom('recent')} RETURNING uid
+      WHERE uid = $1 AND enabled AND version = $2 AND ${hasRoom('recent')} RETURNING uid, team_id
     )
-    INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, reason)
-    SELECT $3::uuid, uid, 'REJECTED_INVALID_JSON', $4, $5 FROM taken RETURNING id`,
+    INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, reason)
+    SELECT $3::uuid, uid, team_id, 'REJECTED_INVALID_JSON', $4, $5 FROM taken RETURNING id`,
   row: { id: uuid },
 });
 
@@ -39,10 +39,10 @@ const insertRejected = defineStatement({
   text: `
     WITH taken AS (
       UPDATE webhooks SET recent_rejected = ${withNow('recent_rejected')}
-      WHERE uid = $1 AND enabled AND version = $2 AND ${hasRoom('recent')} AND ${hasRoom('recent_rejected')} RETURNING uid
+      WHERE uid = $1 AND enabled AND version = $2 AND ${hasRoom('recent')} AND ${hasRoom('recent_rejected')} RETURNING uid, team_id
     )
-    INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, reason)
-    SELECT $3::uuid, uid, $5, $4, $6 FROM taken RETURNING id`,
+    INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, reason)
+    SELECT $3::uuid, uid, team_id, $5, $4, $6 FROM taken RETURNING id`,
   row: { id: uuid },
 });
 

@@ -23,7 +23,8 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import type { EventHeaders } from '../ingest/read-request.ts';
 
-const row = {
+/** Columns of a delivery in a list. */
+export const deliveryRow = {
   id: uuid,
   label: text<WebhookDeliveryLabel>(),
   size_bytes: integer,
@@ -36,29 +37,29 @@ const row = {
   received_at: timestamp,
 };
 
-const columns = Object.keys(row).join(', ');
+const columns = Object.keys(deliveryRow).join(', ');
 
-/** SQL of the columns without the checks of the outcomes, which make pages large. */
-const columnsOfPage = Object.keys(row)
+/** SQL of the columns of a delivery `d`, without the checks of its outcomes, which make pages large. */
+export const deliveryColumns = Object.keys(deliveryRow)
   .map((name) =>
     name === 'outcomes'
-      ? `(SELECT coalesce(jsonb_agg(o - 'checks'), '[]') FROM jsonb_array_elements(outcomes) o) AS outcomes`
-      : name,
+      ? `(SELECT coalesce(jsonb_agg(o - 'checks'), '[]') FROM jsonb_array_elements(d.outcomes) o) AS outcomes`
+      : `d.${name}`,
   )
   .join(', ');
 
 const readPage = defineStatement({
   name: 'read_webhook_deliveries',
   text: `
-    SELECT ${columnsOfPage} FROM webhook_deliveries
+    SELECT ${deliveryColumns} FROM webhook_deliveries d
     WHERE webhook_uid = $1 AND id < $2 AND ($3::text IS NULL OR label = $3) ORDER BY id DESC LIMIT $4`,
-  row,
+  row: deliveryRow,
 });
 
 const readOne = defineStatement({
   name: 'read_webhook_delivery',
   text: `SELECT ${columns}, payload, headers FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
-  row: { ...row, payload: nullable(bytes), headers: nullable(json<EventHeaders>()) },
+  row: { ...deliveryRow, payload: nullable(bytes), headers: nullable(json<EventHeaders>()) },
 });
 
 const readPayload = defineStatement({
@@ -74,7 +75,7 @@ const readPayload = defineStatement({
   },
 });
 
-const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
+export const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
   delivery_id: found.id,
   label: found.label,
   size_bytes: found.size_bytes,
@@ -90,7 +91,8 @@ const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
 /** Deliveries among which the last payloads are looked for. */
 const maxLookedAt = 5_000;
 
-const newest = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+/** An id after those of all deliveries. */
+export const newest = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** Returns one page of the log, newest first. Null: the cursor was made for another list. */
 export async function listWebhookDeliveries(

@@ -3,7 +3,7 @@ import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, text } from '../../../platform/store/database/statement.ts';
 
 /** SQL: the smallest UUIDv7 of a time. The ids sort by time, so the primary key finds the old ones. */
-const idAt = (ago: string): string =>
+export const idAt = (ago: string): string =>
   `(lpad(to_hex((extract(epoch FROM now() - interval '${ago}') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`;
 
 /** interface.md, "Limits": at least 50 deliveries. */

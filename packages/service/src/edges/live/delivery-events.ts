@@ -1,0 +1,95 @@
+/** Reads the deliveries to the webhooks of all teams in one order and turns them into frames. */
+import type { TeamDeliveryEvent } from '@runyard/contract/automations/team-lists';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import { boolean, defineStatement, integer, nullable, text, uuid } from '../../platform/store/database/statement.ts';
+import {
+  deliveriesChannel,
+  teamDeliveryColumns,
+  teamDeliveryRow,
+  toTeamDelivery,
+} from '../../triggers/webhooks/log/team-log.ts';
+import { eventBytes, type Frame } from './frame.ts';
+import { afterRow } from './run-events.ts';
+import { horizon, pageRows, type TeamNews, type TeamSource } from './team-events.ts';
+import { beforeTransaction, rowOfTeamPosition, type TeamPosition, teamIdOf } from './team-position.ts';
+
+const readDeliveries = defineStatement({
+  name: 'read_team_deliveries',
+  text: `
+    WITH horizon AS MATERIALIZED (${horizon})
+    SELECT h.xact::text::bigint AS horizon,
+      EXISTS (SELECT FROM webhook_deliveries d WHERE d.xact > '0' AND d.xact >= (SELECT xact FROM horizon)) AS is_held_back, v.*
+    FROM horizon h LEFT JOIN (
+      SELECT d.xact::text::bigint AS xact, d.team_id, ${teamDeliveryColumns} FROM (
+        SELECT * FROM webhook_deliveries d
+        WHERE d.xact > '0' AND d.xact >= $2::xid8 AND d.xact < (SELECT xact FROM horizon) AND (d.xact, d.id) > ($2::xid8, $3::uuid)
+        ORDER BY d.xact, d.id LIMIT ${pageRows}) d LEFT JOIN webhooks w ON w.uid = d.webhook_uid
+    ) v ON true
+    ORDER BY v.xact, v.id`,
+  // When there is no delivery, all columns of `v` are NULL and only `xact` is read.
+  row: {
+    horizon: integer,
+    is_held_back: boolean,
+    xact: nullable(integer),
+    team_id: uuid,
+    ...teamDeliveryRow,
+    /** NULL when the webhook was deleted just now. */
+    webhook_name: nullable(text()),
+  },
+});
+
+/** A delivery has one event, so its place is that after the first row of a run. */
+const placeOfDelivery = afterRow(1);
+
+async function readDeliveryNews(
+  db: Queryable,
+  epoch: string,
+  after: TeamPosition,
+  foreign: readonly number[],
+): Promise<TeamNews> {
+  const { xact, runId } = rowOfTeamPosition(after);
+  const rows = await db.query(readDeliveries, [foreign, xact, runId]);
+  const byTeam = new Map<string, Frame<TeamPosition>[]>();
+  let last: TeamPosition = after;
+  let count = 0;
+  for (const row of rows) {
+    if (row.xact === null) continue;
+    count += 1;
+    last = { xact: row.xact, runId: row.id, place: placeOfDelivery };
+    const { webhook_name } = row;
+    if (webhook_name === null) continue;
+    const event: TeamDeliveryEvent = { type: 'delivery', delivery: toTeamDelivery({ ...row, webhook_name }) };
+    const frames = byTeam.get(row.team_id) ?? [];
+    frames.push({ at: last, bytes: eventBytes(teamIdOf(epoch, last), event) });
+    byTeam.set(row.team_id, frames);
+  }
+  const isLast = count < pageRows;
+  const [first] = rows;
+  return {
+    byTeam,
+    // Another process may have known more foreign transactions and read further.
+    upTo: isLast && first && first.horizon > last.xact ? beforeTransaction(first.horizon) : last,
+    isLast,
+    isHeldBack: first?.is_held_back ?? false,
+  };
+}
+
+/** Listens for deliveries until `db` is closed. */
+export async function openDeliveryEvents(db: Database): Promise<TeamSource> {
+  const listeners = new Set<(areLost: boolean) => void>();
+  const tell = (areLost: boolean) => {
+    for (const listener of listeners) listener(areLost);
+  };
+  await db.listen(
+    deliveriesChannel,
+    () => tell(false),
+    () => tell(true),
+  );
+  return {
+    read: readDeliveryNews,
+    subscribe: (onNews) => {
+      listeners.add(onNews);
+      return () => listeners.delete(onNews);
+    },
+  };
+}

@@ -1,0 +1,135 @@
+/** The deliveries to all webhooks of a team. */
+import type {
+  ListTeamDeliveriesQuery,
+  ListTeamDeliveriesResponse,
+  TeamWebhookDelivery,
+} from '@runyard/contract/automations/team-lists';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
+import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
+import { defineStatement, type RowOf, text, uuid } from '../../../platform/store/database/statement.ts';
+import { deliveryColumns, deliveryRow, newest, toDelivery } from './deliveries.ts';
+
+/** Deliveries that one page looks at: the filters other than that of the index read their rows. */
+export const maxLookedAt = 20_000;
+/** The id has the clock of the process that received the delivery, and `received_at` that of the database. */
+const maxClockDifferenceMs = 5 * 60_000;
+
+export const teamDeliveryRow = { ...deliveryRow, webhook_uid: text(), webhook_name: text(), factory_uid: text() };
+
+/** SQL of the columns of a delivery `d` with its webhook `w`. */
+export const teamDeliveryColumns = `${deliveryColumns}, d.webhook_uid, w.name AS webhook_name, w.factory_uid`;
+
+export const toTeamDelivery = (found: RowOf<typeof pages.team.read>): TeamWebhookDelivery => ({
+  ...toDelivery(found),
+  webhook_uid: found.webhook_uid,
+  webhook_name: found.webhook_name,
+  factory_uid: found.factory_uid,
+});
+
+/**
+ * Statements of pages that read the index of the columns, which are the parameters from $3 on. Ids: before $1, and not before $2. Rows are
+ * compared, not columns: the planner could prefer the primary key to an equal column, and would then read the deliveries of all teams for
+ * one that has few.
+ */
+function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') {
+  const names = [...columns, 'id'].join(', ');
+  const values = columns.map((_, n) => `$${n + 3}`).join(', ');
+  const lookedAt = `
+      FROM webhook_deliveries WHERE ${isIndexed} AND (${names}) < (${values}, $1) AND (${names}) >= (${values}, $2)
+      ORDER BY ${[...columns, 'id'].map((name) => `${name} DESC`).join(', ')}`;
+  const next = columns.length + 3;
+  const [team, webhook, label, event, started, after, before, factory, limit] = Array.from(
+    { length: 9 },
+    (_, n) => `$${next + n}`,
+  );
+  return {
+    read: defineStatement({
+      name: `read_deliveries_of_team_by_${index}`,
+      text: `
+    SELECT ${teamDeliveryColumns} FROM (
+      SELECT * FROM (SELECT * ${lookedAt} LIMIT ${maxLookedAt}) looked_at
+      WHERE team_id = ${team} AND (${webhook}::text IS NULL OR webhook_uid = ${webhook}) AND (${label}::text IS NULL OR label = ${label})
+        AND (${event}::text IS NULL OR provider_event = ${event})
+        AND (${started}::boolean IS NULL OR (cardinality(runs) > 0) = ${started})
+        AND (${after}::timestamptz IS NULL OR received_at >= ${after}) AND (${before}::timestamptz IS NULL OR received_at < ${before})
+        AND (webhook_uid IN (SELECT uid FROM webhooks
+          WHERE team_id = ${team} AND (${factory}::text IS NULL OR factory_uid = ${factory}))) IS TRUE
+      ORDER BY id DESC LIMIT ${limit}) d JOIN webhooks w ON w.uid = d.webhook_uid
+    ORDER BY d.id DESC`,
+      row: teamDeliveryRow,
+    }),
+    /** Finds the last delivery that a page with few deliveries has looked at, if there are more. */
+    readEnd: defineStatement({
+      name: `read_end_of_deliveries_of_team_by_${index}`,
+      text: `
+    SELECT id ${lookedAt} OFFSET ${maxLookedAt - 1} LIMIT 1`,
+      row: { id: uuid },
+    }),
+  };
+}
+
+const pages = {
+  team: pagesBy('id', ['team_id']),
+  webhook: pagesBy('webhook', ['webhook_uid']),
+  event: pagesBy('event', ['team_id', 'provider_event'], 'provider_event IS NOT NULL'),
+  refused: pagesBy('label', ['team_id', 'label'], "label <> 'ACCEPTED'"),
+};
+
+type Filters = Omit<ListTeamDeliveriesQuery, 'limit' | 'cursor'>;
+
+/** Returns the index that fits the filters best, with the values of its columns. */
+function indexFor(teamId: string, { webhook_uid: webhookUid, event, label }: Filters) {
+  if (webhookUid !== undefined) return { ...pages.webhook, values: [webhookUid] };
+  if (event !== undefined) return { ...pages.event, values: [teamId, event] };
+  if (label !== undefined && label !== 'ACCEPTED') return { ...pages.refused, values: [teamId, label] };
+  return { ...pages.team, values: [teamId] };
+}
+
+/** Returns the smallest UUIDv7 of a time. */
+const idAtTime = (ms: number): string => {
+  const hex = Math.max(0, ms).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+};
+
+/** Returns one page, newest first. Null: the cursor was made for another list. */
+export async function listTeamDeliveries(
+  db: Queryable,
+  signer: CursorSigner,
+  teamId: string,
+  { limit, cursor, ...filters }: ListTeamDeliveriesQuery,
+): Promise<ListTeamDeliveriesResponse | null> {
+  const { factory_uid, webhook_uid, label, event, started, received_after: after, received_before: before } = filters;
+  const identity = listIdentity(['deliveries of team', teamId, filters]);
+  let end = before === undefined ? newest : idAtTime(Date.parse(before) + maxClockDifferenceMs);
+  if (cursor !== undefined) {
+    const found = readCursor(signer, identity, cursor);
+    if (!found.ok) return null;
+    end = found.position.id;
+  }
+  const first = idAtTime(after === undefined ? 0 : Date.parse(after) - maxClockDifferenceMs);
+  const { read, readEnd, values } = indexFor(teamId, filters);
+  const index = [end, first, ...values];
+  const wanted = [webhook_uid, label, event, started, after, before, factory_uid].map((each) => each ?? null);
+  const rows = await db.query(read, [...index, teamId, ...wanted, limit + 1]);
+  const page = rows.slice(0, limit);
+  const next = rows.length > limit ? page.at(-1)?.id : (await db.query(readEnd, index))[0]?.id;
+  return {
+    deliveries: page.map(toTeamDelivery),
+    page_info: {
+      has_next_page: next !== undefined,
+      ...(next === undefined ? {} : { next_cursor: writeCursor(signer, identity, { value: null, id: next }) }),
+    },
+  };
+}
+
+/** Channel of notices about new deliveries and outcomes, without a payload. A trigger notifies it. */
+export const deliveriesChannel = 'runyard_webhook_deliveries';
+
+/**
+ * Removes from the deliveries in a copied database the transaction numbers that this database has not assigned yet. Part of the
+ * transaction in which `edges/live/epoch.ts` renews the epoch.
+ */
+export const forgetFutureTransactionsOfDeliveries: Statement = {
+  name: 'forget_future_transactions_of_deliveries',
+  text: `UPDATE webhook_deliveries SET xact = '0' WHERE xact > '0' AND xact >= pg_current_xact_id()`,
+};
