@@ -3,17 +3,14 @@ import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { casesOf, type Make, sorts } from '../bench/list-cases.ts';
 import { randomNumbers, type Seeded, seedRuns } from '../bench/list-seed.ts';
-import {
-  type Database,
-  openDatabase,
-  type Queryable,
-} from '../packages/service/src/platform/store/database/database.ts';
+import { type Database, openDatabase } from '../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
 import { migrateDatabase } from '../packages/service/src/platform/store/migrations/migrate.ts';
 import { countRuns } from '../packages/service/src/runs/runs/list/count.ts';
 import { listRuns } from '../packages/service/src/runs/runs/list/list.ts';
 import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { naiveList } from './support/naive-list.ts';
+import { observeScans } from './support/observed-plans.ts';
 
 /** Enough rows that the planner prefers each index to its table. More only take time: the search parts of a run take about 1 ms. */
 const count = 5_000;
@@ -34,32 +31,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-interface PlanNode {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly Plans?: readonly PlanNode[];
-}
-
-const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
-
 /** Forwards queries and records which tables their plans read completely. */
-function observed(scanned: Set<string>): Database {
-  const observing = (to: Queryable): Queryable => ({
-    query: async (statement, values) => {
-      const text = typeof statement === 'string' ? statement : statement.text;
-      if (!/^(EXPLAIN|SET)/.test(text)) {
-        const [row] = await to.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(`EXPLAIN (FORMAT JSON) ${text}`, values);
-        for (const node of nodesOf(row?.['QUERY PLAN'][0].Plan as PlanNode)) {
-          const table = node['Relation Name'] ?? '';
-          if (node['Node Type'] === 'Seq Scan' && runTables.includes(table)) scanned.add(table);
-        }
-      }
-      return await to.query(statement, values);
-    },
-  });
-  const transaction: Database['transaction'] = (work) => db.transaction((tx) => work({ ...tx, ...observing(tx) }));
-  return { ...db, query: observing(db).query, transaction };
-}
+const observed = (scanned: Set<string>): Database => observeScans(db, runTables, scanned);
 
 const context = () => ({ teamId: seeded.teamId, teamUid: 'BenchBenchBenchBench22', baseUrl: '' });
 const signer = { sign: () => 'signature', verify: () => true };

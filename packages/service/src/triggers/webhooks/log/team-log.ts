@@ -10,7 +10,7 @@ import { defineStatement, type RowOf, text, uuid } from '../../../platform/store
 import { deliveryColumns, deliveryRow, newest, toDelivery } from './deliveries.ts';
 
 /** Deliveries that one page looks at: the filters other than that of the index read their rows. */
-export const maxLookedAt = 20_000;
+export const maxLookedAt = 10_000;
 /** The id has the clock of the process that received the delivery, and `received_at` that of the database. */
 const maxClockDifferenceMs = 5 * 60_000;
 
@@ -34,9 +34,11 @@ export const toTeamDelivery = (found: RowOf<typeof pages.team.read>): TeamWebhoo
 function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') {
   const names = [...columns, 'id'].join(', ');
   const values = columns.map((_, n) => `$${n + 3}`).join(', ');
+  // The same in both queries: else the outer one sorts all that the inner one returns.
+  const order = [...columns, 'id'].map((name) => `${name} DESC`).join(', ');
   const lookedAt = `
       FROM webhook_deliveries WHERE ${isIndexed} AND (${names}) < (${values}, $1) AND (${names}) >= (${values}, $2)
-      ORDER BY ${[...columns, 'id'].map((name) => `${name} DESC`).join(', ')}`;
+      ORDER BY ${order}`;
   const next = columns.length + 3;
   const [team, webhook, label, event, started, after, before, factory, limit] = Array.from(
     { length: 9 },
@@ -54,7 +56,7 @@ function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') 
         AND (${after}::timestamptz IS NULL OR received_at >= ${after}) AND (${before}::timestamptz IS NULL OR received_at < ${before})
         AND (webhook_uid IN (SELECT uid FROM webhooks
           WHERE team_id = ${team} AND (${factory}::text IS NULL OR factory_uid = ${factory}))) IS TRUE
-      ORDER BY id DESC LIMIT ${limit}) d JOIN webhooks w ON w.uid = d.webhook_uid
+      ORDER BY ${order} LIMIT ${limit}) d JOIN webhooks w ON w.uid = d.webhook_uid
     ORDER BY d.id DESC`,
       row: teamDeliveryRow,
     }),

@@ -1,0 +1,42 @@
+/** Test support: the plans of queries. */
+import type { Database, Queryable } from '../../packages/service/src/platform/store/database/database.ts';
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Actual Rows'?: number;
+  readonly 'Actual Loops'?: number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+
+function observe(db: Database, options: string, see: (node: PlanNode) => void): Database {
+  const observing = (to: Queryable): Queryable => ({
+    query: async (statement, values) => {
+      const text = typeof statement === 'string' ? statement : statement.text;
+      if (!/^(EXPLAIN|SET)/.test(text)) {
+        const [row] = await to.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(`EXPLAIN (${options}) ${text}`, values);
+        for (const node of nodesOf(row?.['QUERY PLAN'][0].Plan as PlanNode)) see(node);
+      }
+      return await to.query(statement, values);
+    },
+  });
+  const transaction: Database['transaction'] = (work) => db.transaction((tx) => work({ ...tx, ...observing(tx) }));
+  return { ...db, query: observing(db).query, transaction };
+}
+
+/** Forwards queries and records which of the tables their plans read completely. */
+export const observeScans = (db: Database, tables: readonly string[], scanned: Set<string>): Database =>
+  observe(db, 'FORMAT JSON', (node) => {
+    const table = node['Relation Name'] ?? '';
+    if (node['Node Type'] === 'Seq Scan' && tables.includes(table)) scanned.add(table);
+  });
+
+/** Forwards queries, runs each once more, and reports how many rows of a table each part of its plan reads. */
+export const observeRows = (db: Database, table: string, report: (rows: number) => void): Database =>
+  observe(db, 'ANALYZE, FORMAT JSON', (node) => {
+    const { 'Actual Rows': rows = 0, 'Actual Loops': loops = 1, 'Rows Removed by Filter': removed = 0 } = node;
+    if (node['Relation Name'] === table) report((rows + removed) * loops);
+  });
