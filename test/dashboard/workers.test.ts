@@ -66,7 +66,7 @@ describe.skipIf(noBrowser)(`workers on the dashboard${noBrowser ? ` (skipped: ${
     const other = await newPerson(service, await teamUidOf(service), 'member');
     await signIn(page, service);
     await page.goto(`${service.baseUrl}/workers`);
-    await page.getByRole('button', { name: 'Let somebody connect to build-1' }).click();
+    await page.getByRole('button', { name: 'Allow somebody to connect to build-1' }).click();
     await page.getByLabel('Person or agent').selectOption(other.uid);
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     const end = row('build-1').getByRole('button', { name: 'End the right of A member to connect to build-1' });

@@ -137,7 +137,7 @@ function Pool({ pool, open }: { pool: WorkerPool; open: (open: Open) => void }) 
           <RoleButton
             needs={needs}
             className="btn sm"
-            label={`Let somebody connect to ${name}`}
+            label={`Allow somebody to connect to ${name}`}
             run={() => open({ kind: 'allow', pool })}
           >
             Allow…
