@@ -102,7 +102,7 @@ const noRun: StartedRun = {
   otherRunToken: '',
 };
 
-/** Starts a run with an attachment, and where they are wanted a file of a snapshot, and another run. */
+/** Starts a run with an attachment, and, if they are needed, a file of a snapshot and another run. */
 async function startRun(
   service: TestService,
   wanted: { readonly file: boolean; readonly other: boolean },

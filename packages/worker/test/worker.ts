@@ -29,7 +29,7 @@ async function featuresOf(backend: string): Promise<readonly string[] | undefine
   return ok ? level.features : undefined;
 }
 
-/** A data folder that users of sandboxes can pass through, so that all state is in it. */
+/** Makes a data folder that the users of sandboxes can enter. Otherwise the worker would keep a part of its state elsewhere. */
 export async function temporaryDataDir(): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-worker-'));
   await chmod(folder, 0o711);

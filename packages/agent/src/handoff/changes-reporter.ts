@@ -18,7 +18,7 @@ export interface ChangesReporterOptions {
 export interface ChangesReporter {
   /** Reports the files as they are now. Rejects if it failed. */
   report(signal: AbortSignal): Promise<void>;
-  /** A person looks at the changes: reports them soon, and takes at most a tenth of the time for it. Never rejects. */
+  /** Called while a person views the changes. Reports them soon, and uses at most a tenth of the time for reports. Never rejects. */
   ask(): void;
 }
 

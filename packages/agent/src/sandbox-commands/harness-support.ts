@@ -12,7 +12,7 @@ const limitMs = 60_000;
 
 /**
  * Runs the command by which the command backend of oz-agent-worker has its tasks report their end (github.com/warpdotdev/oz-agent-worker,
- * README). Returns its exit code: 0 if the service knows of the end, also where it knew before.
+ * README). Returns its exit code: 0 if the service knows of the end, even if it knew before.
  */
 export async function harnessSupportCommand(
   argv: readonly string[],

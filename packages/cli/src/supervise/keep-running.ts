@@ -19,7 +19,7 @@ export interface KeepRunning {
   readonly report: (message: string) => void;
   /** First wait. It doubles up to 30 s while the program keeps ending. */
   readonly firstWaitMs?: number;
-  /** After a program ran for this long, the next wait is the first one again. */
+  /** If a program ran for at least this time, the next wait is `firstWaitMs` again. */
   readonly healthyMs?: number;
 }
 

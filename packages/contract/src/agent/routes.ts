@@ -145,7 +145,9 @@ export const harnessRoutes = {
         description:
           'As in the middle of the turn, at the event `checkpoint` with this number. Absent: as at the end of the turn',
       }),
-      session_id: Text.max(500).optional().meta({ description: "The harness's session, where it can load it again" }),
+      session_id: Text.max(500)
+        .optional()
+        .meta({ description: "The harness's session, if it can load the session again" }),
     }),
     bodyType: 'application/octet-stream',
     answer: { status: 200, description: 'Stored', schema: EmptyResponse },

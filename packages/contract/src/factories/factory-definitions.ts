@@ -93,7 +93,7 @@ export const FactoryChange = z
           .meta({ id: 'FactoryMemberChange', description: 'A member that changes' }),
       )
       .optional()
-      .describe('Members that change, where the action is change'),
+      .describe('Members that change, if the action is change'),
   })
   .meta({ id: 'FactoryChange', description: 'A difference between two states of a factory' });
 export type FactoryChange = z.infer<typeof FactoryChange>;

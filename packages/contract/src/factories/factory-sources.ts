@@ -46,7 +46,7 @@ export const SetFactorySourceRequest = z
       .regex(/^[0-9a-f]{40}$/, { error: 'must be the 40 hexadecimal digits of a commit' })
       .optional()
       .describe(
-        'Commit of the plan that was looked at. Where the branch has another one now, or cannot be read, the outcome is superseded or unreadable, and no source is set. Absent: any',
+        'Commit of the plan that was looked at. If the branch has another commit now, or cannot be read, the outcome is superseded or unreadable, and no source is set. Absent: any',
       ),
   })
   .meta({ id: 'SetFactorySourceRequest', description: 'The repository that a factory shall take its definition from' });
@@ -78,11 +78,11 @@ const FactorySyncFault = z
 export type FactorySyncFault = z.infer<typeof FactorySyncFault>;
 
 const commit = z.string().optional().describe('Commit that was read, 40 hexadecimal digits; absent: none was found');
-const message = z.string().optional().describe('Why nothing was applied, where the outcome is not applied');
+const message = z.string().optional().describe('Why nothing was applied, if the outcome is not applied');
 const errors = z
   .array(FactorySyncFault)
   .optional()
-  .describe('Faults of the definition, at most 100, where the outcome is faulty');
+  .describe('Faults of the definition, at most 100, if the outcome is faulty');
 
 export const FactorySync = z
   .object({
@@ -91,7 +91,7 @@ export const FactorySync = z
     commit,
     message,
     errors,
-    version: z.int().optional().describe('Version of the definition that is stored now, where the outcome is applied'),
+    version: z.int().optional().describe('Version of the definition that is stored now, if the outcome is applied'),
     changes: z.array(FactoryChange).describe('Differences to the definition that was stored before'),
     drift: z.array(FactoryChange).describe('Changes that were made without files, which the sync reverts'),
     notices: z.array(FactoryNotice).describe('Parts that are stored without an effect, at most 100'),

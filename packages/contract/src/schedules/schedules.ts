@@ -22,7 +22,7 @@ const cronSchedule = NonBlank.max(200).meta({
 });
 const timezone = NonBlank.max(100).meta({
   description:
-    'IANA time zone in which the fields are read, such as Europe/Berlin. A local time that clocks skip fires later by what they skip; one that comes twice fires the first time. Where the hour is * or */n, the schedule fires in the repeated hour too and not for the skipped one. Default: UTC',
+    'IANA time zone in which the fields are read, such as Europe/Berlin. A local time that clocks skip fires later by what they skip; one that comes twice fires the first time. If the hour is * or */n, the schedule fires in the repeated hour too and not for the skipped one. Default: UTC',
 });
 const maxLiveRuns = z.int().min(1).max(100).nullable().meta({
   description:

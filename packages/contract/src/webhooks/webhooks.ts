@@ -33,7 +33,7 @@ const secretName = z
     error: 'must be 1 to 100 characters of [A-Za-z0-9_], and not begin with a digit',
   })
   .describe(
-    'A secret of the team with this name is the secret of the webhook: a change of it acts at once, and its deletion disables the webhook. Where the team has none, the webhook keeps a secret of its own, and this is only its name',
+    'A secret of the team with this name is the secret of the webhook: a change of it acts at once, and its deletion disables the webhook. If the team has no such secret, the webhook keeps a secret of its own, and this is only its name',
   );
 
 const deliveryIdHeader = shownHeader.describe("Header with the sender's own id of a delivery");
@@ -66,7 +66,7 @@ export const Webhook = z
       .int()
       .optional()
       .describe(
-        'How long equal signed bytes count as a duplicate, where the signature does not cover the id; absent: 300',
+        'How long equal signed bytes count as a duplicate, if the signature does not cover the id; absent: 300',
       ),
     signature: HmacSignature.optional(),
     enabled: z.boolean().describe('False: senders get 404'),
@@ -188,9 +188,7 @@ export const WebhookDelivery = z
     reason: z
       .string()
       .optional()
-      .describe(
-        'Why it was refused or counts as a duplicate, and what a person can do, where the label does not say that',
-      ),
+      .describe('Why it was refused or counts as a duplicate, and what a person can do, if the label does not say it'),
     replay_of: z.string().optional().describe('Delivery that it repeats'),
     runs: z.array(z.string()).optional().describe('Runs that it started'),
     automations: z

@@ -36,7 +36,7 @@ export function makeDispatcher(
 ): Dispatcher {
   let isStopped = false;
 
-  /** Assigns one execution to the connection. Returns false where none is queued for it. */
+  /** Assigns one execution to the connection. Returns false if no execution is queued for it. */
   async function fill(connection: OpenConnection): Promise<boolean> {
     const assignment = await assignNext(deps, {
       connectionId: connection.id,

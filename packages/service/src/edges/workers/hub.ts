@@ -151,7 +151,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
       return {
         message: async (message) => {
           clearTimeout(helloWait);
-          // After a lost connection, the public worker's first message may be about an execution from before.
+          // After a lost connection, the public worker's first message may be about an execution of the earlier connection.
           if (!isOfWorker(message) && !connection.ready) await greetAsPublic();
           else await greetedAsPublic;
           // Set before the execution is queued again: the notice may arrive before the statement's answer.

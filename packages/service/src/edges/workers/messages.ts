@@ -59,7 +59,7 @@ const gracefulShutdown = 'graceful_shutdown';
 type Outcome = 'held' | 'released' | 'refused';
 
 /**
- * Applies one message. The public worker names only the run: its connection has one execution of each run. Returns true where the connection
+ * Applies one message. The public worker names only the run: its connection has one execution of each run. Returns true if the connection
  * may take more work than before.
  */
 export async function handleWorkerMessage(

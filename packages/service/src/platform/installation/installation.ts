@@ -26,7 +26,7 @@ export interface Installation {
   readonly isBootstrapped: boolean;
 }
 
-/** Returns the row and locks it until the end of the transaction. Inserts it if it does not exist. */
+/** Returns the row and locks it until the end of the transaction. Inserts the row if it does not exist. */
 export async function lockInstallation(tx: Queryable): Promise<Installation> {
   await tx.query(insertRow, [randomUUIDv7()]);
   const [row] = await tx.query(lockRow);

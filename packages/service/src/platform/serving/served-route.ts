@@ -38,7 +38,7 @@ export interface Call<R extends Route, P, S> {
   cut(): void;
   /** Returns a signal that is aborted when the answer was sent or the client has disconnected. */
   closed(): AbortSignal;
-  /** Returns a signal for work that waits most of the time. It is aborted when the client has disconnected and when the service stops. */
+  /** Returns a signal for long polls and other waits. It is aborted when the client has disconnected and when the service stops. */
   waiting(): AbortSignal;
 }
 

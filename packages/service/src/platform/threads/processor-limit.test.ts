@@ -33,7 +33,7 @@ it('a search ends if its thread gets hardly any processor time', async () => {
   expect(thread.usedMs()).toBeLessThan(40);
 });
 
-it('the time limit ends with the search and with the thread', async () => {
+it('the wait for the time limit ends when the search is aborted or the thread has ended', async () => {
   const stopping = new AbortController();
   const waiting = untilUsedUp(
     fakeThread(() => 1),

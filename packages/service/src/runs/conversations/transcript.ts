@@ -45,7 +45,7 @@ export async function findTranscriptRuns(db: Queryable, of: 'run' | 'conversatio
   return rows.map((row) => row.id);
 }
 
-/** Returns true where one of the runs has a transcript. */
+/** Returns true if one of the runs has a transcript. */
 export async function hasTranscript(db: Queryable, runIds: readonly string[]): Promise<boolean> {
   return (await db.query(findOne, [runIds])).length > 0;
 }

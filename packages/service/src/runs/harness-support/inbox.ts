@@ -43,7 +43,7 @@ const row = {
   followups: nullable(json<readonly WaitingFollowup[]>()),
 };
 
-/** Renews the lease: an agent that asks is alive, even where its work is silent. Returns the items that the agent does not have yet. */
+/** Renews the lease: an agent that asks is alive, even if its work has no output. Returns the items that the agent does not have yet. */
 const readInbox = defineStatement({
   name: 'read_inbox_and_renew_lease',
   text: `${renewLeaseByAgent({ executionId: '$1', leaseSeconds: '$5', tokenHash: '$4' })}

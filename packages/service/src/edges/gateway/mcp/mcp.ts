@@ -38,7 +38,7 @@ export interface McpGatewayDeps {
 export interface McpGatewayLimits {
   readonly maxBodyBytes: number;
   readonly maxAnswerBytes: number;
-  /** Requests of one execution that this process has at once, from before their body arrives, streams included. */
+  /** Maximum of concurrent requests of one execution in this process, streams included. A request counts before its body arrives. */
   readonly maxInFlight: number;
   readonly connectMs: number;
   /** Time until the answer begins, and between two pieces of the answer. */

@@ -30,7 +30,7 @@ export interface CheckedModelRequest {
   readonly answers: number;
   /** Aborts when the client leaves or the service stops. */
   readonly signal: AbortSignal;
-  /** Returns false where the run has ended since the request was checked. */
+  /** Returns false if the run has ended since the request was checked. */
   isAtWork(): Promise<boolean>;
 }
 

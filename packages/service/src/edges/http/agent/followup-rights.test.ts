@@ -73,7 +73,7 @@ test('a configuration that another author wrote does not open a run to the team'
   expect((await send(runId, colleague.key)).status).toBe(403);
 });
 
-test('only the executor sends follow-ups to a run from before rights while its sandbox holds secrets', async () => {
+test('only the executor sends follow-ups to a run without recorded rights while its sandbox has secrets', async () => {
   const runId = await runWith(['SHARED']);
   await work(runId);
   await db.query('UPDATE runs SET rights = NULL WHERE id = $1', [runId]);

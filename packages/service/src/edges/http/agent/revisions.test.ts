@@ -49,7 +49,7 @@ test('a waiting run executes the environment that it was created with', async ()
   expect(next?.image).toBe('node:24');
 });
 
-test('a run from before revisions does not execute a later environment', async () => {
+test('a run without a recorded revision does not execute a later environment', async () => {
   const uid = await environment({ name: 'E', setup_commands: ['echo first'] });
   const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
   await db.query("UPDATE runs SET rights = NULL, contents = '[]', environment_revision = NULL WHERE id = $1", [runId]);

@@ -144,7 +144,7 @@ test('needs only the right to create tables in the schema', async () => {
   }
 });
 
-describe('a database from before the baseline', () => {
+describe('a database with the migrations that the baseline replaced', () => {
   let older: TestDatabase;
   beforeEach(async () => {
     older = await createTestDatabase();

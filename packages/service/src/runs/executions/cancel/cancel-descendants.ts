@@ -132,7 +132,7 @@ const findCancelledAbove = defineStatement({
 
 /**
  * Cancels the run if a run above it was cancelled and the cancel has not reached it yet: an error after that cancel is no
- * failure of the run. The transaction has locked its row. Returns true where it was cancelled.
+ * failure of the run. The transaction has locked its row. Returns true if it was cancelled.
  */
 export async function followCancel(
   deps: ExecutionDeps,

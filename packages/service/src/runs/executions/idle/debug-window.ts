@@ -131,7 +131,7 @@ const blockTurn = defineStatement({
 
 /**
  * Lets a turn in the debug window wait for a person's answer, as between turns. Sandbox and question end with the window.
- * Returns false where the execution runs no such turn.
+ * Returns false if the execution runs no such turn.
  */
 async function blockDebugTurn(
   tx: Queryable,

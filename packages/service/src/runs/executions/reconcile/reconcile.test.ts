@@ -149,7 +149,7 @@ describe('the reconciler that waits for a locked row', () => {
   test('locks the row of a run before that of its execution', async () => {
     await stoppingSince(11);
     await reconcileDuring('runs', async (tx) => {
-      // Fails at once where the row is locked.
+      // Fails at once if the row is locked.
       await tx.query('SELECT FROM executions WHERE id = $1 FOR UPDATE NOWAIT', [assignment.executionId]);
     });
     expect(await found()).toMatchObject({ phase: 'ended' });

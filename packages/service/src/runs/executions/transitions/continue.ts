@@ -35,7 +35,7 @@ const continueStatement = defineStatement({
   row: {},
 });
 
-/** Queues a further execution of a run that has ended, or is BLOCKED without a sandbox. The caller has locked its rows. Returns false where the run had changed. */
+/** Queues a further execution of a run that has ended, or is BLOCKED without a sandbox. The caller has locked its rows. Returns false if the run had changed. */
 export async function continueRun(
   db: Queryable,
   input: {

@@ -94,7 +94,7 @@ interface TransitionInput {
   readonly args?: Record<string, unknown>;
 }
 
-/** Tries the change. Returns true where this call made it, false where the run was in none of the states that it may leave. */
+/** Tries the change. Returns true if this call made it, false where the run was in none of the states that it may leave. */
 export type Transition = (db: Queryable, input: TransitionInput) => Promise<boolean>;
 
 /**

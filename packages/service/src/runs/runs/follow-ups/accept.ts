@@ -225,7 +225,7 @@ async function insertFollowup(
   return id;
 }
 
-/** Returns the text for the agent, also where the sender gave none. */
+/** Returns the text for the agent, even if the sender wrote no text. */
 function messageFor(followup: Followup, question: OpenRequest | null): string {
   if (hasMessage(followup)) return followup.message ?? '';
   if (hasFiles(followup)) return 'See the attached files.';

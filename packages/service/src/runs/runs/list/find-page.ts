@@ -82,7 +82,10 @@ export interface FoundPage<T> {
   readonly tier: SearchTier;
 }
 
-/** Finds a page. Looks for the run whose id `q` is, and where there is none, for words. Compares words exactly, and where that finds nothing, by similarity. A cursor keeps the comparison of its first page. */
+/**
+ * Finds a page. Looks for the run with the id `q`; if there is no such run, looks for words. Compares words exactly, and where that finds
+ * nothing, by similarity. A cursor keeps the comparison of its first page.
+ */
 export async function findPage<T>(db: Database, request: PageRequest, read: ReadPage<T>): Promise<FoundPage<T>> {
   const runId = runIdIn(request.query.q);
   if (runId !== undefined && !request.position) {

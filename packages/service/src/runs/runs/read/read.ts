@@ -13,7 +13,7 @@ const readVisible = defineStatement({
   row: {},
 });
 
-/** Returns true where the team has a run with this id, which may be any text. */
+/** Returns true if the team has a run with this id, which may be any text. */
 export async function isVisibleRun(db: Queryable, teamId: string, runId: string): Promise<boolean> {
   return isUuid(runId) && (await db.query(readVisible, [runId, teamId])).length === 1;
 }
