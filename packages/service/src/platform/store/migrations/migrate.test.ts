@@ -58,12 +58,11 @@ describe('rejects', () => {
     expect(await db.query("SELECT to_regclass('more')::text AS more")).toEqual([{ more: null }]);
   });
 
-  test('a database that is newer than the code', async () => {
-    await write('0002_more.sql', 'CREATE TABLE more (a int);');
-    await migrateDatabase(db, { folder });
-    await rm(path.join(folder, '0002_more.sql'));
+  test('a database of another line of versions', async () => {
+    await rm(path.join(folder, '0001_things.sql'));
+    await write('0001_start.sql', 'CREATE TABLE things (a int);\n');
     await expect(migrateDatabase(db, { folder })).rejects.toThrow(
-      /newer than this Runyard: migration 0002_more is unknown/,
+      /0001_things where this Runyard has 0001_start: .* Start the Runyard that made it, or start this one with a new data folder/,
     );
   });
 
@@ -78,6 +77,68 @@ describe('rejects', () => {
     await write('0001_things.sql', 'CREATE TABLE things (a int);\r\n');
     expect(await migrateDatabase(db, { folder })).toEqual([]);
   });
+});
+
+describe('a database that is newer than the code', () => {
+  const newer = async (sql: string) => {
+    await copyFile(path.join(migrationsFolder, '0033_oldest_code.sql'), path.join(folder, '0033_oldest_code.sql'));
+    await migrateDatabase(db, { folder });
+    await write('0034_more.sql', sql);
+    await migrateDatabase(db, { folder });
+    await rm(path.join(folder, '0034_more.sql'));
+  };
+
+  test('stays as it is, if its newer migrations only added to the schema', async () => {
+    await newer('CREATE TABLE more (a int);');
+    expect(await migrateDatabase(db, { folder })).toEqual([]);
+  });
+
+  test('is refused, if one of its newer migrations needs newer code', async () => {
+    await newer('-- Contract: needs code of migration 0034 or later.\nCREATE TABLE more (a int);');
+    await expect(migrateDatabase(db, { folder })).rejects.toThrow(
+      'migration 0034_more needs code of migration 34 or later, and this code ends at 33. Start a newer Runyard.',
+    );
+  });
+
+  test('is accepted, if the code is newer than a migration needs it to be', async () => {
+    await newer('-- Contract: needs code of migration 0033 or later.\nCREATE TABLE more (a int);');
+    expect(await migrateDatabase(db, { folder })).toEqual([]);
+  });
+});
+
+/** Statements after which code of the release before fails, or writes rows that the schema refuses. */
+const contracting: Readonly<Record<string, RegExp>> = {
+  'drops a table, a column or a function': /\bDROP (?:TABLE|COLUMN|FUNCTION|TYPE|VIEW)\b/i,
+  'renames a table or a column': /\bRENAME (?:TO|COLUMN)\b/i,
+  'changes the type of a column': /\bALTER COLUMN \w+ (?:SET DATA )?TYPE\b/i,
+  'forbids NULL in a column': /\bSET NOT NULL\b/i,
+  'adds a column that old code does not fill': /\bADD COLUMN (?![^,;]*\bDEFAULT\b)[^,;]*\bNOT NULL\b/i,
+  'adds a rule to a table that old code writes': /\bALTER TABLE[^;]*\bADD (?:CONSTRAINT|CHECK|UNIQUE|FOREIGN)\b/i,
+};
+
+test('each migration after the column oldest_code that old code cannot live with says so', async () => {
+  const wrong = (await readMigrations())
+    .filter(({ version, oldestCode }) => version > 33 && oldestCode === 0)
+    .flatMap(({ name, sql }) =>
+      Object.entries(contracting).flatMap(([what, pattern]) => (pattern.test(sql) ? [`${name} ${what}`] : [])),
+    );
+  expect(wrong).toEqual([]);
+});
+
+test.each([
+  ['drops a table, a column or a function', 'ALTER TABLE runs DROP COLUMN title;'],
+  ['renames a table or a column', 'ALTER TABLE runs RENAME COLUMN title TO name;'],
+  ['changes the type of a column', 'ALTER TABLE runs ALTER COLUMN title TYPE varchar;'],
+  ['forbids NULL in a column', 'ALTER TABLE runs ALTER COLUMN title SET NOT NULL;'],
+  ['adds a column that old code does not fill', 'ALTER TABLE runs ADD COLUMN name text NOT NULL;'],
+  ['adds a rule to a table that old code writes', 'ALTER TABLE runs ADD CHECK (title > 1);'],
+])('a statement that %s is recognised', (what, sql) => {
+  expect(Object.keys(contracting).filter((each) => contracting[each]?.test(sql))).toEqual([what]);
+});
+
+test('a column with a default needs no newer code', () => {
+  const sql = 'ALTER TABLE runs ADD COLUMN a text NOT NULL DEFAULT 1, ADD COLUMN b text;';
+  expect(Object.values(contracting).some((pattern) => pattern.test(sql))).toBe(false);
 });
 
 test('rejects files that share a number or have an invalid name', async () => {

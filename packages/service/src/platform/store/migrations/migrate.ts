@@ -16,7 +16,18 @@ export interface Migration {
   readonly sql: string;
   /** SHA-256 of the file, as hex. */
   readonly checksum: string;
+  /** Code with fewer migrations than up to this version fails on the schema that the file leaves; 0: no code does. */
+  readonly oldestCode: number;
 }
+
+/**
+ * A line of a file that removes or forbids what older code uses. Without the line a migration only adds: code of the release before it
+ * works on the new schema too.
+ */
+const contracts = /^-- Contract: needs code of migration (\d{4}) or later\.$/m;
+
+/** The migration that made the column `schema_migrations.oldest_code`. */
+const firstWithOldestCode = 33;
 
 /** An arbitrary number of 64 bits, the same in all versions of Runyard. */
 const lockKey = '7236430154412310';
@@ -60,9 +71,10 @@ export async function readMigrations(folder = migrationsFolder): Promise<Migrati
     // Git may have converted line ends to CRLF. Different line ends are not a change of the migration.
     const sql = text.replaceAll('\r\n', '\n');
     const checksum = createHash('sha256').update(sql).digest('hex');
+    const oldestCode = Number(contracts.exec(sql)?.[1] ?? 0);
     if (migrations.at(-1)?.version === Number(version))
       throw new Error(`There are two migrations with the number ${version}`);
-    migrations.push({ version: Number(version), name: file.slice(0, -4), sql, checksum });
+    migrations.push({ version: Number(version), name: file.slice(0, -4), sql, checksum, oldestCode });
   }
   return migrations;
 }
@@ -75,8 +87,9 @@ export interface MigrateOptions {
 }
 
 /**
- * Applies the migrations that the database does not have yet, and returns their names. Throws and changes nothing if a
- * migration was changed after it was applied, or if the database is newer than the code or older than the baseline.
+ * Applies the migrations that the database does not have yet, and returns their names. A database that is newer than the code stays as it
+ * is, if its newer migrations only added to the schema. Throws and changes nothing if one of them needs newer code, if a migration was
+ * changed after it was applied, or if the database is older than the baseline.
  */
 export async function migrateDatabase(db: Database, options: MigrateOptions = {}): Promise<string[]> {
   const { folder = migrationsFolder, upTo = Number.POSITIVE_INFINITY } = options;
@@ -107,6 +120,7 @@ async function applyNext(
       applied,
       migrations.filter(({ version }) => version <= upTo),
     );
+    if (next === undefined) await requireCompatible(client, applied, migrations);
     if (next !== undefined) {
       await client.query(next.sql).catch((error) => {
         throw new Error(`Migration ${next.name} failed: ${error instanceof Error ? error.message : error}`, {
@@ -123,12 +137,34 @@ async function applyNext(
   }
 }
 
-const record = (client: pg.Client, { version, name, checksum }: Migration) =>
-  client.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
+async function record(client: pg.Client, { version, name, checksum, oldestCode }: Migration): Promise<void> {
+  await client.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
     version,
     name,
     checksum,
   ]);
+  if (oldestCode === 0) return;
+  await client.query('UPDATE schema_migrations SET oldest_code = $2 WHERE version = $1', [version, oldestCode]);
+}
+
+/** Throws if the database has migrations that this code does not know, and one of them needs newer code. */
+async function requireCompatible(
+  client: pg.Client,
+  applied: readonly AppliedMigration[],
+  migrations: readonly Migration[],
+): Promise<void> {
+  const last = migrations.at(-1)?.version ?? 0;
+  if (last < firstWithOldestCode || (applied.at(-1)?.version ?? 0) <= last) return;
+  const { rows } = await client.query<{ name: string; oldest_code: number }>(
+    'SELECT name, oldest_code FROM schema_migrations WHERE version > $1 AND oldest_code > $1 ORDER BY oldest_code DESC LIMIT 1',
+    [last],
+  );
+  const [needing] = rows;
+  if (needing !== undefined)
+    throw new Error(
+      `The database is too new for this Runyard: its migration ${needing.name} needs code of migration ${needing.oldest_code} or later, and this code ends at ${last}. Start a newer Runyard.`,
+    );
+}
 
 /** Replaces the records of a database that has all migrations from before the baseline. Throws if the database has only some of these migrations. */
 async function adoptReplaced(
@@ -174,23 +210,27 @@ export async function readAppliedIfAny(client: pg.ClientBase): Promise<AppliedMi
   return rows[0]?.there ? await readApplied(client) : [];
 }
 
-/** Returns the first migration that is not applied. Throws if the applied ones are not the beginning of `migrations`. */
+/**
+ * Returns the first migration that is not applied; undefined: all are, and the database may have newer ones. Throws if the applied ones
+ * differ from `migrations`.
+ */
 function nextToApply(applied: readonly AppliedMigration[], migrations: readonly Migration[]): Migration | undefined {
   for (const [index, done] of applied.entries()) {
     const known = migrations[index];
-    if (known === undefined || known.version > done.version) {
-      const newer = known === undefined;
+    if (known === undefined) return undefined;
+    if (known.version > done.version)
       throw new Error(
-        newer
-          ? `The database is newer than this Runyard: migration ${done.name} is unknown. Start the newer Runyard again, or import an export into a fresh database.`
-          : `The database has the migration ${done.name}, which this Runyard does not have. Start the Runyard that applied it.`,
+        `The database has the migration ${done.name}, which this Runyard does not have. Start the Runyard that applied it.`,
       );
-    }
     if (known.version < done.version) {
       throw new Error(
         `Migration ${known.name} comes before ${done.name}, which is already applied. Give it a higher number.`,
       );
     }
+    if (known.name !== done.name)
+      throw new Error(
+        `The database has the migration ${done.name} where this Runyard has ${known.name}: it is of another line of versions, which this Runyard cannot bring up to date. Start the Runyard that made it, or start this one with a new data folder or database.`,
+      );
     if (known.checksum !== done.checksum) {
       throw new Error(
         `Migration ${done.name} was changed after it was applied to this database. Restore its file; a change is a new migration.`,

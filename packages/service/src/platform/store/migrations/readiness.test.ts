@@ -9,7 +9,7 @@ test('the service becomes ready although the migrations could not be read once',
   const check = makeStoreCheck({ db, log: silentLog, databaseProblem: () => null }, async () => {
     reads += 1;
     if (reads === 1) throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
-    return [{ version: 1, name: '0001_access', sql: '', checksum: '' }];
+    return [{ version: 1, name: '0001_access', sql: '', checksum: '', oldestCode: 0 }];
   });
   expect(await check()).toBe('the database does not answer');
   expect(await check()).toBeNull();

@@ -101,7 +101,7 @@ async function prepareTables(
   const made = `The export was made at migration ${last.name}`;
   if (!isBeginning(wanted, known))
     throw new Error(
-      `${made}, which this Runyard does not have. Import it with the Runyard that wrote it or a newer one.`,
+      `${made}, which this Runyard does not have. Import it with the Runyard that wrote it, then start this one on that database: it says what it can bring up to date.`,
     );
   await db.onOwnConnection(async (client) => {
     const applied = await readAppliedIfAny(client);

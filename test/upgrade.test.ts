@@ -1,0 +1,199 @@
+/**
+ * An upgrade while runs work: service and worker of an older commit run, the present service starts beside the old one and updates the
+ * schema, takes over its sockets, and the present worker takes over the sandboxes.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, globSync, mkdirSync, openSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
+import { createEmptyDatabase } from '../packages/service/test/database.ts';
+import { endSandboxes } from '../packages/worker/src/backends/end-sandboxes.ts';
+import { unmountBelow } from '../packages/worker/src/state/disk-image.ts';
+import { hasEnded } from './support/run-kinds.ts';
+import { eventually, killHard, sandboxProblem } from './support/system.ts';
+
+const root = path.resolve(import.meta.dirname, '..');
+/** Its last migration is 0027. */
+const olderCommit = 'e7d6412a';
+const key = 'ryk_test-of-an-upgrade-0123456789abcdef';
+
+const hasHistory = ((): boolean => {
+  try {
+    execFileSync('git', ['cat-file', '-e', `${olderCommit}^{commit}`], { cwd: root, stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+const problem = sandboxProblem ?? (hasHistory ? null : `the commit ${olderCommit} is not in this clone`);
+
+/** Writes the sources of the older commit, with the installed packages of this checkout. */
+function checkOut(folder: string): void {
+  mkdirSync(folder);
+  execFileSync('sh', ['-c', `git archive ${olderCommit} | tar -x -C "$0"`, folder], { cwd: root });
+  for (const from of ['node_modules', ...globSync('packages/*/node_modules', { cwd: root })]) {
+    if (!existsSync(path.join(folder, from, '..'))) continue;
+    mkdirSync(path.join(folder, from), { recursive: true });
+    for (const name of readdirSync(path.join(root, from)))
+      if (name !== '@runyard') symlinkSync(path.join(root, from, name), path.join(folder, from, name));
+  }
+  const own = path.join(folder, 'node_modules/@runyard');
+  mkdirSync(own);
+  for (const name of readdirSync(path.join(folder, 'packages')))
+    symlinkSync(path.join(folder, 'packages', name), path.join(own, name));
+}
+
+describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`, () => {
+  let folder: string;
+  let dataDir: string;
+  let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
+  let log: number;
+  const children: ChildProcess[] = [];
+  const sockets = new Set<net.Socket>();
+  /** Port of the service that gets new connections. */
+  let target = 0;
+  /** Stands for the proxy of an installation. */
+  const proxy = net.createServer((socket) => {
+    const onward = net.connect(target, '127.0.0.1');
+    for (const each of [socket, onward]) {
+      sockets.add(each);
+      each.on('error', () => undefined).on('close', () => [socket, onward].forEach((one) => void one.destroy()));
+    }
+    socket.pipe(onward).pipe(socket);
+  });
+  const origin = () => `http://127.0.0.1:${(proxy.address() as net.AddressInfo).port}`;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'runyard-upgrade-'));
+    dataDir = path.join(folder, 'data');
+    mkdirSync(dataDir);
+    log = openSync(path.join(folder, 'programs.log'), 'a');
+    database = await createEmptyDatabase();
+    checkOut(path.join(folder, 'older'));
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(async () => {
+    for (const child of children) await killHard(child);
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+    await endSandboxes(dataDir);
+    for (const place of sandboxPlaces()) {
+      await unmountBelow(place);
+      await rm(place, { recursive: true, force: true });
+    }
+    await database?.drop();
+    await rm(folder, { recursive: true, force: true, maxRetries: 20 });
+  }, 60_000);
+
+  const logs = () => readFileSync(path.join(folder, 'programs.log'), 'utf8');
+  const start = (checkout: string, program: 'service' | 'worker', env: Record<string, string>): ChildProcess => {
+    const flags = program === 'service' ? serviceNodeFlags : [];
+    const child = spawn(process.execPath, [...flags, path.join(checkout, `packages/${program}/src/main.ts`)], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        HOME: process.env.HOME ?? '/',
+        RUNYARD_DATA_DIR: dataDir,
+        RUNYARD_LOG: 'info',
+        ...env,
+      },
+      stdio: ['pipe', log, log],
+      cwd: checkout,
+    });
+    children.push(child);
+    return child;
+  };
+  /** Starts a service; resolves with its port when it is ready. */
+  const startService = async (checkout: string): Promise<{ service: ChildProcess; port: number }> => {
+    const file = path.join(dataDir, 'service.json');
+    await rm(file, { force: true });
+    const service = start(checkout, 'service', {
+      RUNYARD_PORT: '0',
+      RUNYARD_BOOTSTRAP_KEY: key,
+      RUNYARD_DATABASE_URL: database.url,
+    });
+    const port = await eventually('start of the service', async () => {
+      if (service.exitCode !== null) throw new Error(`the service ended:\n${logs().slice(-3000)}`);
+      return existsSync(file) && Number(new URL(JSON.parse(readFileSync(file, 'utf8')).base_url).port);
+    });
+    return { service, port };
+  };
+  const startWorker = (checkout: string) =>
+    start(checkout, 'worker', {
+      RUNYARD_BASE_URL: origin(),
+      RUNYARD_API_KEY: key,
+      RUNYARD_WORKER_NAME: 'runyard-upgraded',
+      RUNYARD_ADOPT_SECONDS: '60',
+    });
+  const call = async <T>(base: string, method: string, route: string, body?: object): Promise<T> => {
+    const response = await fetch(`${base}/api/v1${route}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${route} gave ${response.status}: ${await response.text()}`);
+    return (await response.json()) as T;
+  };
+  const create = async (base: string, prompt: string): Promise<string> =>
+    (
+      await call<{ run_id: string }>(base, 'POST', '/agent/runs', {
+        prompt,
+        config: { model_id: 'runbook', idle_timeout_minutes: 0 },
+      })
+    ).run_id;
+  const until = (base: string, runId: string, accept: (run: RunItem) => boolean) =>
+    eventually(`a state of run ${runId}`, async () => {
+      const run = await call<RunItem>(base, 'GET', `/agent/runs/${runId}`);
+      return accept(run) ? run : null;
+    });
+  /** Folders of sandboxes that workers logged. */
+  const sandboxPlaces = () => {
+    const lines = logs()
+      .split('\n')
+      .filter((line) => line.includes('"sandboxes live here"'));
+    return [...new Set(lines.map((line) => String(JSON.parse(line).folder)))];
+  };
+
+  test('goes on with the runs of older services and workers, and loses none', { timeout: 240_000 }, async () => {
+    const older = await startService(path.join(folder, 'older'));
+    target = older.port;
+    const olderWorker = startWorker(path.join(folder, 'older'));
+    const long = await create(
+      origin(),
+      '```sh\ntouch begun; while ! [ -e go ]; do sleep 0.1; done; echo finished | tee end.txt; report-artifact end.txt\n```',
+    );
+    const workspace = await eventually('begin of the run', async () =>
+      sandboxPlaces()
+        .flatMap((place) => globSync(path.join(place, 's/*/workspace/begun')))
+        .map((file) => path.dirname(file))
+        .at(0),
+    );
+
+    const present = await startService(root);
+    const throughOlder = await create(`http://127.0.0.1:${older.port}`, '```sh\necho older\n```');
+    const throughPresent = await create(`http://127.0.0.1:${present.port}`, '```sh\necho present\n```');
+    for (const runId of [throughOlder, throughPresent])
+      for (const { port } of [older, present])
+        expect(await until(`http://127.0.0.1:${port}`, runId, hasEnded)).toMatchObject({ state: 'SUCCEEDED' });
+
+    target = present.port;
+    older.service.kill('SIGTERM');
+    const afterTheSwitch = await create(origin(), '```sh\necho switched\n```');
+    expect(await until(origin(), afterTheSwitch, hasEnded)).toMatchObject({ state: 'SUCCEEDED' });
+
+    await killHard(olderWorker);
+    startWorker(root);
+    const byPresentWorker = await create(origin(), '```sh\necho upgraded\n```');
+    expect(await until(origin(), byPresentWorker, hasEnded)).toMatchObject({ state: 'SUCCEEDED' });
+    expect(await call(origin(), 'GET', `/agent/runs/${long}`)).toMatchObject({ state: 'INPROGRESS' });
+    await writeFile(path.join(workspace, 'go'), '');
+    expect(await until(origin(), long, hasEnded)).toMatchObject({
+      state: 'SUCCEEDED',
+      artifacts: [{ data: { filename: 'end.txt' } }],
+    });
+  });
+});
