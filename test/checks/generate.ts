@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { renderFactoryFilesPage } from '../../packages/cli/src/generated-pages/factory-files-page.ts';
 import { renderLimitsPage } from '../../packages/cli/src/generated-pages/limits-page.ts';
+import { renderMetricsPage } from '../../packages/cli/src/generated-pages/metrics-page.ts';
 import { renderSettingsPage } from '../../packages/cli/src/generated-pages/settings-page.ts';
 import { renderTable } from '../../packages/client/src/routes/render.ts';
 import { openDatabase } from '../../packages/service/src/platform/store/database/database.ts';
@@ -22,6 +23,7 @@ const root = path.resolve(import.meta.dirname, '../..');
 const generated: Readonly<Record<string, (page: string) => string | Promise<string>>> = {
   'docs/settings.md': renderSettingsPage,
   'docs/limits.md': renderLimitsPage,
+  'docs/metrics.md': renderMetricsPage,
   'docs/factory-files.md': renderFactoryFilesPage,
   'docs/security.md': replaceAccessTable,
   'packages/client/src/routes/table.ts': renderTable,

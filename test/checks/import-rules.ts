@@ -67,6 +67,7 @@ export const serviceFloors: readonly Floor[] = [
       ['bodies', 'check-url.ts', 'domain.ts', 'installation', 'operator-files', 'secrets'],
       ['search.ts', 'serving', 'threads'],
       ['store'],
+      ['metrics'],
       ['fault.ts'],
     ],
   },

@@ -10,6 +10,7 @@ import type { Edge } from './edges/edge.ts';
 import { gatewayDomain } from './edges/gateway/domain.ts';
 import { buildApp, buildIngressApp } from './edges/http/app.ts';
 import { httpDomain } from './edges/http/domain.ts';
+import { makeMetricsServer } from './edges/http/metrics.ts';
 import { authenticateWorker } from './edges/http/server/authorize.ts';
 import type { ServiceDeps } from './edges/http/server/deps.ts';
 import { liveDomain } from './edges/live/domain.ts';
@@ -155,6 +156,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
     }
     const ingressUrl = await listenApart(deps, undo);
     await waiting.close();
+    await listenForMetrics(deps, undo);
     const listening = await listen(app, {
       host: settings.RUNYARD_HOST,
       port: waiting.port(),
@@ -188,15 +190,35 @@ async function listenApart(deps: ServiceDeps, undo: Undo): Promise<string | null
   return await listen(ingress, { host: RUNYARD_WEBHOOK_HOST ?? RUNYARD_HOST, port, setting: 'RUNYARD_WEBHOOK_PORT' });
 }
 
+/** Opens the port of `/metrics`, if it has one of its own. */
+async function listenForMetrics({ metrics, settings, log }: ServiceDeps, undo: Undo): Promise<void> {
+  const { RUNYARD_METRICS_LISTEN: place, RUNYARD_METRICS_TOKEN: token } = settings;
+  if (!metrics || !place) return;
+  const server = makeMetricsServer(metrics, token);
+  undo.add(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const listening = new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(place.port, place.host, resolve);
+  });
+  await startingAt(listening, { ...place, setting: 'RUNYARD_METRICS_LISTEN' });
+  log.info({ address: server.address() }, 'metrics are served');
+}
+
 /** The address at which an app listens, and the setting for it. */
 interface Place {
   readonly host: string;
   readonly port: number;
-  readonly setting: 'RUNYARD_PORT' | 'RUNYARD_WEBHOOK_PORT';
+  readonly setting: 'RUNYARD_PORT' | 'RUNYARD_WEBHOOK_PORT' | 'RUNYARD_METRICS_LISTEN';
 }
 
-async function listen(app: FastifyInstance, { host, port, setting }: Place): Promise<string> {
-  return await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+const listen = async (app: FastifyInstance, place: Place): Promise<string> =>
+  await startingAt(app.listen({ host: place.host, port: place.port }), place);
+
+/** Turns the error of a port that is in use into a problem for a person. */
+async function startingAt<T>(listening: Promise<T>, { host, port, setting }: Place): Promise<T> {
+  return await listening.catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error;
     throw new StartProblem(
       `${setting}: port ${port} on ${host} is in use by another program; stop that or set another port.`,

@@ -10,6 +10,7 @@ const everything: Record<string, string> = {
   NODE_OPTIONS: '--inspect',
   LD_PRELOAD: '/tmp/evil.so',
   HTTPS_PROXY: 'http://user:password@proxy',
+  OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20collector',
   ...Object.fromEntries(Object.keys(settingsTable).map((name) => [name, 'value'])),
 };
 
@@ -38,6 +39,7 @@ test("gives the service its settings and the proxy, but not the worker's key", (
   const env = childEnvironment('service', everything, {});
   expect(env).toHaveProperty('RUNYARD_ANTHROPIC_API_KEY');
   expect(env).toHaveProperty('HTTPS_PROXY');
+  expect(env).toHaveProperty('OTEL_EXPORTER_OTLP_HEADERS');
   for (const name of ['RUNYARD_API_KEY', 'AWS_SECRET_ACCESS_KEY', 'SSH_AUTH_SOCK', 'NODE_OPTIONS', 'LD_PRELOAD']) {
     expect(env).not.toHaveProperty(name);
   }

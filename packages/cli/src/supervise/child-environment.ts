@@ -35,6 +35,9 @@ const forBucket = (env: Readonly<Record<string, string | undefined>>): string[] 
     ? Object.keys(env).filter((name) => name.startsWith('AWS_'))
     : [];
 
+/** Standard variables of OpenTelemetry, for the service. Their headers can hold a credential of the collector. */
+const ofTelemetry = /^OTEL_[A-Z_]+$/;
+
 /**
  * Returns the environment of a child program: the settings that the table assigns to it and the variables that every program needs.
  * So the worker has no key of a model provider and no database address, and no program has other variables of the user's shell.
@@ -45,7 +48,8 @@ export function childEnvironment(
   overrides: Readonly<Partial<Record<SettingName, string>>>,
 ): Record<string, string> {
   const names: string[] = [...common];
-  if (program === 'service') names.push(...onlyService, ...forBucket(env));
+  if (program === 'service')
+    names.push(...onlyService, ...forBucket(env), ...Object.keys(env).filter((name) => ofTelemetry.test(name)));
   for (const [name, setting] of Object.entries(settingsTable)) {
     if ((setting.usedBy as readonly string[]).includes(program))
       names.push(

@@ -6,6 +6,7 @@ import { blobSettings } from './blobs.ts';
 import { containerSettings } from './containers.ts';
 import { contentPolicySettings } from './content-policy.ts';
 import { kubernetesSettings } from './kubernetes.ts';
+import { metricsSettings } from './metrics.ts';
 import { modelSettings } from './models.ts';
 import { serviceSettings } from './service.ts';
 import type { Reading, ReadText, Setting } from './setting.ts';
@@ -15,6 +16,7 @@ import { workerSettings } from './worker.ts';
 export const settingsTable = {
   ...serviceSettings,
   ...blobSettings,
+  ...metricsSettings,
   ...modelSettings,
   ...contentPolicySettings,
   ...signOnSettings,

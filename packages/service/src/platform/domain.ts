@@ -1,4 +1,5 @@
 /** The parts that a domain of the service registers. `service.ts` lists the domains, and no list of routes, loops or blobs exists beside them. */
+import type { ReadGauges } from './metrics/gauges.ts';
 import type { Search } from './search.ts';
 import type { ServedRoute } from './serving/served-route.ts';
 import type { Database, Queryable, Statement } from './store/database/database.ts';
@@ -18,6 +19,8 @@ export interface Domain {
   /** Returns the work beside the requests. Called once, when the service listens and its address is known. */
   loops?(): Promise<readonly Loop[]>;
   readonly readiness?: Readiness;
+  /** Reads the gauges of the domain. Each statement has a bound and an index. */
+  readonly gauges?: readonly ReadGauges[];
   /** The searches for things of the domain, one for each kind. */
   readonly search?: readonly Search[];
   /** Closes the resources that the domain opened. Called after the loops have stopped, in the reverse order of the domains. */

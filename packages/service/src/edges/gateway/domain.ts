@@ -1,6 +1,7 @@
 import type { Settings } from '@runyard/contract/settings/settings';
 import { systemNames } from '@runyard/system/names/resolver';
 import type { BodyBudget } from '../../platform/bodies/body-budget.ts';
+import { count } from '../../platform/metrics/record.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
@@ -85,7 +86,11 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Edge => {
     name: 'gateway',
     endpoints: async (app) => {
       const { models, settings, bodies } = deps;
-      const authenticateRunToken = (token: string) => authenticateWorkingRunToken(db, token);
+      const authenticateRunToken = async (token: string) => {
+        const session = await authenticateWorkingRunToken(db, token);
+        if (!session) count('runyard_authentication_failures_total', { credential: 'run_token' });
+        return session;
+      };
       await registerGateway(app, {
         models,
         authenticateRunToken,

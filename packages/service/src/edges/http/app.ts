@@ -3,6 +3,7 @@ import type { Readiness } from '../../platform/domain.ts';
 import { makeRateLimits } from '../../team/access/rate-limits/rate-limits.ts';
 import type { Edge } from '../edge.ts';
 import { registerIngress } from './ingress/webhooks.ts';
+import { registerMetrics } from './metrics.ts';
 import { showNotFound } from './pages/not-found-page.ts';
 import { bearerToken, makeAuthorizer } from './server/authorize.ts';
 import { connectionLimits, limitConnections, openFilesLimit } from './server/connection-limits.ts';
@@ -27,6 +28,8 @@ export async function buildApp(
     app,
     domains.flatMap(({ readiness }) => readiness ?? []),
   );
+  deps.metrics?.addGauges(domains.flatMap(({ gauges }) => gauges ?? []));
+  registerMetrics(app, deps);
   mountRoutes(
     app,
     db,

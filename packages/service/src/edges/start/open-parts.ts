@@ -10,6 +10,7 @@ import { readPausedSince } from '../../platform/installation/installation.ts';
 import { loadSigner } from '../../platform/secrets/signer.ts';
 import { openVault } from '../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
+import { measuredBlobs } from '../../platform/store/blobs/measured-blobs.ts';
 import { blobsAddress, openBlobs } from '../../platform/store/blobs/open-blobs.ts';
 import { whileRoom } from '../../platform/store/blobs/while-room.ts';
 import { type Database, openDatabase } from '../../platform/store/database/database.ts';
@@ -39,6 +40,7 @@ import { openWebhookDirectory } from '../../triggers/webhooks/ingest/directory.t
 import type { ServiceDeps } from '../http/server/deps.ts';
 import { checkInstallation } from './check-installation.ts';
 import { describePause, type Pause } from './pause.ts';
+import { startMetrics } from './start-metrics.ts';
 import type { Waiting } from './until-usable.ts';
 
 /** Clients get 503 with Retry-After within a second when the database is away. */
@@ -136,6 +138,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     );
   const opened = await openModels(settings, { log, ...(probe && { probe }) });
   if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
+  const metrics = await startMetrics({ settings, models: opened.models, db, log, undo });
   const signOn = await openSignOn(settings.RUNYARD_OIDC_FILE, log);
   if (!signOn.ok) throw new StartProblem(signOn.problems.join('\n'));
   const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
@@ -162,7 +165,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     random,
   };
   const isOnDisk = blobsAddress(settings, dataDir).kind === 'folder';
-  const blobs = keptByExports(isOnDisk ? whileRoom(stored, freeSpace) : stored, db);
+  const blobs = keptByExports(measuredBlobs(isOnDisk ? whileRoom(stored, freeSpace) : stored), db);
   const signing = await loadSigner(db);
   const codeHosts = openCodeHosts({
     db,
@@ -206,6 +209,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     freeSpace,
     databaseProblem,
     pause,
+    metrics,
   };
 }
 
@@ -222,6 +226,7 @@ function secretsOf(settings: Settings): string[] {
     settings.RUNYARD_DATABASE_URL,
     process.env.AWS_SECRET_ACCESS_KEY,
     process.env.AWS_SESSION_TOKEN,
+    settings.RUNYARD_METRICS_TOKEN,
   ].filter((secret) => secret !== undefined);
 }
 

@@ -10,7 +10,8 @@ import {
   type WorkerMessage,
   type WorkerStatus,
 } from '@runyard/contract/workers/worker-protocol';
-import type { Queryable } from '../../platform/store/database/database.ts';
+import { count, observe } from '../../platform/metrics/record.ts';
+import { afterCommit, type Queryable } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { updateWorkerDisk } from '../../runs/executions/lease/connection-rows.ts';
 import { endSandboxWithin, type SandboxEnd } from '../../runs/executions/reconcile/sandbox-end.ts';
@@ -123,6 +124,7 @@ async function apply(
       const { backend, spawn_ms, limits, network } = message.data;
       const sandbox = { backend, spawn_ms, ...(limits ? { limits } : {}), ...(network ? { network } : {}) };
       await addReadySandbox(tx, target, sandbox);
+      afterCommit(tx, () => observe('runyard_sandbox_start_seconds', { backend }, spawn_ms / 1_000));
       return 'held';
     }
     case 'image_step':
@@ -143,6 +145,7 @@ async function apply(
       const { exit_code: exitCode, failure, failure_reason: reason, message: text } = message.data;
       const isStopping = failure === undefined && reason === gracefulShutdown;
       if (phase === 'assigned') await claimAssigned(deps, tx, connection, target);
+      if (failure) afterCommit(tx, () => count('runyard_sandbox_failures_total', failure));
       const end: SandboxEnd = {
         kind: isStopping ? 'stopped' : kindOfFailure(failure),
         message: text,

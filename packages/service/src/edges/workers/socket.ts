@@ -9,6 +9,7 @@ import { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { makePlaces } from '../../platform/bodies/places.ts';
+import { count } from '../../platform/metrics/record.ts';
 import { type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../platform/serving/served-route.ts';
 import type { TrustedProxies } from '../../platform/serving/trusted-proxies.ts';
@@ -88,8 +89,10 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
   async function admit(request: IncomingMessage, stream: Duplex, head: Buffer, workerId: string): Promise<void> {
     const origin = { address: options.trustedProxies.clientOf(request).address, requestId: randomUUID() };
     const principal = await options.authenticate(request.headers.authorization);
-    if (!principal)
+    if (!principal) {
+      count('runyard_authentication_failures_total', { credential: 'worker' });
       return refuseUpgrade(stream, 401, 'Unauthorized', 'The key is missing, malformed, expired or revoked.');
+    }
     const teamId = poolTeamOf(principal, workerId);
     if (teamId === 'not_allowed') return refuseUpgrade(stream, 403, 'Forbidden', reservedName);
     if (stream.destroyed) return;

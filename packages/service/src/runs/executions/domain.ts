@@ -1,8 +1,10 @@
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { Domain, RowRule } from '../../platform/domain.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import { findComposable, makeTranscriptComposer } from './compose-transcripts.ts';
 import type { ExecutionDeps } from './deps.ts';
 import { beatServiceInstance, forgetServiceInstance, heartbeatMs } from './lease/heartbeat.ts';
+import { measureQueueAndWorkers } from './queue/measure.ts';
 import { expireWaiting, reconcilable, reconcile } from './reconcile/reconcile.ts';
 import { deleteExecutionDetail, executionBlobs } from './retention.ts';
 
@@ -11,12 +13,18 @@ interface ExecutionDomainDeps {
   readonly blobs: BlobStore;
   /** UUID of this service process. */
   readonly serviceInstanceId: string;
+  readonly settings: Pick<Settings, 'RUNYARD_METRICS_POOLS'>;
 }
 
 /** Service processes that died. */
 const deadServices: RowRule = { table: 'service_instances', isOver: `seen_at < now() - interval '1 hour'` };
 
-export function executionsDomain({ executionDeps: deps, blobs, serviceInstanceId }: ExecutionDomainDeps): Domain {
+export function executionsDomain({
+  executionDeps: deps,
+  blobs,
+  serviceInstanceId,
+  settings,
+}: ExecutionDomainDeps): Domain {
   const beat = async () => {
     const extended = await beatServiceInstance(deps, serviceInstanceId);
     if (extended > 0) {
@@ -26,6 +34,7 @@ export function executionsDomain({ executionDeps: deps, blobs, serviceInstanceId
   return {
     name: 'executions',
     blobs: executionBlobs,
+    gauges: [() => measureQueueAndWorkers(deps.db, settings.RUNYARD_METRICS_POOLS ?? [])],
     retention: { rows: [deadServices], deleteRunDetail: deleteExecutionDetail },
     // Comes before a worker can connect: drops connections of service processes without a heartbeat.
     open: beat,

@@ -3,7 +3,7 @@ import { artifactRoutes } from './artifact-routes.ts';
 import { harnessFileRoutes } from './harness-routes.ts';
 import { preparedRoutes } from './prepared-routes.ts';
 import { deleteFollowupFiles, fileBlobs } from './retention.ts';
-import { findChanges, foldStorageChanges, recountStorage } from './stored-bytes.ts';
+import { findChanges, foldStorageChanges, measureStored, recountStorage } from './stored-bytes.ts';
 
 /** Rows whose bytes never came: the URL for the upload expired long ago. */
 const isAbandoned = `NOT is_ready AND created_at < now() - interval '24 hours'`;
@@ -23,6 +23,7 @@ export const filesDomain = (deps: FileDeps): Domain => ({
   name: 'files',
   routes: () => [...artifactRoutes(deps), ...harnessFileRoutes(deps), ...preparedRoutes(deps)],
   blobs: fileBlobs,
+  gauges: [() => measureStored(deps.db)],
   retention: {
     rows,
     deleteRunDetail: deleteFollowupFiles,

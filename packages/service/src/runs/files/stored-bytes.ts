@@ -4,6 +4,7 @@
  */
 import type { UsageReport } from '@runyard/contract/team/budgets';
 import { formatBytes } from '@runyard/contract/wire/byte-size';
+import { type Reading, reading } from '../../platform/metrics/gauges.ts';
 import { brieflyKnown } from '../../platform/store/database/briefly-known.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, numeric, uuid } from '../../platform/store/database/statement.ts';
@@ -19,6 +20,19 @@ const readStored = defineStatement({
   text: `SELECT ${bytesOfTeam('$1')} AS stored`,
   row: { stored: numeric },
 });
+
+/** One row for each team. Changes of the last seconds are not in it yet. */
+const sumStored = defineStatement({
+  name: 'sum_stored_bytes',
+  text: 'SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage',
+  row: { stored: numeric },
+});
+
+/** Reads the bytes that all teams store. */
+export async function measureStored(db: Queryable): Promise<Reading[]> {
+  const [row] = await db.query(sumStored);
+  return [reading('runyard_stored_bytes', {}, Number(row?.stored ?? 0))];
+}
 
 type LimitDeps = Pick<ExecutionDeps, 'db' | 'limits'>;
 

@@ -1,4 +1,5 @@
 import type { DeliveredEventType } from '@runyard/contract/team/event-subscriptions';
+import { type Reading, reading } from '../../platform/metrics/gauges.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   bytes,
@@ -11,6 +12,22 @@ import {
   timestamp,
   uuid,
 } from '../../platform/store/database/statement.ts';
+
+const measureDue = defineStatement({
+  name: 'measure_due_deliveries',
+  text: `
+    SELECT count(*) AS due FROM (
+      SELECT FROM event_subscriptions s, LATERAL (
+        SELECT FROM event_deliveries d WHERE d.subscription_id = s.id AND d.status = 'pending' AND d.next_attempt_at <= now() LIMIT 10000) d
+      WHERE s.enabled LIMIT 100000) found`,
+  row: { due: integer },
+});
+
+/** Reads how many deliveries wait for an attempt that is due. */
+export async function measureDueDeliveries(db: Queryable): Promise<Reading[]> {
+  const [row] = await db.query(measureDue);
+  return [reading('runyard_subscription_deliveries_due', {}, row?.due ?? 0)];
+}
 
 /** Longer than the longest attempt. When the lease ends, its process counts as dead and any process may claim the delivery. */
 const leaseSeconds = 30;

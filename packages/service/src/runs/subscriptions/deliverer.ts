@@ -5,6 +5,7 @@ import type { AddressRules } from '@runyard/system/address-rules';
 import { backoffMs, retryAfterMs } from '@runyard/system/backoff';
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
+import { count, observe } from '../../platform/metrics/record.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import { oneAtATime } from '../../platform/serving/one-at-a-time.ts';
 import type { Database } from '../../platform/store/database/database.ts';
@@ -114,16 +115,20 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
       return await releaseDelivery(db, delivery.id, delivery.attempts);
     }
     const error = errorOf(outcome);
+    const durationMs = performance.now() - started;
     const httpStatus = outcome.kind === 'answered' ? outcome.status : null;
     const waits = outcome.kind === 'answered' && [429, 503].includes(outcome.status) ? outcome.retryAfter : undefined;
+    const result = error === null ? 'delivered' : httpStatus === 410 ? 'gone' : 'failed';
+    count('runyard_subscription_attempts_total', { result });
+    observe('runyard_subscription_attempt_duration_seconds', {}, durationMs / 1_000);
     const recorded = await recordAttempt(db, {
       deliveryId: delivery.id,
       url: delivery.url,
       number: delivery.attempts,
-      result: error === null ? 'delivered' : httpStatus === 410 ? 'gone' : 'failed',
+      result,
       httpStatus,
       error,
-      durationMs: performance.now() - started,
+      durationMs,
       delayMs: Math.max(
         backoffMs(attemptBackoff, delivery.round_attempts, deps.random),
         retryAfterMs(waits ?? undefined) ?? 0,

@@ -8,7 +8,7 @@ import { sealAgain } from '../../platform/secrets/seal-again.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import { secretsKeyFile, type Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
-import { dueDeliveries } from './claim.ts';
+import { dueDeliveries, measureDueDeliveries } from './claim.ts';
 import { type Deliverer, openDeliverer } from './deliverer.ts';
 import { subscriptionRoutes } from './routes.ts';
 import { sealedSubscriptions } from './secret.ts';
@@ -35,6 +35,7 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
     name: 'subscriptions',
     routes: () => subscriptionRoutes(deps),
     retention: { rows: [oldDeliveries] },
+    gauges: [() => measureDueDeliveries(deps.db)],
     sealAgain: () => sealAgain(deps.db, deps.vault, sealedSubscriptions),
     open: async () => {
       const { db, log, vault, settings } = deps;

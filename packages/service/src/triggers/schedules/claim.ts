@@ -1,3 +1,4 @@
+import { type Reading, reading } from '../../platform/metrics/gauges.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, float, nullable, timestamp } from '../../platform/store/database/statement.ts';
 import { type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
@@ -61,4 +62,9 @@ const readWait = defineStatement({
  */
 export async function waitForNext(db: Queryable): Promise<number | null> {
   return (await db.query(readWait))[0]?.wait_ms ?? null;
+}
+
+/** Reads by how much the most overdue schedule is late. */
+export async function measureOverdue(db: Queryable): Promise<Reading[]> {
+  return [reading('runyard_schedules_overdue_seconds', {}, Math.max(0, -((await waitForNext(db)) ?? 0) / 1_000))];
 }

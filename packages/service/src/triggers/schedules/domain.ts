@@ -1,4 +1,5 @@
 import type { Domain } from '../../platform/domain.ts';
+import { measureOverdue } from './claim.ts';
 import { scheduleRoutes } from './routes.ts';
 import { scheduleSearch } from './search.ts';
 
@@ -7,4 +8,5 @@ export const schedulesDomain = (deps: Parameters<typeof scheduleRoutes>[0]): Dom
   name: 'schedules',
   search: [scheduleSearch],
   routes: () => scheduleRoutes(deps),
+  gauges: [() => measureOverdue(deps.db)],
 });

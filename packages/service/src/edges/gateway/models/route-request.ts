@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
+import { count, observe } from '../../../platform/metrics/record.ts';
 import type { ModelSwitch, RunModels } from '../../../runs/runs/model-in-use.ts';
 import { type Outage, outageOf } from '../../../team/models/choices.ts';
 import type { ModelTarget } from '../../../team/models/models.ts';
@@ -109,6 +110,24 @@ export async function routeRequest(
   }
 }
 
+/** Counts a request, with its tokens and its cost. */
+function measureUsage(usage: ModelUsage, health: ExchangeResult['health']): void {
+  const { modelId: model, status } = usage;
+  const refused = status >= 400 && status < 500 ? 'refused' : 'answered';
+  const result = status === 499 ? 'abandoned' : health === 'unreachable' || health === 'fails' ? 'failed' : refused;
+  count('runyard_model_requests_total', { model, result });
+  observe('runyard_model_request_duration_seconds', { model }, usage.durationMs / 1_000);
+  const tokens = {
+    input: usage.inputTokens,
+    output: usage.outputTokens,
+    cache_read: usage.cacheReadTokens,
+    cache_write: usage.cacheWriteTokens,
+  };
+  for (const [kind, tokensOfKind] of Object.entries(tokens))
+    if (tokensOfKind > 0) count('runyard_model_tokens_total', { model, kind }, tokensOfKind);
+  if (usage.costUsd) count('runyard_model_cost_dollars_total', { model }, usage.costUsd);
+}
+
 async function account(
   deps: RouteDeps,
   { holder, endpoint, run, requestId }: RoutedRequest,
@@ -117,6 +136,7 @@ async function account(
   ms: number,
 ): Promise<void> {
   const usage = usageOf(holder, target, requestId, result, ms);
+  if (endpoint.kind === 'generate') measureUsage(usage, result.health);
   const fields = {
     request_id: requestId,
     run_id: holder.runId,

@@ -4,10 +4,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type BodyLimits, type BodyRoom, makeBodyBudget, type Place } from '../../../platform/bodies/body-budget.ts';
 import { announcedBytes, type BodyPace } from '../../../platform/bodies/read-body.ts';
 import { holdBody } from '../../../platform/bodies/request-bodies.ts';
+import { count } from '../../../platform/metrics/record.ts';
 import { type Refusal, refuse, tooBusy } from '../../../platform/serving/refusal.ts';
 import { isUid } from '../../../team/access/teams/uid.ts';
 import { makeDeliveryWriter, makeGate } from '../../../triggers/starts/deliveries/delivery-writer.ts';
 import { type IngestOutcome, ingest, type Proof } from '../../../triggers/starts/deliveries/ingest.ts';
+import type { KnownWebhook } from '../../../triggers/webhooks/ingest/directory.ts';
 import type { RefuseWhileFull } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 
@@ -139,6 +141,9 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
       throw error;
     });
     closeUnlessRead(request, reply);
+    const { uid = '' } = request.params as { uid?: string };
+    const scheme = isUid(uid) ? schemeOf(deps.webhooks.known(uid)) : 'unknown';
+    count('runyard_webhook_deliveries_total', { result: outcome.kind, scheme });
     reply.header('cache-control', 'no-store').type('application/json; charset=utf-8');
     switch (outcome.kind) {
       case 'accepted':
@@ -154,6 +159,10 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
   app.post('/webhooks/w/:uid', { onRequest }, handler);
   app.post('/webhooks/w/:uid/:token', { onRequest }, handler);
 }
+
+/** Returns the label of a webhook's scheme. */
+const schemeOf = (webhook: KnownWebhook | undefined): string =>
+  webhook === undefined ? 'unknown' : (webhook.scheme ?? 'token');
 
 /** Closes the connection after the answer if the body has not arrived yet, instead of waiting for the rest. */
 function closeUnlessRead(request: FastifyRequest, reply: FastifyReply): void {

@@ -1,6 +1,7 @@
 /** Enforces the `allow` of each route. No other code checks the keys and run tokens of requests. */
 import { type Allow, type AllowKeys, isAtLeast } from '@runyard/contract/wire/access';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { count } from '../../../platform/metrics/record.ts';
 import { checkSignedUrl, type SignedTarget } from '../../../platform/secrets/signed-urls.ts';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
@@ -41,16 +42,21 @@ const noCaller: Caller = { principal: null, session: null };
 /** RFC 6750, 2.1: the scheme's name is case-insensitive. */
 const bearer = /^bearer +([\x21-\x7e]{1,300}) *$/i;
 
-const unauthenticated = (detail: string): Refusal => refuse('authentication_required', { detail });
+/** Returns the 401 of a request, and counts it. */
+function unauthenticated(credential: 'none' | 'malformed' | 'key' | 'session' | 'run_token', detail: string): Refusal {
+  count('runyard_authentication_failures_total', { credential });
+  return refuse('authentication_required', { detail });
+}
 
 /** Returns the token of an `Authorization` header; empty if it has another form. */
 export const bearerToken = (authorization: string): string => bearer.exec(authorization)?.[1] ?? '';
 
 function tokenOf(request: FastifyRequest): string {
   const header = request.headers.authorization;
-  if (header === undefined) throw unauthenticated('Send the header Authorization: Bearer <key>.');
+  if (header === undefined) throw unauthenticated('none', 'Send the header Authorization: Bearer <key>.');
   const token = bearer.exec(header)?.[1];
-  if (token === undefined) throw unauthenticated('The Authorization header is not of the form Bearer <key>.');
+  if (token === undefined)
+    throw unauthenticated('malformed', 'The Authorization header is not of the form Bearer <key>.');
   return token;
 }
 
@@ -168,12 +174,13 @@ export function makeAuthorizer(
         if (over) throw tooManyRequests(over);
         return;
       }
-      if (sessionKeyOf(request) !== undefined) throw unauthenticated('The session has ended. Sign in again.');
+      if (sessionKeyOf(request) !== undefined)
+        throw unauthenticated('session', 'The session has ended. Sign in again.');
     }
     const owner = session ?? (await keys.authenticate(tokenOf(request)));
     // A cookie opens only sessions, and a session comes only by its cookie: its key is in no other place.
     if (!owner || (!session && owner.kind === 'session'))
-      throw unauthenticated('The key is unknown, expired or revoked.');
+      throw unauthenticated('key', 'The key is unknown, expired or revoked.');
     const inTeam = await actIn(request, owner);
     const rate = rateLimits.count(inTeam ?? owner, performance.now());
     reply.headers(rate.headers);
@@ -186,7 +193,8 @@ export function makeAuthorizer(
 
   const admitRun = async (request: FastifyRequest, until: 'at_work' | 'until_end') => {
     const session = await authenticateRunToken(db, tokenOf(request));
-    if (!session) throw unauthenticated('The run token is unknown, or its execution has ended or was superseded.');
+    if (!session)
+      throw unauthenticated('run_token', 'The run token is unknown, or its execution has ended or was superseded.');
     callers.set(request, { principal: null, session });
     if (until === 'at_work' && session.phase === 'stopping') throw stoppingAttempt();
   };

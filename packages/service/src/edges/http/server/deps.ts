@@ -1,6 +1,7 @@
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
+import type { Metrics } from '../../../platform/metrics/open-metrics.ts';
 import type { Signer } from '../../../platform/secrets/signer.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
@@ -62,6 +63,8 @@ export interface ServiceDeps {
   /** Whether the installation is paused after an import. */
   readonly pause: { readonly since: string | null };
   readonly freeSpace: FreeSpace;
+  /** Absent: metrics are off. */
+  readonly metrics?: Metrics | undefined;
   /** Returns why the database of this process does not run; null: it runs, or this process does not run it. */
   databaseProblem(): string | null;
 }

@@ -7,6 +7,7 @@ import Fastify, {
 } from 'fastify';
 import type { Logger } from 'pino';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
+import { observe } from '../../../platform/metrics/record.ts';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { trustProxies } from '../../../platform/serving/trusted-proxies.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
@@ -157,6 +158,7 @@ export function makeApp(
   app.setNotFoundHandler((request, reply) => sendRefusal(methods.refusalOf(request), request, reply, deps.baseUrl()));
   closeConnectionsWhileClosing(app);
   logRequests(app, authorizer, deps.log);
+  if (deps.metrics) measureRequests(app);
   parseJsonBodies(app, { authorizer, bodies });
   answerExceptions(app, deps.baseUrl);
   return app;
@@ -197,6 +199,26 @@ function logRequests(app: FastifyInstance, authorizer: Authorizer, log: Logger):
       },
       'request',
     );
+  });
+}
+
+const surfaces = [
+  ['/webhooks/', 'webhooks'],
+  ['/api/v1/harness-support/', 'agent'],
+  ['/api/v1/gateway/', 'gateway'],
+  ['/api/v1/mcp/', 'mcp'],
+  ['/mcp', 'mcp'],
+  ['/api/v1/', 'api'],
+] as const;
+
+/** Measures how long answers take, without streams, which end when the client leaves. */
+function measureRequests(app: FastifyInstance): void {
+  app.addHook('onResponse', async (request, reply) => {
+    if (String(reply.getHeader('content-type')).startsWith('text/event-stream')) return;
+    const route = request.routeOptions?.url ?? '';
+    const surface = surfaces.find(([prefix]) => route.startsWith(prefix))?.[1] ?? 'page';
+    const labels = { surface, status: `${Math.floor(reply.statusCode / 100)}xx` };
+    observe('runyard_http_request_duration_seconds', labels, reply.elapsedTime / 1_000);
   });
 }
 

@@ -33,6 +33,14 @@ export interface Queryable {
     statement: Statement | string,
     values?: readonly unknown[],
   ): Promise<Row[]>;
+  /** Calls `work` after the transaction has committed, and not if it is rolled back. Absent: each statement commits on its own. */
+  afterCommit?(work: () => void): void;
+}
+
+/** Calls `work` when what was written is committed: at once without a transaction. For measurements. */
+export function afterCommit(db: Queryable, work: () => void): void {
+  if (db.afterCommit) db.afterCommit(work);
+  else work();
 }
 
 export interface Database extends Queryable {

@@ -3,7 +3,7 @@
  * before it, while the server holds the locks of the transaction.
  */
 import type pg from 'pg';
-import type { Queryable, Statement } from './database.ts';
+import { afterCommit, type Queryable, type Statement } from './database.ts';
 import { run, send } from './send.ts';
 
 export interface Transaction extends Queryable {
@@ -24,6 +24,7 @@ interface Sent {
 /** Runs `work` in a transaction of the connection. A transaction without statements sends nothing. */
 export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const last: Sent[] = [];
+  const committed: (() => void)[] = [];
   let begun: Promise<unknown> | undefined;
   /** The answer to BEGIN: every statement that may not run without BEGIN waits for it, and so do all later ones. Absent: there was none yet. */
   let ready: Promise<unknown> | undefined;
@@ -43,10 +44,15 @@ export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transac
     return await run<Row>(client, statement, values);
   };
   try {
-    const result = await work({ query, atCommit: (statement, values = []) => void last.push({ statement, values }) });
+    const result = await work({
+      query,
+      atCommit: (statement, values = []) => void last.push({ statement, values }),
+      afterCommit: (then) => void committed.push(then),
+    });
     if (begun || last.length > 0) await beginOnce();
     if (refusal) throw refusal;
     if (begun) await commit(client, last);
+    for (const then of committed) then();
     return result;
   } catch (error) {
     if (begun) await client.query('ROLLBACK').catch(() => undefined);
@@ -70,7 +76,11 @@ export async function withinTransaction<T>(tx: Queryable, work: (tx: Transaction
   const last: Sent[] = [];
   const query = <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
     tx.query<Row>(statement, values);
-  const result = await work({ query, atCommit: (statement, values = []) => void last.push({ statement, values }) });
+  const result = await work({
+    query,
+    atCommit: (statement, values = []) => void last.push({ statement, values }),
+    afterCommit: (then) => afterCommit(tx, then),
+  });
   for (const { statement, values } of last) await tx.query(statement, values);
   return result;
 }

@@ -2,8 +2,10 @@ import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { EnvironmentNetwork } from '@runyard/contract/egress/network';
 import type { EnvironmentLimits } from '@runyard/contract/environments/environments';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import { count, observe } from '../../../platform/metrics/record.ts';
 import {
   defineStatement,
+  float,
   integer,
   json,
   nullable,
@@ -16,6 +18,7 @@ import type { ExecutionDeps } from '../deps.ts';
 import { runChannel } from '../notices.ts';
 import { slotPhases } from '../transitions/transition.ts';
 import { hasKey, holdsSlot, leastDepthSql } from './may-take.ts';
+import { poolLabel } from './measure.ts';
 
 /** A worker's connection that has a free slot. */
 export interface FreeSlot {
@@ -109,14 +112,15 @@ const assignStatement = defineStatement({
       UPDATE executions SET phase = 'assigned', assigned_at = clock_timestamp(), token_hash = $4, connection_id = $5, worker_id = $6,
         worker_instance = $7, claim_deadline = clock_timestamp() + make_interval(secs => $8::float8)
       FROM moved WHERE executions.id = moved.execution_id
-      RETURNING executions.number, executions.image
+      RETURNING executions.number, executions.image, executions.wanted_at
     ), event AS (
       INSERT INTO run_events (run_id, seq, state, execution_number)
       SELECT moved.id, moved.event_seq, 'PENDING', execution.number FROM moved, execution
     )
     SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
       (SELECT ${configOfRun('e', 'moved')}->'limits' FROM environments e WHERE e.uid = moved.environment_id) AS limits,
-      (SELECT ${configOfRun('e', 'moved')}->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at, pg_notify('${runChannel}', moved.id::text)
+      (SELECT ${configOfRun('e', 'moved')}->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at,
+      (SELECT extract(epoch FROM clock_timestamp() - wanted_at)::float8 FROM execution) AS waited_seconds, pg_notify('${runChannel}', moved.id::text)
     FROM team LEFT JOIN moved ON true`,
   // No `id`: a team has queued executions, but another assigner took the turn. The other columns are null only then.
   row: {
@@ -133,6 +137,7 @@ const assignStatement = defineStatement({
     image: nullable(text()),
     created_at: timestamp,
     updated_at: timestamp,
+    waited_seconds: float,
   },
 });
 
@@ -166,6 +171,8 @@ export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<A
   ]);
   if (!row) return 'nothing';
   if (row.id === null) return 'contended';
+  count('runyard_run_transitions_total', { state: 'PENDING' });
+  observe('runyard_run_queue_seconds', { pool: poolLabel(slot.pool) }, row.waited_seconds);
   return {
     assignmentId,
     runId: row.id,

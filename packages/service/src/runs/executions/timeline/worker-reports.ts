@@ -6,7 +6,8 @@ import { maxDeniedShown } from '@runyard/contract/limits';
 import type { SandboxIsolation } from '@runyard/contract/runs/timeline';
 import { shorten } from '@runyard/contract/wire/shorten';
 import type { SandboxLevel, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
-import type { Queryable } from '../../../platform/store/database/database.ts';
+import { count } from '../../../platform/metrics/record.ts';
+import { afterCommit, type Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, json, nullable } from '../../../platform/store/database/statement.ts';
 import { redactorOf, type ServiceSecrets } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
@@ -155,6 +156,9 @@ export async function appendDeniedConnections(
   { number, connections, total }: DeniedConnections,
 ): Promise<void> {
   if ((await tx.query(readNumber, [runId, executionId, number])).length > 0) return;
+  afterCommit(tx, () => {
+    for (const { reason, count: denied } of connections) count('runyard_egress_denied_total', { reason }, denied);
+  });
   const redactor = redactorOf(service, { grantedSecrets: await readGrantedSecrets(tx, runId) });
   const toItem = ({ host, port, reason, count }: DeniedConnection) => ({
     host: redactor.whole(host),

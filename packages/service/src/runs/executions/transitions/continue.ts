@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { queueChannel, runChannel } from '../notices.ts';
+import { countQueued } from './transition.ts';
 
 /**
  * SUCCEEDED, FAILED, ERROR, CANCELLED, BLOCKED (its sandbox is gone) → QUEUED, with a new execution that is assigned when the
@@ -54,5 +55,6 @@ export async function continueRun(
     JSON.stringify(input.payload),
     input.begun,
   ]);
+  countQueued(db, rows.length);
   return rows.length === 1;
 }

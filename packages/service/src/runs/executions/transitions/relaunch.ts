@@ -4,7 +4,7 @@ import type { Queryable, Statement } from '../../../platform/store/database/data
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { queueChannel, runChannel } from '../notices.ts';
-import type { Status } from './transition.ts';
+import { countQueued, type Status } from './transition.ts';
 import { err, errEnded } from './transitions.ts';
 
 /** A kind of launch that repeats the last turn of an execution. `previous` is the row of that execution. */
@@ -146,6 +146,7 @@ export async function retryOrError(
     sandboxGone,
     deps.timing.leaveSeconds,
   ]);
+  countQueued(db, retried.length);
   if (retried.length === 1) return 'retried';
   const end = sandboxGone ? errEnded : err;
   const tries = `${status.message} (after ${delays.length + 1} tries)`;
@@ -216,5 +217,6 @@ export async function resumeLost(
     sandboxGone,
     leaveSeconds,
   ]);
+  countQueued(tx, rows.length);
   return rows.length === 1;
 }

@@ -1,10 +1,11 @@
 /** The phases of an execution, and the statement that changes the state of a run. */
 
-import { isTerminal } from '@runyard/contract/runs/run-states';
+import { isSettled, isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { TimelineEventType } from '@runyard/contract/runs/timeline';
 import type { ErrorCode, ErrorDetail } from '@runyard/contract/wire/errors';
-import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
+import { count, observe } from '../../../platform/metrics/record.ts';
+import { afterCommit, type Queryable, type Statement } from '../../../platform/store/database/database.ts';
 import { enqueueDeliveries, enqueuedColumns, eventOfState } from '../../subscriptions/enqueue.ts';
 import { queueChannel, runChannel } from '../notices.ts';
 
@@ -126,17 +127,18 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         UPDATE executions SET ${definition.execution}
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool
+        RETURNING executions.number, executions.pool, executions.wanted_at
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, ${definition.event ? `'${definition.event}'` : 'NULL'}, '${definition.to}', execution.number, $3::jsonb
         FROM moved, execution
       )${definition.further ?? ''}${subscriberEvent ? `, delivery AS (${enqueueDeliveries(subscriberEvent, definition.to, 'moved')})` : ''}
-      SELECT pg_notify('${runChannel}', moved.id::text) ${definition.wakesQueue ? `, pg_notify('${queueChannel}', execution.pool)` : ''}
+      SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
+        pg_notify('${runChannel}', moved.id::text) ${definition.wakesQueue ? `, pg_notify('${queueChannel}', execution.pool)` : ''}
       FROM moved, execution`,
   };
   return async (db, input) => {
-    const rows = await db.query(statement, [
+    const rows = await db.query<{ seconds: number }>(statement, [
       input.runId,
       input.executionId,
       input.payload ? JSON.stringify(input.payload) : null,
@@ -146,6 +148,22 @@ export function defineTransition(definition: TransitionDefinition): Transition {
       JSON.stringify(input.args ?? {}),
       input.status?.detail ? JSON.stringify(input.status.detail) : null,
     ]);
+    const [made] = rows;
+    if (made) afterCommit(db, () => measure(definition, made.seconds, input.status?.code));
     return rows.length === 1;
   };
+}
+
+/** Counts the runs that a statement of its own queued: new ones, retries and continuations. */
+export function countQueued(db: Queryable, runs: number): void {
+  if (runs > 0) afterCommit(db, () => count('runyard_run_transitions_total', { state: 'QUEUED' }, runs));
+}
+
+/** Counts a change. `seconds`: the time since the work was asked for. */
+function measure({ from, to }: TransitionDefinition, seconds: number, code: ErrorCode | undefined): void {
+  count('runyard_run_transitions_total', { state: to });
+  if (to === 'INPROGRESS' && from.includes('CLAIMED')) observe('runyard_run_start_seconds', {}, seconds);
+  if (!isSettled(to)) return;
+  observe('runyard_run_duration_seconds', { state: to }, seconds);
+  if (to === 'FAILED' || to === 'ERROR') count('runyard_run_failures_total', { state: to, code: code ?? 'other' });
 }

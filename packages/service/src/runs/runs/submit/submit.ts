@@ -17,6 +17,7 @@ import {
   poolsOfNewRuns,
   queueFirstExecutions,
 } from '../../executions/queue/first-execution.ts';
+import { countQueued } from '../../executions/transitions/transition.ts';
 import { attachmentParameters, insertAttachmentsOf } from '../../files/attachments/insert.ts';
 import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
 import { type ChildRefusal, refuseChild } from '../tree/admit-child.ts';
@@ -144,6 +145,7 @@ const rowsOf = (runs: readonly NewRun[]): unknown[] => [
  */
 export async function writeRuns(tx: Queryable, prepared: readonly PreparedRun[]): Promise<RunAgentResponse[]> {
   if (prepared.length > 0) await tx.query(insertWithFiles, parametersOfRuns(prepared));
+  countQueued(tx, prepared.length);
   return prepared.map(responseOf);
 }
 
@@ -162,6 +164,7 @@ export async function writeRun(tx: Queryable, prepared: PreparedRun): Promise<Wr
     if (reason) return { kind: 'child_refused', reason };
   }
   await tx.query(insertSingle, rowsOf([run]));
+  countQueued(tx, 1);
   return { kind: 'written', response: responseOf(prepared) };
 }
 
@@ -203,6 +206,7 @@ const writeBatched = batched<ExecutionDeps, RunOfBatch>(100, async (deps, items)
   const present = items.filter(({ answerOf }) => !answerOf?.request.isGone());
   if (present.length === 0) return;
   await deps.db.query(insertWithAnswers, [JSON.stringify(present.map(toRowOfBatch))]);
+  countQueued(deps.db, present.length);
   for (const { run, answerOf } of present) if (answerOf) answerOf.request.answer.id = run.id;
 });
 

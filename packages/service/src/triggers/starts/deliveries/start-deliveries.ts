@@ -2,6 +2,7 @@
 import type { AutomationOutcome } from '@runyard/contract/webhooks/webhooks';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
+import { countQueued } from '../../../runs/executions/transitions/transition.ts';
 import type { SubmitDeps } from '../../../runs/runs/submit/prepare.ts';
 import { defineInsertRuns, parametersOfRuns } from '../../../runs/runs/submit/submit.ts';
 import { type CountedFailure, countAtCommit, disabledReason } from '../../automations/failures.ts';
@@ -123,7 +124,9 @@ function writeAtCommit(
     const { webhookUid, deliveryId } = event.delivery;
     return [{ automationUid: owner.owner, event: { webhookUid, deliveryId }, lane, result: outcomeOf(one) }];
   });
-  tx.atCommit(insertRunsAndStarts, [...parametersOfRuns(runsOf(started)), startsParameter(starts), ...rows.take()]);
+  const runs = runsOf(started);
+  tx.atCommit(insertRunsAndStarts, [...parametersOfRuns(runs), startsParameter(starts), ...rows.take()]);
+  countQueued(tx, runs.length);
 }
 
 /** Returns the outcome of a delivery for an automation, as the log of the webhook shows it. */

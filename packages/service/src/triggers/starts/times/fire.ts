@@ -2,7 +2,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Queryable } from '../../../platform/store/database/database.ts';
+import { observe } from '../../../platform/metrics/record.ts';
+import { afterCommit, type Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import { eachAlone } from '../../../platform/store/database/sweep.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
@@ -191,6 +192,12 @@ async function fireClaimed(deps: FireDeps, tx: Transaction, due: readonly DueSch
   const fires = firing.flatMap((each, index): Fire[] => {
     const one = started[index];
     return one ? [{ ...each, started: one }] : [];
+  });
+  afterCommit(tx, () => {
+    for (const { schedule } of fires) {
+      const lateMs = Date.parse(schedule.claimed_at) - Date.parse(schedule.next_run_at);
+      observe('runyard_schedule_lateness_seconds', {}, Math.max(0, lateMs) / 1_000);
+    }
   });
   const stopped = await countOfAutomations(tx, fires);
   await recordFires(

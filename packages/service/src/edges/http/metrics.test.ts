@@ -1,0 +1,218 @@
+import { metricsTable } from '@runyard/contract/metrics/metrics-table';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startFakeModels } from '../../../../../test/fakes/models.ts';
+import { answerAtFixedCost, answerUsd, askModel, opus } from '../../../test/budgets.ts';
+import { readSeries } from '../../../test/metrics.ts';
+import { openTestService, startTestService } from '../../../test/service.ts';
+import { testWebhooks } from '../../../test/webhooks.ts';
+import { count, observe } from '../../platform/metrics/record.ts';
+import { measureQueueAndWorkers } from '../../runs/executions/queue/measure.ts';
+import { succeed } from '../../runs/executions/transitions/transitions.ts';
+import { makeMetricsServer } from './metrics.ts';
+
+const token = 'token-of-the-metrics';
+const fake = await startFakeModels();
+afterAll(() => fake.close());
+const service = await openTestService({
+  env: { ...fake.env, RUNYARD_METRICS_TOKEN: token, RUNYARD_METRICS_POOLS: 'gpu' },
+});
+const { db } = service.deps;
+
+const scrape = async (): Promise<string> => {
+  const answer = await service.request('GET', `${service.baseUrl}/metrics`, { key: token });
+  expect(answer.status).toBe(200);
+  return answer.text;
+};
+/** Value of a series by its text before the value. */
+const valueNow = async (series: string): Promise<number | undefined> => readSeries(await scrape()).get(series);
+
+describe('/metrics on the port of the API', () => {
+  test.each([
+    ['no key', null],
+    ['the key of an administrator', undefined],
+    ['a wrong token', `${token}x`],
+  ])('answers 401 to %s and shows nothing', async (_, key) => {
+    const before = (await valueNow('runyard_authentication_failures_total{credential="metrics"}')) ?? 0;
+    const answer = await service.request('GET', `${service.baseUrl}/metrics`, key === undefined ? {} : { key });
+    expect(answer.status).toBe(401);
+    expect(answer.text).not.toContain('runyard_run');
+    expect(await valueNow('runyard_authentication_failures_total{credential="metrics"}')).toBe(before + 1);
+  });
+
+  test('is not there while no token is set', async () => {
+    const without = await startTestService();
+    try {
+      expect((await without.request('GET', `${without.baseUrl}/metrics`)).status).toBe(404);
+    } finally {
+      await without.close();
+    }
+  });
+});
+
+describe('a port of its own', () => {
+  let url: string;
+  let close: () => void;
+  beforeAll(async () => {
+    const { metrics } = service.deps;
+    if (!metrics) throw new Error('metrics are off');
+    const server = makeMetricsServer(metrics, token);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+    close = () => void server.close();
+  });
+  afterAll(() => close());
+
+  test.each([
+    ['GET', '/metrics', token, 200],
+    ['GET', '/metrics', '', 401],
+    ['GET', '/api/v1/agent/runs', token, 404],
+    ['POST', '/metrics', token, 405],
+  ])('answers %s %s with the token "%s" by %i', async (method, path, key, status) => {
+    const answer = await fetch(url + path, { method, headers: { authorization: `Bearer ${key}` } });
+    expect(answer.status).toBe(status);
+    if (status === 200) expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  });
+});
+
+test('counts a run from its create to its end, with queue, start and duration', async () => {
+  const series = readSeries(await scrape());
+  const get = (name: string) => series.get(name) ?? 0;
+  const execution = await service.startExecution();
+  const { runId, executionId, runToken } = execution;
+  const started = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
+  expect(started.status).toBe(200);
+  await db.query(`UPDATE runs SET state = 'INPROGRESS' WHERE id = $1`, [runId]);
+  await db.query(`UPDATE executions SET phase = 'running', started_at = now() WHERE id = $1`, [executionId]);
+  expect(await succeed(db, { runId, executionId, args: { idle_seconds: 0, stop_seconds: 5 } })).toBe(true);
+  const after = readSeries(await scrape());
+  for (const name of [
+    'runyard_run_transitions_total{state="QUEUED"}',
+    'runyard_run_transitions_total{state="PENDING"}',
+    'runyard_run_transitions_total{state="CLAIMED"}',
+    'runyard_run_transitions_total{state="SUCCEEDED"}',
+    'runyard_run_duration_seconds_count{state="SUCCEEDED"}',
+  ])
+    expect([name, after.get(name)]).toEqual([name, get(name) + 1]);
+  expect(after.get('runyard_run_duration_seconds_sum{state="SUCCEEDED"}')).toBeGreaterThan(0);
+});
+
+test('does not count a change that was rolled back', async () => {
+  const series = 'runyard_run_transitions_total{state="SUCCEEDED"}';
+  const before = await valueNow(series);
+  const { runId, executionId } = await service.startExecution();
+  await db.query(`UPDATE runs SET state = 'INPROGRESS' WHERE id = $1`, [runId]);
+  const failing = db.transaction(async (tx) => {
+    await succeed(tx, { runId, executionId, args: { idle_seconds: 0, stop_seconds: 5 } });
+    throw new Error('rolled back');
+  });
+  await expect(failing).rejects.toThrow('rolled back');
+  expect(await valueNow(series)).toBe(before);
+});
+
+test('counts requests, tokens and cost of a model', async () => {
+  answerAtFixedCost(fake);
+  const { runToken } = await service.startExecution({ config: { model_id: opus } });
+  expect((await askModel(service.baseUrl, runToken)).status).toBe(200);
+  await expect.poll(() => valueNow(`runyard_model_requests_total{model="${opus}",result="answered"}`)).toBe(1);
+  expect(await valueNow(`runyard_model_tokens_total{model="${opus}",kind="output"}`)).toBe(40);
+  expect(await valueNow(`runyard_model_cost_dollars_total{model="${opus}"}`)).toBeCloseTo(answerUsd, 6);
+  expect((await askModel(service.baseUrl, 'ryr_unknown')).status).toBe(401);
+  expect(await valueNow('runyard_authentication_failures_total{credential="run_token"}')).toBe(1);
+});
+
+test('counts deliveries by result and scheme', async () => {
+  const { create, send } = await testWebhooks(service);
+  const webhook = await create();
+  await send(webhook);
+  await send(webhook, { token: 'wrong' });
+  await send({ url: `${webhook.url.slice(0, -22)}AAAAAAAAAAAAAAAAAAAAAA`, secret: 'x' });
+  const series = readSeries(await scrape());
+  expect(series.get('runyard_webhook_deliveries_total{result="accepted",scheme="token"}')).toBe(1);
+  expect(series.get('runyard_webhook_deliveries_total{result="unauthenticated",scheme="token"}')).toBe(1);
+  expect(series.get('runyard_webhook_deliveries_total{result="not_found",scheme="unknown"}')).toBe(1);
+});
+
+test('reads depth and age of the queue by pool, and shows only the pools of the setting by name', async () => {
+  await service.newRun({ config: { worker_host: 'gpu' } });
+  await service.newRun({ config: { worker_host: 'a-secret-pool' } });
+  await service.newRun({ config: { worker_host: 'another-pool' } });
+  await db.query(`UPDATE executions SET available_at = now() - interval '90 seconds' WHERE pool = 'gpu'`);
+  const readings = await measureQueueAndWorkers(db, ['gpu']);
+  const values = Object.fromEntries(
+    readings.map(({ name, labels, value }) => [`${name} ${Object.values(labels).join()}`, value]),
+  );
+  expect(values).toMatchObject({
+    'runyard_queue_depth gpu': 1,
+    'runyard_queue_depth other': 2,
+    'runyard_worker_slots hosted': 1000,
+    'runyard_worker_slots_taken gpu': 0,
+  });
+  expect(values['runyard_queue_age_seconds gpu']).toBeGreaterThan(89);
+});
+
+describe('attackers', () => {
+  test('a flood of label values does not make the number of series grow', async () => {
+    const linesNow = async () => readSeries(await scrape()).size;
+    const flood = (from: number) => {
+      for (let index = from; index < from + 10_000; index += 1) {
+        const value = `attacker-${index}`;
+        count('runyard_model_requests_total', { model: value, result: 'answered' });
+        count('runyard_model_tokens_total', { model: value, kind: value });
+        observe('runyard_model_request_duration_seconds', { model: value }, 1);
+        count('runyard_webhook_deliveries_total', { result: value, scheme: value });
+        count('runyard_sandbox_failures_total', { phase: value, reason: value });
+        count('runyard_egress_denied_total', { reason: value });
+        observe('runyard_run_queue_seconds', { pool: value }, 1);
+      }
+    };
+    flood(0);
+    const size = await linesNow();
+    flood(10_000);
+    expect(await linesNow()).toBe(size);
+    const text = await scrape();
+    expect(text).not.toContain('attacker-');
+    expect(text).toContain('runyard_model_requests_total{model="other",result="answered"} 20000');
+  });
+
+  test('no series has a name, label or value that is not in the table', async () => {
+    const allowed = new Map(
+      Object.entries(metricsTable).map(([name, { labels }]) => [name, new Set([...Object.keys(labels), 'le'])]),
+    );
+    for (const series of readSeries(await scrape()).keys()) {
+      const [, name = '', labels = ''] = /^(\w+)(?:\{(.*)\})?$/.exec(series) ?? [];
+      const known = allowed.get(name) ?? allowed.get(name.replace(/_(bucket|sum|count)$/, ''));
+      expect([series, known]).not.toEqual([series, undefined]);
+      for (const [, label = ''] of labels.matchAll(/(\w+)="/g))
+        expect([series, known?.has(label)]).toEqual([series, true]);
+    }
+  });
+
+  test('a prompt, a name, a key and a run id are in no metric', async () => {
+    const planted = 'planted-prompt-and-secret';
+    const { runToken, runId } = await service.startExecution({
+      prompt: planted,
+      title: planted,
+      name: planted,
+      metadata: { planted },
+      config: { model_id: opus },
+    });
+    await askModel(service.baseUrl, runToken, { messages: [{ role: 'user', content: planted }] });
+    await service.request('GET', `/agent/runs/${planted}?x=${planted}`, { key: planted });
+    const text = await scrape();
+    for (const secret of [planted, runToken, runId, service.key, token, service.teamId])
+      expect([secret, text.includes(secret)]).toEqual([secret, false]);
+  });
+});
+
+test('many scrapers cost one reading of the gauges', async () => {
+  let readings = 0;
+  service.deps.metrics?.addGauges([
+    async () => {
+      readings += 1;
+      return [];
+    },
+  ]);
+  await Promise.all(Array.from({ length: 50 }, scrape));
+  expect(readings).toBeLessThanOrEqual(1);
+});

@@ -1,0 +1,89 @@
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { startFakeCollector } from '../../../../../test/fakes/collector.ts';
+import { loadedBy } from '../../../../../test/support/loaded-modules.ts';
+import { readSeries } from '../../../test/metrics.ts';
+import { reading } from './gauges.ts';
+import { type MetricsOptions, openMetrics } from './open-metrics.ts';
+import { count, observe } from './record.ts';
+
+const collector = await startFakeCollector();
+afterAll(() => collector.close());
+afterEach(() => vi.unstubAllEnvs());
+
+const warnings: unknown[] = [];
+const log = { warn: (...line: unknown[]) => void warnings.push(line) } as unknown as MetricsOptions['log'];
+const known = { isModel: (id: string) => id === 'a/model', isPool: () => false };
+
+const open = async (options: Partial<MetricsOptions> = {}, env: Record<string, string> = {}) => {
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  return await openMetrics({ isRead: false, env: process.env, known, log, ...options });
+};
+
+test.each([
+  ['no variable is set', {}],
+  ['the SDK is disabled', { OTEL_SDK_DISABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }],
+  ['the exporter is none', { OTEL_METRICS_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }],
+  ['only traces are sent', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector.url }],
+])('metrics are off if nothing reads them and %s', async (_, env) => {
+  expect(await open({}, env)).toBeUndefined();
+});
+
+test.each([
+  ['http/json', 'application/json'],
+  ['http/protobuf', 'application/x-protobuf'],
+])(
+  'sends metrics by OTLP as %s with the headers and the service name of the standard variables',
+  async (protocol, type) => {
+    const metrics = await open(
+      {},
+      {
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
+        OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20of-the-collector',
+        OTEL_SERVICE_NAME: 'my-runyard',
+      },
+    );
+    metrics?.addGauges([() => [reading('runyard_stored_bytes', {}, 7)]]);
+    count('runyard_blob_written_bytes_total', {}, 10);
+    await metrics?.close();
+    const sent = collector.requests.at(-1);
+    expect(sent).toMatchObject({
+      path: '/v1/metrics',
+      headers: { 'content-type': type, authorization: 'Bearer of-the-collector' },
+    });
+    for (const name of ['runyard_blob_written_bytes_total', 'runyard_stored_bytes', 'my-runyard'])
+      expect([name, sent?.body.includes(name)]).toEqual([name, true]);
+    expect(warnings).toEqual([]);
+  },
+);
+
+test('shows counters, histograms and gauges, and counts gauges that cannot be read', async () => {
+  const metrics = await open({ isRead: true });
+  metrics?.addGauges([
+    () => [reading('runyard_queue_depth', { pool: 'unknown' }, 3)],
+    () => Promise.reject(new Error('the database is away')),
+  ]);
+  count('runyard_model_requests_total', { model: 'a/model', result: 'answered' }, 2);
+  observe('runyard_run_start_seconds', {}, 0.2);
+  await metrics?.text();
+  const text = (await metrics?.text()) ?? '';
+  expect(Object.fromEntries([...readSeries(text)].filter(([name]) => !name.includes('_bucket')))).toEqual({
+    'runyard_model_requests_total{model="a/model",result="answered"}': 2,
+    'runyard_queue_depth{pool="other"}': 3,
+    runyard_metrics_read_failures_total: 1,
+    runyard_run_start_seconds_count: 1,
+    runyard_run_start_seconds_sum: 0.2,
+  });
+  expect(text).toContain('# TYPE runyard_run_start_seconds histogram');
+  expect(warnings).toHaveLength(1);
+  await metrics?.close();
+});
+
+test('a service without metrics loads no library of OpenTelemetry', async () => {
+  const { modules } = await loadedBy(
+    ['--input-type=module', '-e', `await import('./packages/service/src/service.ts')`],
+    {},
+  );
+  expect(modules).toContain('packages/service/src/platform/metrics/record.ts');
+  expect(modules.filter((file) => file.includes('@opentelemetry'))).toEqual([]);
+}, 60_000);

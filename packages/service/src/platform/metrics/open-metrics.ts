@@ -1,0 +1,137 @@
+/** Opens the metrics of a process. The libraries of OpenTelemetry are loaded here, and only if metrics are read or sent. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Counter, Histogram, ObservableGauge } from '@opentelemetry/api';
+import type { Metric } from '@runyard/contract/metrics/metric';
+import { type MetricName, metricsTable } from '@runyard/contract/metrics/metrics-table';
+import type { Logger } from 'pino';
+import { boundLabelsWith, type KnownValues } from './bound-labels.ts';
+import type { ReadGauges, Reading } from './gauges.ts';
+import { exportsSignal, logDiagnostics, protocolOf, resourceOf, wholeOf } from './otel-variables.ts';
+import { count, recordWith } from './record.ts';
+
+export interface Metrics {
+  /** Adds gauges to those that are read. */
+  addGauges(sources: readonly ReadGauges[]): void;
+  /** Returns all metrics in the text format of Prometheus 0.0.4. */
+  text(): Promise<string>;
+  /** Sends the last metrics by OTLP, if they are sent, and ends the recording. */
+  close(): Promise<void>;
+}
+
+export interface MetricsOptions {
+  /** True: `text` is used. */
+  readonly isRead: boolean;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly known: KnownValues;
+  readonly log: Pick<Logger, 'warn'>;
+  /** How long readings of gauges are shared, milliseconds. Default: 5,000. */
+  readonly sharedMs?: number;
+}
+
+const defaultSharedMs = 5_000;
+/** A scrape does not wait longer for the gauges: Prometheus gives up after 10 s. */
+const slowestReadMs = 3_000;
+
+const table: [MetricName, Metric][] = Object.entries(metricsTable) as [MetricName, Metric][];
+
+/** Opens the metrics; undefined: nothing reads them, and no `OTEL_…` variable says where to send them. */
+export async function openMetrics(options: MetricsOptions): Promise<Metrics | undefined> {
+  const { env, log, known } = options;
+  const isSent = exportsSignal(env, 'METRICS');
+  if (!options.isRead && !isSent) return undefined;
+  const [{ MeterProvider, PeriodicExportingMetricReader }, { PrometheusExporter, PrometheusSerializer }, resource] =
+    await Promise.all([
+      import('@opentelemetry/sdk-metrics'),
+      import('@opentelemetry/exporter-prometheus'),
+      resourceOf(),
+      logDiagnostics(log),
+    ]);
+  // Only as a reader: the service answers /metrics itself, because the exporter's own port takes no token.
+  const scraped = new PrometheusExporter({ preventServerStart: true });
+  const intervalMs = wholeOf(env.OTEL_METRIC_EXPORT_INTERVAL, 60_000);
+  const sending = isSent
+    ? [
+        new PeriodicExportingMetricReader({
+          exporter: await openExporter(env),
+          exportIntervalMillis: intervalMs,
+          exportTimeoutMillis: Math.min(intervalMs, wholeOf(env.OTEL_METRIC_EXPORT_TIMEOUT, 30_000)),
+        }),
+      ]
+    : [];
+  const provider = new MeterProvider({ resource, readers: [scraped, ...sending] });
+  const meter = provider.getMeter('runyard');
+  const sums = new Map<MetricName, Counter | Histogram>();
+  const gauges = new Map<MetricName, ObservableGauge>();
+  for (const [name, { kind, unit, description, buckets }] of table) {
+    if (kind === 'counter') sums.set(name, meter.createCounter(name, { unit, description }));
+    else if (kind === 'histogram') {
+      const advice = buckets ? { advice: { explicitBucketBoundaries: [...buckets] } } : {};
+      sums.set(name, meter.createHistogram(name, { unit, description, ...advice }));
+    } else gauges.set(name, meter.createObservableGauge(name, { unit, description }));
+  }
+  const bound = boundLabelsWith(known);
+  const stop = recordWith({
+    record: (name, labels, value) => {
+      const instrument = sums.get(name);
+      if (instrument && 'add' in instrument) instrument.add(value, bound(name, labels));
+      else instrument?.record(value, bound(name, labels));
+    },
+  });
+  const sources: ReadGauges[] = [];
+  const read = sharedReads(sources, log, options.sharedMs ?? defaultSharedMs);
+  meter.addBatchObservableCallback(
+    async (result) => {
+      for (const { name, labels, value } of await read()) {
+        const gauge = gauges.get(name);
+        if (gauge) result.observe(gauge, value, bound(name, labels));
+      }
+    },
+    [...gauges.values()],
+  );
+  const serializer = new PrometheusSerializer('', false, undefined, true, true);
+  return {
+    addGauges: (more) => void sources.push(...more),
+    text: async () => serializer.serialize((await scraped.collect()).resourceMetrics),
+    close: async () => {
+      stop();
+      await provider.shutdown({ timeoutMillis: 5_000 }).catch(() => undefined);
+    },
+  };
+}
+
+async function openExporter(env: MetricsOptions['env']) {
+  const { OTLPMetricExporter } =
+    protocolOf(env, 'METRICS') === 'http/json'
+      ? await import('@opentelemetry/exporter-metrics-otlp-http')
+      : await import('@opentelemetry/exporter-metrics-otlp-proto');
+  return new OTLPMetricExporter();
+}
+
+/** Returns the function that reads all gauges. Readings of the last moments are returned again, and a reading in progress is shared. */
+function sharedReads(
+  sources: readonly ReadGauges[],
+  log: Pick<Logger, 'warn'>,
+  sharedMs: number,
+): () => Promise<readonly Reading[]> {
+  let last: { readonly at: number; readonly readings: Promise<readonly Reading[]> } | undefined;
+  let isFailing = false;
+  const readAll = async (): Promise<readonly Reading[]> => {
+    const late = delay(slowestReadMs, undefined, { ref: false }).then(() => {
+      throw new Error(`the gauges were not read within ${slowestReadMs} ms`);
+    });
+    late.catch(() => undefined);
+    const results = await Promise.allSettled(sources.map(async (source) => await Promise.race([source(), late])));
+    const failures = results.filter((result) => result.status === 'rejected');
+    if (failures.length > 0) count('runyard_metrics_read_failures_total', {}, failures.length);
+    // One line for an outage, not one for each scrape.
+    if (failures.length > 0 && !isFailing)
+      log.warn({ err: failures[0]?.reason }, 'gauges of the metrics were not read');
+    isFailing = failures.length > 0;
+    return results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+  };
+  return async () => {
+    if (!last || performance.now() - last.at >= sharedMs) last = { at: performance.now(), readings: readAll() };
+    return await last.readings;
+  };
+}

@@ -1,0 +1,40 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type pg from 'pg';
+import { type ReadGauges, reading } from './gauges.ts';
+import { count } from './record.ts';
+
+/** How often the delay of the event loop is measured, milliseconds. The delay counts from there. */
+const resolutionMs = 10;
+
+/** Starts to measure the process: event loop, memory, processor time, and its pool of connections. Returns the reading and the stop. */
+export function measureProcess(pool: Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount' | 'options'>): {
+  readonly read: ReadGauges;
+  readonly stop: () => void;
+} {
+  const loop = monitorEventLoopDelay({ resolution: resolutionMs });
+  loop.enable();
+  let cpuSeconds = 0;
+  const delay = (quantile: string, nanoseconds: number) => {
+    const seconds = Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / 1e9 - resolutionMs / 1e3) : 0;
+    return reading('runyard_event_loop_delay_seconds', { quantile }, seconds);
+  };
+  const read: ReadGauges = () => {
+    const { user, system } = process.cpuUsage();
+    const usedSeconds = (user + system) / 1e6;
+    count('runyard_process_cpu_seconds_total', {}, usedSeconds - cpuSeconds);
+    cpuSeconds = usedSeconds;
+    const readings = [
+      delay('0.5', loop.percentile(50)),
+      delay('0.99', loop.percentile(99)),
+      delay('1', loop.max),
+      reading('runyard_process_resident_memory_bytes', {}, process.memoryUsage.rss()),
+      reading('runyard_database_connections', { state: 'idle' }, pool.idleCount),
+      reading('runyard_database_connections', { state: 'busy' }, pool.totalCount - pool.idleCount),
+      reading('runyard_database_connections_max', {}, pool.options.max ?? 10),
+      reading('runyard_database_waiting', {}, pool.waitingCount),
+    ];
+    loop.reset();
+    return readings;
+  };
+  return { read, stop: () => void loop.disable() };
+}

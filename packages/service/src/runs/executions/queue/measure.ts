@@ -1,0 +1,89 @@
+/** Reads the gauges of the queue and of workers. Each part of the statement reads a bounded number of entries of an index. */
+
+import { otherValue } from '@runyard/contract/metrics/metric';
+import { type Reading, reading } from '../../../platform/metrics/gauges.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, float, integer, nullable, text } from '../../../platform/store/database/statement.ts';
+import { assignedPhases } from '../transitions/transition.ts';
+import { holdsSlot } from './may-take.ts';
+
+/** Label of the hosted pool, whose name in the database is empty. */
+export const hostedPool = 'hosted';
+
+/** Returns the label of a pool. A pool of a team that is called as the hosted one has no label of its own. */
+export const poolLabel = (pool: string): string => {
+  if (pool === '') return hostedPool;
+  return pool === hostedPool ? otherValue : pool;
+};
+
+/** Executions that are counted for one pool. */
+const mostCounted = 100_000;
+
+/** SQL: number and age of the queued executions that meet a condition and whose pause is over. */
+const queuedWhere = (condition: string) => `
+  SELECT count(*) AS depth, extract(epoch FROM clock_timestamp() - min(q.available_at))::float8 AS age FROM (
+    SELECT e.available_at FROM executions e WHERE e.phase = 'queued' AND ${condition} AND e.available_at <= now() LIMIT ${mostCounted}) q`;
+
+/** `$1`: the names of the pools to show; all others are the row without a name. */
+const measureQueue = defineStatement({
+  name: 'measure_queue',
+  text: `
+    SELECT shown.pool, q.depth, q.age FROM unnest($1::text[]) shown(pool), LATERAL (${queuedWhere('e.pool = shown.pool')}) q
+    UNION ALL
+    SELECT NULL, q.depth, q.age FROM (${queuedWhere('e.pool <> ALL ($1::text[])')}) q`,
+  row: { pool: nullable(text()), depth: integer, age: nullable(float) },
+});
+
+const measureWorkers = defineStatement({
+  name: 'measure_workers',
+  text: `
+    SELECT CASE WHEN c.pool = ANY ($1::text[]) THEN c.pool END AS pool, count(*) AS workers,
+      coalesce(sum(c.slots) FILTER (WHERE NOT c.draining), 0)::bigint AS slots
+    FROM (SELECT CASE WHEN team_id IS NULL THEN '' ELSE worker_id END AS pool, slots, draining FROM worker_connections LIMIT ${mostCounted}) c
+    GROUP BY 1`,
+  row: { pool: nullable(text()), workers: integer, slots: integer },
+});
+
+/** The index `executions_live` has only executions that are assigned and have not ended. */
+const measureLive = defineStatement({
+  name: 'measure_live_executions',
+  text: `
+    SELECT e.phase, CASE WHEN e.pool = ANY ($1::text[]) THEN e.pool END AS pool, count(*) AS count,
+      count(*) FILTER (WHERE ${holdsSlot('e')}) AS slots
+    FROM (SELECT phase, pool, awaiting_until FROM executions WHERE phase IN ${assignedPhases} LIMIT ${mostCounted}) e
+    GROUP BY 1, 2`,
+  row: { phase: text(), pool: nullable(text()), count: integer, slots: integer },
+});
+
+/** Reads queue, workers and slots. `names`: the pools of teams that are shown by name; all others together are `other`. */
+export async function measureQueueAndWorkers(db: Queryable, names: readonly string[]): Promise<Reading[]> {
+  const pools = [['', ...names.filter((name) => name !== hostedPool)]];
+  const labelOf = (pool: string | null) => ({ pool: pool === null ? otherValue : poolLabel(pool) });
+  const [queued, workers, live] = await Promise.all([
+    db.query(measureQueue, pools),
+    db.query(measureWorkers, pools),
+    db.query(measureLive, pools),
+  ]);
+  const taken = new Map<string | null, number>(queued.map(({ pool }) => [pool, 0]));
+  const phases = new Map(['assigned', 'claimed', 'running', 'idle', 'stopping'].map((phase) => [phase, 0]));
+  for (const { phase, pool, count, slots } of live) {
+    taken.set(pool, (taken.get(pool) ?? 0) + slots);
+    phases.set(phase, (phases.get(phase) ?? 0) + count);
+  }
+  return [
+    ...queued.flatMap(({ pool, depth, age }) => [
+      reading('runyard_queue_depth', labelOf(pool), depth),
+      reading('runyard_queue_age_seconds', labelOf(pool), age ?? 0),
+    ]),
+    // A pool without workers has the value 0, so that an alert can compare it.
+    ...queued.flatMap(({ pool }) => {
+      const own = workers.find((each) => each.pool === pool);
+      return [
+        reading('runyard_workers', labelOf(pool), own?.workers ?? 0),
+        reading('runyard_worker_slots', labelOf(pool), own?.slots ?? 0),
+        reading('runyard_worker_slots_taken', labelOf(pool), taken.get(pool) ?? 0),
+      ];
+    }),
+    ...[...phases].map(([phase, count]) => reading('runyard_executions', { phase }, count)),
+  ];
+}

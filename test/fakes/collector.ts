@@ -1,0 +1,98 @@
+/** A collector of OpenTelemetry: takes metrics and traces by OTLP over HTTP, and keeps what it got. */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+
+/** An attribute in OTLP's JSON. */
+interface KeyValue {
+  readonly key: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+/** A span as it arrived, with plain attributes. */
+export interface ReceivedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
+  readonly status: { readonly code?: number; readonly message?: string };
+}
+
+export interface FakeCollector {
+  readonly url: string;
+  readonly requests: readonly {
+    readonly path: string;
+    readonly headers: IncomingHttpHeaders;
+    readonly body: Buffer;
+  }[];
+  /** Names of the metrics that came as JSON. */
+  metricNames(): Set<string>;
+  /** The spans that came as JSON, in the order of their arrival. */
+  spans(): ReceivedSpan[];
+  close(): Promise<void>;
+}
+
+const plain = (attributes: readonly KeyValue[] = []): Record<string, unknown> =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+
+interface Sent {
+  readonly resourceMetrics?: readonly {
+    readonly scopeMetrics: readonly { readonly metrics: readonly { readonly name: string }[] }[];
+  }[];
+  readonly resourceSpans?: readonly {
+    readonly scopeSpans: readonly {
+      readonly spans: readonly (Omit<ReceivedSpan, 'attributes' | 'links'> & {
+        readonly attributes?: readonly KeyValue[];
+        readonly links?: ReceivedSpan['links'];
+      })[];
+    }[];
+  }[];
+}
+
+export async function startFakeCollector(): Promise<FakeCollector> {
+  const requests: { path: string; headers: IncomingHttpHeaders; body: Buffer }[] = [];
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    const bytes = Buffer.concat(parts);
+    const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
+    requests.push({ path: request.url ?? '', headers: request.headers, body });
+    response.writeHead(200, { 'content-type': String(request.headers['content-type']) });
+    response.end(request.headers['content-type'] === 'application/json' ? '{}' : '');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const sent = (): Sent[] =>
+    requests
+      .filter(({ headers }) => headers['content-type'] === 'application/json')
+      .map(({ body }) => JSON.parse(body.toString('utf8')));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    metricNames: () =>
+      new Set(
+        sent()
+          .flatMap(({ resourceMetrics = [] }) => resourceMetrics)
+          .flatMap(({ scopeMetrics }) => scopeMetrics)
+          .flatMap(({ metrics }) => metrics)
+          .map(({ name }) => name),
+      ),
+    spans: () =>
+      sent()
+        .flatMap(({ resourceSpans = [] }) => resourceSpans)
+        .flatMap(({ scopeSpans }) => scopeSpans)
+        .flatMap(({ spans }) => spans)
+        .map(({ attributes, links = [], ...span }) => ({ ...span, attributes: plain(attributes), links })),
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
