@@ -45,6 +45,7 @@ const screensOf = (own: OwnThings, failedRun: string): readonly (readonly [patte
     ...['members', 'keys', 'secrets', 'models', 'budget', 'code-hosts', 'mcp', 'events', 'audit', 'no-such-tab'].map(
       (tab) => ['/settings/$tab', `/settings/${tab}`] as const,
     ),
+    ['/command-line', `/command-line?key=${'A'.repeat(392)}&name=laptop`],
   ];
 };
 /** Runs in the page. Resolves when the page has not changed for a while. */

@@ -1,63 +1,27 @@
 /** Single sign-on in a real browser, with a real identity provider. */
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  clientId,
-  clientSecret,
-  startIdentityProvider,
-  type TestIdentityProvider,
-} from '../../packages/service/test/identity-provider.ts';
+import type { TestIdentityProvider } from '../../packages/service/test/identity-provider.ts';
 import { invite, teamUidOf } from '../../packages/service/test/people.ts';
-import { startTestService, type TestService } from '../../packages/service/test/service.ts';
+import type { TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
-
-const ruled = 'RuledRuledRuledRuled22';
+import { walkByTab } from '../support/keyboard-walk.ts';
+import { ruledTeam, type SignOnService, startSignOnService } from '../support/sign-on.ts';
 
 describe.skipIf(noBrowser)(`single sign-on in the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+  let signOn: SignOnService;
   let provider: TestIdentityProvider;
   let service: TestService;
   let page: Page;
   const browser = useBrowser();
 
   beforeAll(async () => {
-    // Another site than the service, as in an installation: the browser does not send strict cookies with the way back.
-    provider = await startIdentityProvider('localhost');
-    const file = path.join(await mkdtemp(path.join(tmpdir(), 'runyard-sign-on-')), 'sign-on.json');
-    const rules = [
-      { provider: 'acme', group: 'platform-leads', role: 'admin' },
-      { provider: 'acme', group: 'platform', role: 'member' },
-    ];
-    const config = {
-      providers: [
-        {
-          id: 'acme',
-          name: 'Acme ID',
-          issuer: provider.issuer,
-          client_id: clientId,
-          client_secret: clientSecret,
-          scopes: ['profile', 'email', 'groups', 'offline_access'],
-          parameters: { prompt: 'consent' },
-          timeout_seconds: 1,
-        },
-      ],
-      teams: [{ team: ruled, rules }],
-    };
-    await writeFile(file, JSON.stringify(config), { mode: 0o600 });
-    service = await startTestService({ env: { RUNYARD_OIDC_FILE: file } });
-    provider.register(`${service.baseUrl}/sign-in`);
+    signOn = await startSignOnService();
+    ({ provider, service } = signOn);
     provider.accounts.set('ada', { name: 'Ada Lovelace', email: 'ada@acme.example', groups: ['platform-leads'] });
     provider.accounts.set('grace', { name: 'Grace Hopper', groups: ['others'] });
-    await service.deps.db.query(`INSERT INTO teams (id, uid, name) VALUES (gen_random_uuid(), $1, 'Platform')`, [
-      ruled,
-    ]);
   });
-  afterAll(async () => {
-    await service.close();
-    await provider.close();
-  });
+  afterAll(() => signOn.close());
   beforeEach(() => {
     ({ page } = browser());
     provider.trouble = null;
@@ -69,13 +33,14 @@ describe.skipIf(noBrowser)(`single sign-on in the dashboard${noBrowser ? ` (skip
 
   test('a person signs in and comes back to the address; the settings show the rules of the team; the sign-out ends the session', async () => {
     await beAt('ada');
-    await page.goto(`${service.baseUrl}/settings/members?team=${ruled}`);
+    await page.goto(`${service.baseUrl}/settings/members?team=${ruledTeam}`);
     await button('Continue with Acme ID').waitFor();
     expect(await page.getByLabel('API key', { exact: true }).isVisible()).toBe(false);
     await browser().picture('sign-in-providers');
+    expect(await walkByTab(page)).toEqual([]);
     await button('Continue with Acme ID').click();
     await page.getByRole('table', { name: 'Rules of single sign-on' }).waitFor();
-    expect(page.url()).toBe(`${service.baseUrl}/settings/members?team=${ruled}`);
+    expect(page.url()).toBe(`${service.baseUrl}/settings/members?team=${ruledTeam}`);
     await page.getByText('1 person, managed by rules.').waitFor();
     await page.getByRole('cell', { name: 'platform-leads', exact: true }).waitFor();
     expect(await page.getByLabel('Role of Ada Lovelace').isDisabled()).toBe(true);

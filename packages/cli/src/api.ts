@@ -74,7 +74,7 @@ export function describeProblem({ problem }: ApiError): string {
     .join('');
   const hint =
     problem.error_code === 'authentication_required'
-      ? '\nThe key comes from RUNYARD_API_KEY, else RUNYARD_BOOTSTRAP_KEY, else from the data folder for its own service.'
+      ? '\nThe key comes from RUNYARD_API_KEY, else RUNYARD_BOOTSTRAP_KEY, else bin/runyard login, else from the data folder for its own service.'
       : '';
   return `${problem.error_code}: ${inCommandWords(detail)}${inCommandWords(members)}${trace}${hint}`;
 }

@@ -236,6 +236,18 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
     'Team and access:',
     [
       {
+        name: 'login',
+        usage: '[options]',
+        description: 'sign in by the browser, as yourself; stores a key for the service',
+        load: async () => (await import('./commands/login.ts')).declareLogin,
+      },
+      {
+        name: 'logout',
+        usage: '',
+        description: 'delete the key that login has stored',
+        load: async () => (await import('./commands/login.ts')).declareLogout,
+      },
+      {
         name: 'keys',
         usage: '',
         description: 'list, create and delete API keys',

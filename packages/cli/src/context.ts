@@ -4,6 +4,7 @@ import type { DataPlace } from '@runyard/service/transfer';
 import { Failure } from './failure.ts';
 import { type DataFolder, dataFolder } from './installation.ts';
 import { type Colours, coloursFor } from './live/colours.ts';
+import { loginAt } from './logins.ts';
 import { readSettings } from './read-settings.ts';
 import { readClaim } from './supervise/claim.ts';
 import { readServiceFile } from './supervise/service-file.ts';
@@ -57,12 +58,20 @@ export function originOfFolder(folder: DataFolder): string | null {
   return readClaim(folder.supervisorFile)?.origin ?? readServiceFile(folder.serviceFile)?.base_url ?? null;
 }
 
-/** Returns the API key for the service that the commands call; `null` if there is none yet. */
+/** Returns the API key for the service that the commands call: of the settings, of `runyard login` or of the data folder; `null`: none yet. */
 export function apiKey(context: Context): string | null {
-  const keyOfSettings = context.settings.RUNYARD_API_KEY ?? context.settings.RUNYARD_BOOTSTRAP_KEY;
-  if (keyOfSettings) return keyOfSettings;
-  return isOfFolder(context) ? folderKey(context.folder) : null;
+  const origin = serviceOrigin(context);
+  const login = origin === null ? undefined : loginAt(context.folder, origin);
+  return keyOfSettings(context) ?? login?.key ?? keyOfFolder(context);
 }
+
+/** Returns the API key for programs that run without a person: of the settings or of the data folder; `null`: none yet. */
+export const programKey = (context: Context): string | null => keyOfSettings(context) ?? keyOfFolder(context);
+
+const keyOfSettings = ({ settings }: Context): string | null =>
+  settings.RUNYARD_API_KEY || settings.RUNYARD_BOOTSTRAP_KEY || null;
+
+const keyOfFolder = (context: Context): string | null => (isOfFolder(context) ? folderKey(context.folder) : null);
 
 /** Returns the first API key of the service of this data folder; `null` if there is none yet. */
 export function folderKey(folder: DataFolder): string | null {
@@ -90,13 +99,12 @@ function isSameOrigin(one: string, other: string): boolean {
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || host.startsWith('127.');
 
 /** Returns the API key. @throws Failure that says how to set one */
-export function requireApiKey(context: Context): string {
-  const key = apiKey(context);
+export function requireApiKey(context: Context, key = apiKey(context)): string {
   if (key) return key;
   const { RUNYARD_BASE_URL: named } = context.settings;
   throw new Failure(
     named !== undefined && folderKey(context.folder) !== null
-      ? `no API key for ${named}: set RUNYARD_API_KEY. The key of ${context.folder.path} is sent only to the service of that folder.`
+      ? `no API key for ${named}: run bin/runyard login, or set RUNYARD_API_KEY. The key of ${context.folder.path} is sent only to the service of that folder.`
       : named === undefined && serviceOrigin(context) === null
         ? `Runyard does not run here. Start it with bin/runyard up, or set RUNYARD_BASE_URL and RUNYARD_API_KEY to use a service elsewhere. (Data folder: ${context.folder.path})`
         : `no API key: set RUNYARD_API_KEY (no key in ${context.folder.bootstrapKeyFile})`,

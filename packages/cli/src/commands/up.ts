@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { apiKey, type Context, processContext } from '../context.ts';
+import { type Context, processContext, programKey } from '../context.ts';
 import { curlExample, shellQuote } from '../curl-example.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
@@ -13,7 +13,7 @@ export async function up(context: Context): Promise<void> {
     await inForeground(context, { worker: true });
   } catch (error) {
     if (error instanceof AlreadyRunning) requireSameSettings(context);
-    if (error instanceof AlreadyRunning && error.holder.origin && apiKey(context)) {
+    if (error instanceof AlreadyRunning && error.holder.origin && programKey(context)) {
       const origin = context.settings.RUNYARD_BASE_URL ?? error.holder.origin;
       context.out(welcome(context, origin, { title: 'Runyard is running already.', ending: '' }));
     }
@@ -48,7 +48,7 @@ function welcome(
   { title, ending } = { title: 'Runyard is running.', ending: 'Ctrl-C stops everything.\n' },
 ): string {
   const { bold, dim, cyan } = context.colours;
-  const key = apiKey(context);
+  const key = programKey(context);
   // Screens are shared and logs are stored, so print the name of the file or variable with the key, and not the key itself.
   const { RUNYARD_API_KEY: ofCaller, RUNYARD_BOOTSTRAP_KEY: ofService } = context.settings;
   const variable = ofCaller ? 'RUNYARD_API_KEY' : ofService ? 'RUNYARD_BOOTSTRAP_KEY' : undefined;

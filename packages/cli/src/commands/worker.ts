@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { type Context, processContext, requireApiKey, requireOrigin } from '../context.ts';
+import { type Context, processContext, programKey, requireApiKey, requireOrigin } from '../context.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { supervise } from '../supervise/supervise.ts';
 
 /** Starts only a worker, for the service at RUNYARD_BASE_URL with RUNYARD_API_KEY, and stays. */
 async function workerOnly(context: Context): Promise<void> {
   const origin = requireOrigin(context);
-  const key = requireApiKey(context);
+  const key = requireApiKey(context, programKey(context));
   await ensureSandboxTool(context.settings, context.env, context.report);
   await supervise({
     mode: 'foreground',

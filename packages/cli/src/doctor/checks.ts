@@ -4,7 +4,7 @@ import type { Finding } from './finding.ts';
 import { checkHarnesses } from './harnesses.ts';
 import { checkDataFolder, checkGit, checkListening, checkNode } from './machine.ts';
 import { checkModels } from './models.ts';
-import { checkContentPolicy, checkModelCatalogue } from './operator-files.ts';
+import { checkContentPolicy, checkModelCatalogue, checkSignOn } from './operator-files.ts';
 import { checkSandbox } from './sandbox.ts';
 import { checkWaitingSandboxes } from './waiting-sandboxes.ts';
 
@@ -19,6 +19,7 @@ export async function runChecks(context: Context): Promise<Finding[]> {
     checkHarnesses(context),
     checkModelCatalogue(context, new Date()),
     checkContentPolicy(context),
+    checkSignOn(context),
   ]);
   return [
     checkNode(),

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { catalogueMadeOn } from '@runyard/service/model-catalogue';
 import { expect, test } from 'vitest';
-import { checkContentPolicy, checkModelCatalogue } from './operator-files.ts';
+import { checkContentPolicy, checkModelCatalogue, checkSignOn } from './operator-files.ts';
 
 const file = path.join(await mkdtemp(path.join(tmpdir(), 'runyard-doctor-')), 'file.yaml');
 function contextOf(env: Record<string, string>) {
@@ -31,4 +31,7 @@ test('names the line and the fault of a file that stops the start', async () => 
   const policy = await checkContentPolicy(contextOf({ RUNYARD_CONTENT_POLICY_FILE: file }));
   expect(policy).toMatchObject([{ level: 'bad', detail: expect.stringContaining('RUNYARD_CONTENT_POLICY_FILE') }]);
   expect(await checkContentPolicy(contextOf({}))).toEqual([]);
+  const signOn = await checkSignOn(contextOf({ RUNYARD_OIDC_FILE: file }));
+  expect(signOn).toMatchObject([{ level: 'bad', detail: expect.stringContaining('RUNYARD_OIDC_FILE') }]);
+  expect(await checkSignOn(contextOf({}))).toEqual([]);
 });

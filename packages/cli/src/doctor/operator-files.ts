@@ -1,6 +1,7 @@
 import { readPolicyFile } from '@runyard/service/content-policy-file';
 import { ageIfOld } from '@runyard/service/model-catalogue';
 import { readKnownModels } from '@runyard/service/operator-models';
+import { readSignOnFile } from '@runyard/service/sign-on-file';
 import type { Context } from '../context.ts';
 import type { Finding } from './finding.ts';
 
@@ -30,4 +31,17 @@ export async function checkContentPolicy(context: Pick<Context, 'settings'>): Pr
   if (!read.ok) return [{ name, level: 'bad', detail: read.problems.join('\n') }];
   const { rules, classifier } = read.value;
   return [{ name, level: 'good', detail: `${rules.length} rules${classifier ? ' and a classifier (not asked)' : ''}` }];
+}
+
+/** Reports faults of RUNYARD_OIDC_FILE. Sends nothing to the providers. */
+export async function checkSignOn(context: Pick<Context, 'settings'>): Promise<Finding[]> {
+  const name = 'single sign-on';
+  const file = context.settings.RUNYARD_OIDC_FILE;
+  if (file === undefined) return [];
+  const read = await readSignOnFile(file);
+  if (!read.ok) return [{ name, level: 'bad', detail: read.problems.join('\n') }];
+  const { providers, teams } = read.value;
+  return [
+    { name, level: 'good', detail: `${providers.length} providers (not asked), and rules for ${teams.length} teams` },
+  ];
 }

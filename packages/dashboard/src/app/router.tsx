@@ -147,6 +147,11 @@ const settingsTab = createRoute({
   path: '/settings/$tab',
   component: lazyRouteComponent(() => import('../screens/settings/settings-screen.tsx'), 'SettingsScreen'),
 });
+const commandLine = createRoute({
+  getParentRoute: () => shell,
+  path: '/command-line',
+  component: lazyRouteComponent(() => import('../screens/command-line/command-line-screen.tsx'), 'CommandLineScreen'),
+});
 
 const tree = root.addChildren([
   signIn,
@@ -170,6 +175,7 @@ const tree = root.addChildren([
     usage,
     settings,
     settingsTab,
+    commandLine,
   ]),
 ]);
 

@@ -241,6 +241,19 @@ describe('the answer of a provider', () => {
     ]);
   });
 
+  test('is refused if it names another issuer, or another state', async () => {
+    const subject = newAccount(['g-makers']);
+    for (const [name, value] of [
+      ['iss', 'http://127.0.0.1:9'],
+      ['state', 'other'],
+    ] as const) {
+      const { cookie, url } = await begin();
+      const query = new URLSearchParams(await queryOf(url, subject));
+      query.set(name, value);
+      expect((await finish(cookie, query.toString())).status).toBe(403);
+    }
+  });
+
   test('may come from a clock that is half a minute off, and not from one that is ten minutes off', async () => {
     const subject = newAccount(['g-makers']);
     const outcomes: number[] = [];
@@ -266,6 +279,10 @@ describe('the answer of a provider', () => {
   test.each<[string, (claims: Record<string, unknown>) => string]>([
     ['is for another service', (claims) => signToken({ ...claims, aud: 'other' }, provider.key())],
     ['is for several services', (claims) => signToken({ ...claims, aud: ['other', 'more'] }, provider.key())],
+    [
+      'is for this service and others, and was asked for by another',
+      (claims) => signToken({ ...claims, aud: [clientId, 'other'], azp: 'other' }, provider.key()),
+    ],
     ['is of another issuer', (claims) => signToken({ ...claims, iss: 'https://evil.example' }, provider.key())],
     ['has the nonce of another sign-in', (claims) => signToken({ ...claims, nonce: 'other' }, provider.key())],
     ['has no nonce', ({ nonce: _nonce, ...claims }) => signToken(claims, provider.key())],
@@ -294,6 +311,20 @@ test('a provider that is slow, broken or away is answered with 503 within its ti
     provider.trouble = null;
     // The code was not used, so that the page can try again.
     sessionOf(await finish(cookie, query));
+  }
+});
+
+test('the keys and the userinfo of a slow provider are waited for within the same time', async () => {
+  const subject = newAccount(['g-makers']);
+  for (const path of [/^\/jwks/, /^\/me/]) {
+    const { cookie, url } = await begin();
+    const query = await queryOf(url, subject);
+    provider.trouble = { path, with: 'silence' };
+    const start = performance.now();
+    expect((await finish(cookie, query)).status).toBe(503);
+    expect(performance.now() - start).toBeLessThan(3_000);
+    provider.trouble = null;
+    sessionOf(await signOn(subject));
   }
 });
 

@@ -22,6 +22,7 @@ const screens = [
   'usage',
   'settings',
   'sign-in',
+  'command-line',
 ];
 
 const types: Readonly<Record<string, string>> = {

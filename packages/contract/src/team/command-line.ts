@@ -1,0 +1,25 @@
+/**
+ * Signing in the command line by the browser. The command makes a key pair and opens a page of the dashboard with the public key. The page
+ * makes an API key, seals it for the public key, and hands the sealed key over: by a request to the command's port on the same machine, or as
+ * a text that the person pastes. Nobody else can open what the address of that request, or the text, holds.
+ */
+
+/** Path of the page. Its query has the members of `CommandLineQuery`. */
+export const commandLinePath = '/command-line';
+
+export interface CommandLineQuery {
+  /** Public key of the command: SPKI, base64url. */
+  readonly key: string;
+  /** Name of the machine, for the person who decides. */
+  readonly name: string;
+  /** Port on 127.0.0.1 at which the command waits; absent: the person pastes the sealed key. */
+  readonly port?: string;
+  /** Random text that the request to the port must have. */
+  readonly state?: string;
+}
+
+/** How the API key is sealed: `UID KEY` fits into one block of RSA (RFC 8017, 7.1). */
+export const commandLineSeal = { name: 'RSA-OAEP', hash: 'SHA-256', bits: 2048 } as const;
+
+/** How long the key of a command line lasts. */
+export const commandLineKeyLifetime = '90d';

@@ -1,0 +1,114 @@
+import type { CommandLineQuery } from '@runyard/contract/team/command-line';
+import { commandLineKeyLifetime, commandLineSeal } from '@runyard/contract/team/command-line';
+import { visible, visibleText } from '@runyard/contract/wire/visible';
+import { useQueryClient } from '@tanstack/react-query';
+import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { statusOf } from '../../api/problem.ts';
+import { useSession } from '../../api/session.ts';
+import { Page } from '../../frame/page.tsx';
+import { oneOf, type Search } from '../../frame/search.ts';
+import { CommandBlock } from '../../parts/copy.tsx';
+import { nameOf } from '../../parts/person.tsx';
+import { Problem } from '../../parts/problem.tsx';
+
+/** Reads the query that the command has written; null: it is not complete. */
+function readQuery(search: Search): CommandLineQuery | null {
+  const [key, name, port, state] = ['key', 'name', 'port', 'state'].map((member) => oneOf(search[member]));
+  if (key === undefined || !/^[\w-]{300,600}$/.test(key) || !name || name.length > 100) return null;
+  if (port === undefined) return { key, name };
+  const isWhole = /^\d{1,5}$/.test(port) && state !== undefined && /^[\w-]{20,100}$/.test(state);
+  return isWhole ? { key, name, port, state } : null;
+}
+
+const toBytes = (text: string) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), byteOf);
+const byteOf = (char: string) => char.charCodeAt(0);
+
+/** Seals a text so that only the command that has made the public key can open it. Returns base64url. */
+async function seal(text: string, publicKey: string): Promise<string> {
+  const { subtle } = crypto;
+  const key = await subtle.importKey('spki', toBytes(publicKey), commandLineSeal, false, ['encrypt']);
+  const sealed = await subtle.encrypt({ name: commandLineSeal.name }, key, new TextEncoder().encode(text));
+  const base64 = btoa(String.fromCharCode(...new Uint8Array(sealed)));
+  return base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+/** Asks the person whether the command line may act as the person, and hands it a key. */
+export function CommandLineScreen() {
+  const { client, person, team } = useSession();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const { href } = useLocation();
+  const query = readQuery(useSearch({ strict: false }));
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const [code, setCode] = useState<string | undefined>();
+
+  const allow = async ({ key, name, port, state = '' }: CommandLineQuery) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const made = await client.createKey({
+        body: { name: `Command line, ${name}`.slice(0, 200), kind: 'personal', expires_in: commandLineKeyLifetime },
+      });
+      const sealed = await seal(`${made.uid} ${made.key}`, key);
+      if (port === undefined) setCode(sealed);
+      else location.assign(`http://127.0.0.1:${port}/?${new URLSearchParams({ state, sealed })}`);
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  const signInAgain = async () => {
+    await client.endBrowserSession();
+    queries.clear();
+    await navigate({ to: '/sign-in', search: { next: href } });
+  };
+
+  if (query === null)
+    return (
+      <Page title="Sign in the command line">
+        <div className="pad stack">
+          <p>This address is not complete. Start again with the command:</p>
+          <CommandBlock command="bin/runyard login" />
+        </div>
+      </Page>
+    );
+  return (
+    <Page title="Sign in the command line">
+      <div className="pad stack prose">
+        <p>
+          The command line on <b>{visible(query.name)}</b> asks for a key with which it acts as <b>{nameOf(person)}</b>{' '}
+          in {visibleText(team.name)} and your other teams. The key ends after 90 days, with{' '}
+          <code>bin/runyard logout</code>, or when you leave the team.
+        </p>
+        <p className="mut">
+          Allow this only if you have just run <code>bin/runyard login</code> there yourself.
+        </p>
+        <Problem error={error} />
+        {statusOf(error) === 403 && (
+          <button type="button" className="btn start" onClick={() => void signInAgain()}>
+            Sign in again
+          </button>
+        )}
+        {code === undefined ? (
+          <div className="row">
+            <button type="button" className="btn pri" disabled={isBusy} onClick={() => void allow(query)}>
+              Allow
+            </button>
+            <button type="button" className="btn" onClick={() => void navigate({ to: '/runs' })}>
+              Do not allow
+            </button>
+          </div>
+        ) : (
+          <>
+            <p>
+              Paste this into the command, which waits for it. Give it to nobody else: it lets its owner act as you.
+            </p>
+            <CommandBlock command={code} what="Copy code" />
+          </>
+        )}
+      </div>
+    </Page>
+  );
+}
