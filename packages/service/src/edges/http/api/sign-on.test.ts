@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -19,6 +20,7 @@ import { invite, newPerson, teamUidOf } from '../../../../test/people.ts';
 import { openTestService, type TestAnswer } from '../../../../test/service.ts';
 import { endManagementByHand } from '../../../team/access/people/by-rules.ts';
 import { confirmPeople } from '../../../team/access/sign-on/refresh.ts';
+import { sealPurpose } from '../../../team/access/sign-on/sign-in.ts';
 
 const provider = await startIdentityProvider();
 const folder = await mkdtemp(path.join(tmpdir(), 'runyard-sign-on-'));
@@ -488,6 +490,31 @@ describe('when the provider is asked again', () => {
     provider.changeToken = (claims) => weakToken({ ...claims, groups: ['g-leads'] }, 'none');
     await confirmAll();
     expect([await until(), await roleIn(headers)]).toEqual([before, 'viewer']);
+  });
+
+  test('a provider that does not answer is asked for one batch of people in a round', async () => {
+    await confirmAll();
+    const { vault } = service.deps;
+    const ids = Array.from({ length: 50 }, () => randomUUIDv7());
+    await db.query(
+      `INSERT INTO users (id, uid, display_name) SELECT id, 'slow' || id, 'Slow' FROM unnest($1::uuid[]) id`,
+      [ids],
+    );
+    for (const id of ids)
+      await db.query(
+        `INSERT INTO sign_on_identities (id, issuer, subject, user_id, refresh_token, vault_key_id, confirmed_until, next_check_at)
+         VALUES ($1::uuid, $2, $1::uuid::text, $1::uuid, $3, $4, now() + interval '1 day', now())`,
+        [id, provider.issuer, vault.seal(sealPurpose(id), 'a token'), vault.keyId],
+      );
+    provider.trouble = { path: /^\/token/, with: 'silence' };
+    const before = provider.requests.filter((each) => each === '/token').length;
+    await confirmPeople(service.deps).work(new AbortController().signal);
+    expect(provider.requests.filter((each) => each === '/token').length - before).toBe(20);
+    const [due] = await db.query<{ count: string }>(
+      'SELECT count(*) FROM sign_on_identities WHERE next_check_at <= now()',
+    );
+    expect(Number(due?.count)).toBe(0);
+    await db.query('DELETE FROM users WHERE id = ANY($1::uuid[])', [ids]);
   });
 
   test('two processes use a refresh token once', async () => {

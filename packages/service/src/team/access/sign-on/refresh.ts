@@ -111,9 +111,16 @@ export const confirmPeople = (deps: SignOnDeps): Loop => ({
   everyMs: 1_000,
   due: [findDue],
   work: async (signal) => {
+    // Issuers that are asked no more in this round, so that a slow one delays the people of the others by one batch only.
+    const away = new Set<string>();
     while (!signal.aborted) {
       const batch = await takeBatch(deps.db);
-      await Promise.all(batch.map((row) => confirmOne(deps, row)));
+      const kinds = await Promise.all(batch.map(async (row) => await confirmOne(deps, row, away)));
+      for (const issuer of new Set(batch.map((row) => row.issuer))) {
+        const ofIssuer = kinds.filter((_kind, index) => batch[index]?.issuer === issuer);
+        // A provider may fail for single people.
+        if (ofIssuer.length >= 3 && ofIssuer.every((kind) => kind === 'unavailable')) away.add(issuer);
+      }
       if (batch.length < batchSize) return;
     }
   },
@@ -121,14 +128,22 @@ export const confirmPeople = (deps: SignOnDeps): Loop => ({
 
 const takeBatch = async (db: Queryable) => await db.query(takeDue);
 
-/** Asks for one person. A failure concerns this person only. */
-async function confirmOne(deps: SignOnDeps, row: DueRow): Promise<void> {
+/** Asks for one person. Returns the kind of the answer; null: there was none to get. A failure concerns this person only. */
+async function confirmOne(deps: SignOnDeps, row: DueRow, away: ReadonlySet<string>): Promise<Answer['kind'] | null> {
   try {
     const provider = deps.signOn.providers.find(({ issuer }) => issuer === row.issuer);
-    if (provider === undefined || row.refresh_token === null) await endAtBound(deps, row);
-    else await act(deps, provider, row, await ask(deps, provider, row, row.refresh_token));
+    if (provider === undefined || row.refresh_token === null) {
+      await endAtBound(deps, row);
+      return null;
+    }
+    const answer: Answer = away.has(row.issuer)
+      ? { kind: 'unavailable', reason: 'it is away' }
+      : await ask(deps, provider, row, row.refresh_token);
+    await act(deps, provider, row, answer);
+    return answer.kind;
   } catch (error) {
     deps.log.warn({ err: error, user_uid: row.uid }, 'a person was not confirmed; the next round tries again');
+    return null;
   }
 }
 
