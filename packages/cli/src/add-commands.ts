@@ -18,7 +18,10 @@ export function addCommands(program: Command, onLoad: (command: Command) => void
   const listed = new Map<Command, ListedCommand>();
   for (const [heading, commands] of commandGroups) {
     program.commandsGroup(heading);
-    for (const each of commands) listed.set(program.command(each.name).description(each.description), each);
+    for (const each of commands) {
+      const command = program.command(each.name).description(each.description);
+      listed.set(each.alias === undefined ? command : command.alias(each.alias), each);
+    }
   }
   const loaded = new Set<Command>();
   const list: CommandList = {

@@ -6,6 +6,8 @@ import type { Command } from 'commander';
 
 export interface ListedCommand {
   readonly name: string;
+  /** Another name, which the help does not list. */
+  readonly alias?: string;
   /** Options and arguments, shown behind the name in the list. */
   readonly usage: string;
   readonly description: string;
@@ -124,16 +126,18 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         load: async () => (await import('./commands/worker.ts')).declareWorker,
       },
       {
-        name: 'export',
+        name: 'backup',
+        alias: 'export',
         usage: '<file>',
-        description: 'write the whole database into one file',
-        load: async () => (await import('./commands/transfer.ts')).declareExport,
+        description: 'write database and blobs into one file, while Runyard runs',
+        load: async () => (await import('./commands/transfer.ts')).declareBackup,
       },
       {
-        name: 'import',
+        name: 'restore',
+        alias: 'import',
         usage: '<file>',
-        description: 'fill an empty database from an exported file; it stays paused until resume',
-        load: async () => (await import('./commands/transfer.ts')).declareImport,
+        description: 'fill an empty database and blob store from a backup; they stay paused until resume',
+        load: async () => (await import('./commands/transfer.ts')).declareRestore,
       },
       {
         name: 'blobs',
@@ -144,7 +148,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
       {
         name: 'resume',
         usage: '',
-        description: 'let an imported installation start its runs, schedules and deliveries',
+        description: 'let a restored installation start its runs, schedules and deliveries',
         load: async () => (await import('./commands/transfer.ts')).declareResume,
       },
       {

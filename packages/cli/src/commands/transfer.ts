@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { formatBytes } from '@runyard/contract/wire/byte-size';
-import type { exportDataFolder } from '@runyard/service/transfer';
+import type { backUp } from '@runyard/service/installation-commands';
 import type { Command } from 'commander';
 import { type Context, dataPlace, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
@@ -9,16 +9,30 @@ import { formatCount } from '../live/amounts.ts';
 import { readClaim } from '../supervise/claim.ts';
 import { readServiceFile } from '../supervise/service-file.ts';
 
-/** Writes tables and blobs into one file. The service may run meanwhile. */
-async function exportAll(context: Context, file: string): Promise<void> {
-  const target = path.resolve(file);
-  if (existsSync(target)) throw new Failure(`${target} exists already; name a new file`);
+/** Writes tables and blobs into one file, into a new file of a folder, or to standard output (`-`). The services may run meanwhile. */
+async function backUpAll(context: Context, name: string): Promise<void> {
+  const target = name === '-' ? process.stdout : fileOfBackup(path.resolve(name));
+  if (target === process.stdout && process.stdout.isTTY)
+    throw new Failure('a backup is not for a terminal: name a file, or pipe it to another program');
   requireDatabase(context);
-  const transfer = await import('@runyard/service/transfer');
-  const result = await transfer.exportDataFolder(dataPlace(context), target).catch(toFailure);
+  const { backUp } = await import('@runyard/service/installation-commands');
+  const result = await backUp(dataPlace(context), target).catch(toFailure);
   context.report(
-    `wrote ${target}: ${describe(result)}. It holds hashes of keys and all prompts: protect it as you protect the data folder`,
+    `wrote ${target === process.stdout ? 'the backup' : target}: ${describe(result)}. It holds hashes of keys and all prompts: protect it as you protect the data folder`,
   );
+  const { folder, settings } = context;
+  context.report(
+    `the secrets key is not in it: keep a copy of ${settings.RUNYARD_SECRETS_KEY === undefined ? path.join(folder.path, 'secrets-key') : 'RUNYARD_SECRETS_KEY'} at another place. Without the key, the secrets in the backup cannot be opened`,
+  );
+}
+
+/** Returns the file to write; in a folder, one that is named after the present time. */
+function fileOfBackup(target: string): string {
+  const isFolder = statSync(target, { throwIfNoEntry: false })?.isDirectory() === true;
+  const time = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
+  const file = isFolder ? path.join(target, `runyard-${time}Z.backup`) : target;
+  if (existsSync(file)) throw new Failure(`${file} exists already; name a new file`);
+  return file;
 }
 
 /** Refuses a folder without an embedded database, which would otherwise be created. */
@@ -27,10 +41,10 @@ export function requireDatabase({ folder, settings }: Context): void {
   throw new Failure(`there is no database in ${folder.path}; set RUNYARD_DATA_DIR to the data folder`);
 }
 
-/** Fills an empty database and blob folder from a file that `export` wrote; the service must not run. */
-async function importAll(context: Context, file: string): Promise<void> {
-  const source = path.resolve(file);
-  if (!existsSync(source)) throw new Failure(`there is no file ${source}`);
+/** Fills an empty database and blob store from a backup, or from standard input (`-`); the service must not run. */
+async function restoreAll(context: Context, file: string): Promise<void> {
+  const source = file === '-' ? process.stdin : path.resolve(file);
+  if (typeof source === 'string' && !existsSync(source)) throw new Failure(`there is no file ${source}`);
   if (readClaim(context.folder.supervisorFile) || readServiceFile(context.folder.serviceFile)) {
     throw new Failure('Runyard is running on this data folder; stop it first: bin/runyard down');
   }
@@ -38,11 +52,11 @@ async function importAll(context: Context, file: string): Promise<void> {
   const place = { ...dataPlace(context), ...(secretsKey === undefined ? {} : { secretsKey }) };
   const { importInstallation } = await import('@runyard/service/import-installation');
   const result = await importInstallation(place, source).catch(toFailure);
-  context.report(`read ${source}: ${describe(result)}`);
+  context.report(`read ${typeof source === 'string' ? source : 'the backup'}: ${describe(result)}`);
   if (result.missingBlobs > 0) {
     const missing = result.missingBlobs;
     context.report(
-      `the export lacks the bytes of ${formatCount(missing)} ${missing === 1 ? 'row' : 'rows'}, such as attachments, artifacts or workspaces: they were missing when it was written. The next nightly sweep names each in ${path.join(context.folder.logs, 'service.log')}`,
+      `the backup lacks the bytes of ${formatCount(missing)} ${missing === 1 ? 'row' : 'rows'}, such as attachments, artifacts or workspaces: they were missing when it was written. The next nightly sweep names each in ${path.join(context.folder.logs, 'service.log')}`,
     );
   }
   if (result.keyProblem !== null) context.report(result.keyProblem);
@@ -60,7 +74,7 @@ function toFailure(error: unknown): never {
   throw new Failure(error instanceof Error ? error.message : String(error));
 }
 
-function describe(result: Awaited<ReturnType<typeof exportDataFolder>>): string {
+function describe(result: Awaited<ReturnType<typeof backUp>>): string {
   return `${formatCount(result.rows)} rows of ${result.tables} tables, ${formatCount(result.blobs)} blobs`;
 }
 
@@ -89,7 +103,7 @@ export function declareBlobs(command: Command): void {
     });
 }
 
-/** Ends the pause of an imported installation; the service may run. */
+/** Ends the pause of a restored installation; the service may run. */
 async function resumeAll(context: Context): Promise<void> {
   requireDatabase(context);
   const { resume } = await import('@runyard/service/installation-commands');
@@ -116,16 +130,16 @@ export function declareUseFolder(command: Command): void {
   command.action(() => useFolder(processContext()));
 }
 
-/** Declares the command `export`. */
-export function declareExport(command: Command): void {
-  command.argument('<file>').action(async (file) => {
-    await exportAll(processContext(), file);
-  });
+/** Declares the command `backup`. */
+export function declareBackup(command: Command): void {
+  command
+    .argument('<file>', 'a new file, a folder, or - for standard output')
+    .action((file: string) => backUpAll(processContext(), file));
 }
 
-/** Declares the command `import`. */
-export function declareImport(command: Command): void {
-  command.argument('<file>').action(async (file) => {
-    await importAll(processContext(), file);
-  });
+/** Declares the command `restore`. */
+export function declareRestore(command: Command): void {
+  command
+    .argument('<file>', 'a backup, or - for standard input')
+    .action((file: string) => restoreAll(processContext(), file));
 }

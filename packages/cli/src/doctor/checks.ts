@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { checkBlobs, checkDatabase } from './database.ts';
+import { checkBlobs, checkDatabase, checkLastBackup } from './database.ts';
 import type { Finding } from './finding.ts';
 import { checkHarnesses } from './harnesses.ts';
 import { checkDataFolder, checkGit, checkListening, checkNode } from './machine.ts';
@@ -10,10 +10,11 @@ import { checkWaitingSandboxes } from './waiting-sandboxes.ts';
 
 /** Checks the machine, the service and the settings. Returns the findings in the order of the report. */
 export async function runChecks(context: Context): Promise<Finding[]> {
-  const [listening, database, blobs, sandbox, models, harnesses, catalogue, policy] = await Promise.all([
+  const [listening, database, blobs, backup, sandbox, models, harnesses, catalogue, policy] = await Promise.all([
     checkListening(context),
     checkDatabase(context),
     checkBlobs(context),
+    checkLastBackup(context, new Date()),
     checkSandbox(context),
     checkModels(context),
     checkHarnesses(context),
@@ -25,6 +26,7 @@ export async function runChecks(context: Context): Promise<Finding[]> {
     checkNode(),
     database,
     ...blobs,
+    ...backup,
     checkDataFolder(context),
     listening,
     ...sandbox,

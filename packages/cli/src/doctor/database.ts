@@ -1,5 +1,6 @@
 import { inspectDatabase } from '@runyard/service/inspect-database';
 import { type Context, dataPlace } from '../context.ts';
+import { formatAgo } from '../live/times.ts';
 import type { Finding } from './finding.ts';
 
 const name = 'database';
@@ -42,4 +43,21 @@ export async function checkBlobs(context: Context): Promise<Finding[]> {
   const fix =
     'check RUNYARD_BLOBS and the variables of the AWS SDK (AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_ACCESS_KEY_ID, …)';
   return [{ name: 'blobs', level: 'bad', detail: problem, fix }];
+}
+
+/** Old enough that a nightly backup has failed more than once. */
+const oldBackupMs = 7 * 24 * 3600 * 1000;
+
+/** Returns how old the last backup is. Returns nothing if the database does not answer. */
+export async function checkLastBackup(context: Context, now: Date): Promise<Finding[]> {
+  const { readLastBackup } = await import('@runyard/service/installation-commands');
+  const at = await readLastBackup(dataPlace(context));
+  if (at === undefined) return [];
+  // A server may have backups of its own, which Runyard does not know.
+  const level = context.settings.RUNYARD_DATABASE_URL === undefined ? 'note' : 'fact';
+  const fix = 'make one each night: bin/runyard backup FOLDER (docs/backup.md)';
+  if (at === null) return [{ name: 'backup', level, detail: 'none was made with bin/runyard backup', fix }];
+  const detail = `the last one was made ${formatAgo(at, now.getTime())}`;
+  const isOld = now.getTime() - Date.parse(at) > oldBackupMs;
+  return [isOld ? { name: 'backup', level, detail, fix } : { name: 'backup', level: 'good', detail }];
 }

@@ -1,11 +1,15 @@
+import type { Readable } from 'node:stream';
 import {
   lockInstallation,
   pauseInstallation,
+  separateCopy,
+  setBackedUp,
   setBlobsMarked,
   setVaultKey,
 } from '../../platform/installation/installation.ts';
 import { readVault, secretsKeyFile } from '../../platform/secrets/vault.ts';
-import { replaceBlobMarker } from '../../platform/store/blobs/marker.ts';
+import { createBlobMarker, readBlobMarker } from '../../platform/store/blobs/marker.ts';
+import { blobsAddress, nameOfAddress } from '../../platform/store/blobs/open-blobs.ts';
 import { type DataPlace, withStore } from '../../platform/store/transfer/data-folder.ts';
 import type { TransferResult } from '../../platform/store/transfer/export.ts';
 import { importDatabase } from '../../platform/store/transfer/import.ts';
@@ -21,16 +25,21 @@ export interface ImportResult extends TransferResult {
 }
 
 /**
- * Fills an empty database and blob folder from the file `from`, and checks that the key decrypts the secrets in it and that no blob is
+ * Fills an empty database and an empty blob store from a backup, and checks that the key decrypts the secrets in it and that no blob is
  * missing. The services of the database are paused until `resume`. The service must not run. Rejects with a message for a person.
  */
 export async function importInstallation(
   place: DataPlace & { readonly secretsKey?: string },
-  from: string,
+  from: Readable | string,
 ): Promise<ImportResult> {
   const { dataFolder, secretsKey } = place;
   return await withStore(place, async (db, blobs) => {
-    const result = await importDatabase({ db, blobs, from });
+    const owner = await readBlobMarker(blobs);
+    if (owner !== undefined)
+      throw new Error(
+        `${nameOfAddress(blobsAddress(place.blobs, dataFolder))} has the blobs of another database (${owner}), such as the one that the backup was made of: name an empty folder or another prefix in RUNYARD_BLOBS, or a new data folder`,
+      );
+    const result = await importDatabase({ db, blobs, from, whenFilled: separateCopy });
     const vault = await readVault(dataFolder, secretsKey);
     const keyProblem = await findKeyProblem(db, {
       keyIds: vault?.keyIds ?? [],
@@ -47,8 +56,9 @@ export async function importInstallation(
     // The source may still run: two installations must not do the same work.
     await db.transaction(async (tx) => {
       const { id } = await lockInstallation(tx);
-      await replaceBlobMarker(blobs, id);
+      await createBlobMarker(blobs, id);
       await setBlobsMarked(tx);
+      await setBackedUp(tx, null);
       if (keyProblem === null) await setVaultKey(tx, vault?.keyId ?? null);
       await pauseInstallation(tx);
     });

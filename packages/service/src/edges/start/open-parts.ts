@@ -8,7 +8,7 @@ import { makeBodyBudget } from '../../platform/bodies/body-budget.ts';
 import type { Domain } from '../../platform/domain.ts';
 import { readPausedSince } from '../../platform/installation/installation.ts';
 import { loadSigner } from '../../platform/secrets/signer.ts';
-import { openVault } from '../../platform/secrets/vault.ts';
+import { openVault, readKeyTexts } from '../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import { measuredBlobs } from '../../platform/store/blobs/measured-blobs.ts';
 import { blobsAddress, openBlobs } from '../../platform/store/blobs/open-blobs.ts';
@@ -160,7 +160,12 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
       claimTimeoutSeconds: settings.RUNYARD_CLAIM_TIMEOUT_SECONDS,
     },
     limits: limitsOf(settings),
-    secrets: [...secretsOf(settings), ...signOn.signOn.secrets, ...('key' in firstKey ? [firstKey.key] : [])],
+    secrets: [
+      ...secretsOf(settings),
+      ...signOn.signOn.secrets,
+      ...(await readKeyTexts(dataDir, settings.RUNYARD_SECRETS_KEY)),
+      ...('key' in firstKey ? [firstKey.key] : []),
+    ],
     vault,
     random,
   };
@@ -222,7 +227,6 @@ function secretsOf(settings: Settings): string[] {
     settings.RUNYARD_MODEL_KEY,
     settings.RUNYARD_CONTENT_POLICY_KEY,
     settings.RUNYARD_BOOTSTRAP_KEY,
-    settings.RUNYARD_SECRETS_KEY,
     settings.RUNYARD_DATABASE_URL,
     process.env.AWS_SECRET_ACCESS_KEY,
     process.env.AWS_SESSION_TOKEN,

@@ -1,5 +1,6 @@
 /** The row about the whole installation, which all service processes of a database share. */
 import { randomUUIDv7 } from 'node:crypto';
+import type pg from 'pg';
 import type { Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, nullable, text, timestamp, uuid } from '../store/database/statement.ts';
 
@@ -52,6 +53,35 @@ export async function setBootstrapped(tx: Queryable): Promise<void> {
 /** Lets no service of the database start or deliver anything until `resumeInstallation`. */
 export async function pauseInstallation(tx: Queryable): Promise<void> {
   await tx.query('UPDATE installation SET paused_at = now() WHERE paused_at IS NULL');
+}
+
+/**
+ * Gives imported tables an id of their own and pauses them, in the transaction that fills them: so the copy never works like its source, and
+ * never uses the blobs of its source. Does nothing if the tables are older than the row.
+ */
+export async function separateCopy(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ exists: boolean }>(`SELECT to_regclass('installation') IS NOT NULL AS exists`);
+  if (rows[0]?.exists !== true) return;
+  await client.query(
+    'UPDATE installation SET id = gen_random_uuid(), has_marked_blobs = false, paused_at = coalesce(paused_at, now())',
+  );
+}
+
+const readBackup = defineStatement({
+  name: 'read_last_backup',
+  text: 'SELECT backed_up_at AS "backedUpAt" FROM installation WHERE is_only AND backed_up_at IS NOT NULL',
+  row: { backedUpAt: timestamp },
+});
+
+/** Stores the moment of the tables in a completed backup; null: none was made. */
+export async function setBackedUp(db: Queryable, at: string | null): Promise<void> {
+  await db.query('UPDATE installation SET backed_up_at = $1', [at]);
+}
+
+/** Returns the moment of the tables in the last completed backup; null: none was made. */
+export async function readBackedUpAt(db: Queryable): Promise<string | null> {
+  const [row] = await db.query(readBackup);
+  return row?.backedUpAt ?? null;
 }
 
 /** Ends the pause. Returns false if there was none. */

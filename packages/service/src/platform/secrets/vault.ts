@@ -86,6 +86,13 @@ export async function readVault(dataDir: string, setting: string | undefined): P
   return text === undefined ? undefined : vaultOf(text, file, setting);
 }
 
+/** Returns each key of the setting or of the file as text, so that it can be removed from what agents write. */
+export async function readKeyTexts(dataDir: string, setting: string | undefined): Promise<string[]> {
+  return keyTexts(setting ?? (await readSecretFile(secretsKeyFile(dataDir))) ?? '');
+}
+
+const keyTexts = (text: string): string[] => text.split(/[\s,]+/).filter((key) => key !== '');
+
 /** Opens the vault with the keys of the setting or of the file; the first call creates the file. */
 export async function openVault(dataDir: string, setting: string | undefined): Promise<Vault> {
   const known = await readVault(dataDir, setting);
@@ -114,10 +121,7 @@ function vaultOf(text: string, file: string, setting: string | undefined): Vault
 
 /** Returns the keys of a text: base64 of 32 bytes each, on lines or with commas between them. */
 function parseKeys(text: string, file: string): Keys {
-  const [first, ...others] = text
-    .split(/[\s,]+/)
-    .filter((key) => key !== '')
-    .map((key) => Buffer.from(key, 'base64'));
+  const [first, ...others] = keyTexts(text).map((key) => Buffer.from(key, 'base64'));
   if (first === undefined || [first, ...others].some((key) => key.length !== 32))
     throw new Error(`${file} does not hold 32 bytes as base64`);
   return [first, ...others];

@@ -37,7 +37,7 @@ export async function ensureCluster(folder: string, native: string, account: Acc
   if (version !== undefined) {
     if (Number(version) === embeddedMajor) return cluster;
     throw new Error(
-      `${cluster} was made by PostgreSQL ${version.trim()}, this is ${embeddedMajor}. Export it with the Runyard version that made it (runyard export FILE), then import it here into a fresh data folder.`,
+      `${cluster} was made by PostgreSQL ${version.trim()}, this is ${embeddedMajor}. Back it up with the Runyard version that made it (runyard backup FILE; in older versions: runyard export FILE), then restore it here into a fresh data folder (runyard restore FILE).`,
     );
   }
   if (await lstat(cluster).catch(() => undefined)) {

@@ -6,7 +6,6 @@ import { type BlobsSettings, blobsAddress, openBlobs, openBlobsAt } from '../blo
 import { type Database, openDatabase } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../embedded/start.ts';
-import { exportDatabase, type TransferResult } from './export.ts';
 
 /** Places of the data of an installation. */
 export interface DataPlace {
@@ -15,11 +14,6 @@ export interface DataPlace {
   /** URL of a PostgreSQL server; absent: the embedded database. */
   readonly databaseUrl?: string;
   readonly blobs: BlobsSettings;
-}
-
-/** Writes tables and blobs into the file `to`. The service may run meanwhile. Rejects with a message for a person. */
-export async function exportDataFolder(place: DataPlace, to: string): Promise<TransferResult> {
-  return withStore(place, (db, blobs) => exportDatabase({ db, blobs, to }));
 }
 
 /**
@@ -58,11 +52,16 @@ export async function findBlobsProblem({
 }
 
 /** Opens database and blobs for `work`. Starts the embedded database if it does not run, and stops it again. */
-export async function withStore<T>(
-  { dataFolder, databaseUrl, blobs }: DataPlace,
-  work: (db: Database, blobs: BlobStore) => Promise<T>,
+export async function withStore<T>(place: DataPlace, work: (db: Database, blobs: BlobStore) => Promise<T>): Promise<T> {
+  return await withDatabase(place, async (db) => await work(db, await openBlobs(place.blobs, place.dataFolder)));
+}
+
+/** Opens the database for `work`. Starts the embedded database if it does not run, and stops it again. */
+export async function withDatabase<T>(
+  { dataFolder, databaseUrl }: Omit<DataPlace, 'blobs'>,
+  work: (db: Database) => Promise<T>,
 ): Promise<T> {
-  const embedded = databaseUrl === undefined ? await openEmbedded(path.join(dataFolder, 'postgres')) : undefined;
+  const embedded = databaseUrl === undefined ? await openEmbedded(embeddedFolder(dataFolder)) : undefined;
   try {
     const db = await openDatabase({
       address: embedded?.connection ?? { connectionString: databaseUrl ?? '' },
@@ -70,13 +69,20 @@ export async function withStore<T>(
       log: silentLog,
     });
     try {
-      return await work(db, await openBlobs(blobs, dataFolder));
+      return await work(db);
     } finally {
       await db.close();
     }
   } finally {
     await embedded?.stop();
   }
+}
+
+const embeddedFolder = (dataFolder: string): string => path.join(dataFolder, 'postgres');
+
+/** Returns false if the database is the embedded one and does not run. */
+export async function mayAnswer({ dataFolder, databaseUrl }: Omit<DataPlace, 'blobs'>): Promise<boolean> {
+  return databaseUrl !== undefined || (await findEmbeddedPostgres(embeddedFolder(dataFolder))) !== undefined;
 }
 
 async function openEmbedded(folder: string) {

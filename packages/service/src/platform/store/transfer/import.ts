@@ -33,6 +33,8 @@ export interface ImportOptions {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly from: Readable | string;
+  /** Changes the rows in the transaction that fills the tables. */
+  readonly whenFilled?: (client: pg.Client) => Promise<void>;
   /** Default: the migrations of this version. */
   readonly migrations?: string;
 }
@@ -47,6 +49,7 @@ export async function importDatabase({
   db,
   blobs,
   from,
+  whenFilled = async () => {},
   migrations = migrationsFolder,
 }: ImportOptions): Promise<TransferResult> {
   const source = typeof from === 'string' ? createReadStream(from) : from;
@@ -54,7 +57,7 @@ export async function importDatabase({
   try {
     const known = await readMigrations(migrations);
     await prepareTables(db, withBaseline(await readHeader(reader), known), { known, folder: migrations });
-    const result = await db.onOwnConnection((client) => fill(client, reader, blobs));
+    const result = await db.onOwnConnection((client) => fill(client, reader, blobs, whenFilled));
     await migrateDatabase(db, { folder: migrations }).catch((error: Error) => {
       throw new Error(
         `Everything was imported, but not migrated to this version (${error.message}). Do not import again: the next start of Runyard tries the migration again.`,
@@ -127,7 +130,12 @@ function isBeginning(some: readonly AppliedMigration[], all: readonly AppliedMig
   });
 }
 
-async function fill(client: pg.Client, reader: ExportReader, blobs: BlobStore): Promise<TransferResult> {
+async function fill(
+  client: pg.Client,
+  reader: ExportReader,
+  blobs: BlobStore,
+  whenFilled: (client: pg.Client) => Promise<void>,
+): Promise<TransferResult> {
   const added: string[] = [];
   await client.query('BEGIN');
   try {
@@ -135,6 +143,7 @@ async function fill(client: pg.Client, reader: ExportReader, blobs: BlobStore): 
     await lockEmpty(client, tables);
     const foreignKeys = await suspendRules(client, tables);
     const result = await readSections(client, reader, blobs, tables, added);
+    await whenFilled(client);
     await resumeRules(client, tables, foreignKeys);
     await client.query('COMMIT');
     return result;

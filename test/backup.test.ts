@@ -1,0 +1,131 @@
+/** A backup of a system at work, and the copy that is restored from it. */
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { ArtifactResponse } from '@runyard/contract/runs/artifacts';
+import { expect, onTestFinished, test } from 'vitest';
+import { runCommand } from './support/command-line.ts';
+import { describeSystem } from './support/describe-system.ts';
+import { giveRuntime } from './support/head-start.ts';
+import { runyardFile } from './support/programs.ts';
+import { eventually, type System, startSystem } from './support/system.ts';
+
+const runyard = await runyardFile();
+const env = {
+  RUNYARD_CHECKPOINT_SECONDS: '1',
+  RUNYARD_WORKER_SLOTS: '2',
+  // The lease of an execution whose worker does not come to the copy.
+  RUNYARD_ADOPT_SECONDS: '5',
+  RUNYARD_RECONNECT_GRACE_SECONDS: '5',
+};
+
+/** Three commands. The second one waits until the test lets it continue. */
+const waiting = ['echo one >> done', 'while ! [ -e go ]; do sleep 0.05; done; echo two >> done', 'cat done']
+  .map((script) => `\`\`\`sh\n${script}\n\`\`\``)
+  .join('\n\n');
+const secretValue = 'value-of-the-stored-secret';
+
+describeSystem('a backup', { env }, (system) => {
+  const call = (dataDir: string, ...args: string[]) =>
+    runCommand([runyard, ...args], { cwd: system.dataDir, env: { RUNYARD_DATA_DIR: dataDir } });
+  const keyFile = () => path.join(system.dataDir, 'secrets-key');
+
+  /** What people read of a run that has ended. */
+  const everythingOf = async (of: System, runId: string) => {
+    const run = await of.run(runId);
+    const artifacts = await Promise.all(
+      (run.artifacts ?? []).map(async ({ data }) => {
+        const { data: found } = await of.call<ArtifactResponse>(
+          'GET',
+          `/agent/artifacts/${'artifact_uid' in data ? data.artifact_uid : ''}`,
+        );
+        return 'download_url' in found ? await (await fetch(found.download_url)).text() : null;
+      }),
+    );
+    const parts = ['conversation', 'timeline', 'transcript'].map((part) =>
+      of.call('GET', `/agent/runs/${runId}/${part}`).catch((error: Error) => error.message),
+    );
+    return JSON.parse(JSON.stringify([run, artifacts, await Promise.all(parts)]).replaceAll(of.baseUrl(), ''));
+  };
+
+  /** Lets the second command of a run continue. */
+  const letContinue = async (of: System) => {
+    const line = (await of.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
+    const all = path.join(String(JSON.parse(line).folder), 's');
+    return async (runId: string) => {
+      await eventually(`end of ${runId}`, async () => {
+        for (const id of await readdir(all)) await writeFile(path.join(all, id, 'workspace/go'), '').catch(() => {});
+        return (await of.run(runId)).state !== 'INPROGRESS';
+      });
+    };
+  };
+
+  test('of a system at work gives a paused copy in which ended runs read the same, and live ones continue or fail after resume', {
+    timeout: 300_000,
+  }, async () => {
+    await system.call('PUT', '/secrets/TOKEN', { scope: 'personal', value: secretValue });
+    const key = (await readFile(keyFile(), 'utf8')).trim();
+    const half = key.length / 2;
+    const ended = await system.createRun(
+      `\`\`\`sh\nprintf made > made.txt && report-artifact made.txt --title Made; echo "${key.slice(0, half)}""${key.slice(half)}"\n\`\`\``,
+    );
+    expect(await system.untilEnded(ended)).toMatchObject({ state: 'SUCCEEDED' });
+    const lost = await system.createRun(waiting);
+    const resumed = await system.createRun(waiting, { config: { on_worker_loss: 'resume' } });
+    for (const id of [lost, resumed]) await system.until(id, ({ state }) => state === 'INPROGRESS');
+    const queued = await system.createRun('```sh\necho begun\n```', {
+      config: { secrets: [{ name: 'TOKEN', variable: 'TOKEN' }] },
+    });
+    const before = await everythingOf(system, ended);
+    expect(before[1]).toEqual(['made']);
+
+    const file = path.join(system.dataDir, 'all.backup');
+    const made = await call(system.dataDir, 'backup', file);
+    expect(made, made.output).toMatchObject({ code: 0 });
+    expect(made.output).toContain(`keep a copy of ${keyFile()} at another place`);
+    expect((await call(system.dataDir, 'doctor')).output).toMatch(/backup +the last one was made/);
+
+    const bytes = await readFile(file);
+    const raw = Buffer.from(key, 'base64');
+    for (const text of [raw, key, raw.toString('hex'), system.key, secretValue])
+      expect(bytes.includes(text)).toBe(false);
+
+    const dataDir = path.join(system.dataDir, 'copy');
+    await mkdir(dataDir);
+    const restored = await call(dataDir, 'restore', file);
+    expect(restored, restored.output).toMatchObject({ code: 0 });
+    expect(restored.output).toContain(`${path.join(dataDir, 'secrets-key')} is missing`);
+    expect(restored.output).toContain('until bin/runyard resume');
+    await copyFile(keyFile(), path.join(dataDir, 'secrets-key'));
+    await giveRuntime(dataDir, 'runtime');
+    const copy = await startSystem({ env, dataDir });
+    onTestFinished(() => copy.stop());
+
+    expect(await (await fetch(`${copy.baseUrl()}/readyz`)).text()).toContain('paused since');
+    expect(await everythingOf(copy, ended)).toEqual(before);
+    const states = () => Promise.all([lost, resumed, queued].map(async (id) => (await copy.run(id)).state));
+    expect(await states()).toEqual(['INPROGRESS', 'INPROGRESS', 'QUEUED']);
+
+    expect((await call(dataDir, 'resume')).output).toContain('start now');
+    expect(await copy.untilEnded(lost, 120_000)).toMatchObject({ state: 'ERROR' });
+    await (await letContinue(copy))(resumed);
+    for (const id of [resumed, queued])
+      expect(await copy.untilEnded(id, 120_000)).toMatchObject({ state: 'SUCCEEDED' });
+
+    // The source has noticed nothing.
+    const stillOf = async (id: string) => (await system.run(id)).state;
+    expect([await stillOf(lost), await stillOf(resumed)]).toEqual(['INPROGRESS', 'INPROGRESS']);
+  });
+
+  test('is not restored into the blobs of its source', async () => {
+    const file = path.join(system.dataDir, 'again.backup');
+    expect((await call(system.dataDir, 'backup', file)).code).toBe(0);
+    const dataDir = path.join(system.dataDir, 'other-copy');
+    const { code, output } = await runCommand([runyard, 'restore', file], {
+      cwd: system.dataDir,
+      env: { RUNYARD_DATA_DIR: dataDir, RUNYARD_BLOBS: path.join(system.dataDir, 'blobs') },
+    });
+    expect(code).toBe(1);
+    expect(output).toContain('has the blobs of another database');
+    await rm(dataDir, { recursive: true, force: true });
+  });
+});
