@@ -208,15 +208,15 @@ test('names the address of a service that does not answer', async () => {
   expect(result.code).toBe(1);
 });
 
-test('imports an export of the running service elsewhere, and starts nothing there before resume', async () => {
+test('restores a backup of the running service elsewhere, and starts nothing there before resume', async () => {
   await here.call(['run', '-', '--title', 'Exported'], { input: '```sh\ntrue\n```' });
-  const file = path.join(here.folder, 'all.export');
+  const file = path.join(here.folder, 'all.backup');
   const from = { RUNYARD_DATA_DIR: path.join(here.folder, 'service') };
-  expect((await here.call(['export', file], { env: from })).code).toBe(0);
-  expect((await here.call(['export', file], { env: from })).output).toContain('exists already');
-  expect((await here.call(['import', file], { env: from })).output).toContain('stop it first');
+  expect((await here.call(['backup', file], { env: from })).code).toBe(0);
+  expect((await here.call(['backup', file], { env: from })).output).toContain('exists already');
+  expect((await here.call(['restore', file], { env: from })).output).toContain('stop it first');
   const other = { RUNYARD_DATA_DIR: path.join(here.folder, 'other'), RUNYARD_PORT: '0' };
-  const imported = await here.call(['import', file], { env: other });
+  const imported = await here.call(['restore', file], { env: other });
   expect(imported).toMatchObject({ code: 0, output: expect.stringContaining('until bin/runyard resume') });
   await giveRuntime(other.RUNYARD_DATA_DIR);
   const second = startCommand([runyard, 'up'], {

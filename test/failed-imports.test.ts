@@ -89,7 +89,7 @@ describe('a refused import leaves nothing', () => {
     'if it is another kind of file',
     async (content) => {
       await writeFile(file(), content);
-      await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/not a Runyard export|cut off/);
+      await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/not a Runyard backup|cut off/);
     },
   );
 
@@ -175,7 +175,7 @@ describe('from an older version', () => {
     await writeFile(file(), await withMigrations(() => replaced));
     const target = await place({ migrated: false });
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(
-      `The export is too old for this Runyard: it was made at migration 0112_more_run_filters. Import it with the Runyard of commit ${lastCommitBeforeBaseline}, then start this Runyard on the same database.`,
+      `The backup is too old for this Runyard: it was made at migration 0112_more_run_filters. Restore it with the Runyard of commit ${lastCommitBeforeBaseline}, then start this Runyard on the same database.`,
     );
     expect(await target.db.query(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
   });
@@ -199,7 +199,7 @@ describe('from an older version', () => {
     await add(newer, 'SELECT 1 / 0');
     const target = await place({ migrated: false });
     const failed = importDatabase({ ...target, from: file(), migrations: newer });
-    await expect(failed).rejects.toThrow(/Everything was imported.*division by zero.*Do not import again/);
+    await expect(failed).rejects.toThrow(/Everything was restored.*division by zero.*Do not restore again/);
     await add(newer, 'SELECT 1');
     await migrateDatabase(target.db, { folder: newer });
     expect(await contents(target)).toEqual(await contents(source));

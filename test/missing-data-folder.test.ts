@@ -18,7 +18,7 @@ test.each([
   [['open', '--print'], 1],
   [['api', 'GET', '/agent/runs'], 1],
   [['factory', 'validate', '.'], 1],
-  [['export', 'never-written'], 1],
+  [['backup', 'never-written'], 1],
 ] as const)('%j creates no data folder', async (words, code) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'runyard-missing-'));
   const env = { RUNYARD_DATA_DIR: path.join(folder, 'mistyped'), NODE_COMPILE_CACHE: '' };

@@ -85,7 +85,7 @@ export function readExport(source: AsyncIterable<Uint8Array>): ExportReader {
   let rest = Buffer.alloc(0);
   const more = async (): Promise<void> => {
     const next = await parts.next();
-    if (next.done) throw new Error('The export file ends in the middle: it was cut off');
+    if (next.done) throw new Error('The backup ends in the middle: it was cut off');
     rest = rest.length === 0 ? Buffer.from(next.value) : Buffer.concat([rest, next.value]);
   };
   const take = async (length: number): Promise<Buffer> => {
@@ -142,7 +142,7 @@ function parsed<T>(schema: z.ZodType<T>, line: Buffer): T {
 }
 
 function damaged(): Error {
-  return new Error('This is not a Runyard export, or it is damaged');
+  return new Error('This is not a Runyard backup, or it is damaged');
 }
 
 /** A table of the current schema that an export copies and an import fills. */

@@ -60,7 +60,7 @@ export async function importDatabase({
     const result = await db.onOwnConnection((client) => fill(client, reader, blobs, whenFilled));
     await migrateDatabase(db, { folder: migrations }).catch((error: Error) => {
       throw new Error(
-        `Everything was imported, but not migrated to this version (${error.message}). Do not import again: the next start of Runyard tries the migration again.`,
+        `Everything was restored, but not migrated to this version (${error.message}). Do not restore again: the next start of Runyard tries the migration again.`,
         { cause: error },
       );
     });
@@ -73,9 +73,9 @@ export async function importDatabase({
 
 async function readHeader(reader: ExportReader): Promise<readonly AppliedMigration[]> {
   const head = await reader.head();
-  if (!('format' in head) || head.format !== formatName) throw new Error('This is not a Runyard export');
+  if (!('format' in head) || head.format !== formatName) throw new Error('This is not a Runyard backup');
   if (head.version !== formatVersion)
-    throw new Error(`The export has format ${head.version}; this Runyard reads ${formatVersion}`);
+    throw new Error(`The backup has format ${head.version}; this Runyard reads ${formatVersion}`);
   return head.migrations;
 }
 
@@ -86,7 +86,7 @@ function withBaseline(exported: readonly AppliedMigration[], known: readonly Mig
       return exported;
     case 'some':
       throw new Error(
-        `The export is too old for this Runyard: it was made at migration ${exported.at(-1)?.name}. Import it with the Runyard of commit ${lastCommitBeforeBaseline}, then start this Runyard on the same database.`,
+        `The backup is too old for this Runyard: it was made at migration ${exported.at(-1)?.name}. Restore it with the Runyard of commit ${lastCommitBeforeBaseline}, then start this Runyard on the same database.`,
       );
     case 'all':
       return baselineOf(known);
@@ -100,23 +100,23 @@ async function prepareTables(
   { known, folder }: { readonly known: readonly Migration[]; readonly folder: string },
 ): Promise<void> {
   const last = wanted.at(-1);
-  if (last === undefined) throw new Error('The export names no migration');
-  const made = `The export was made at migration ${last.name}`;
+  if (last === undefined) throw new Error('The backup names no migration');
+  const made = `The backup was made at migration ${last.name}`;
   if (!isBeginning(wanted, known))
     throw new Error(
-      `${made}, which this Runyard does not have. Import it with the Runyard that wrote it, then start this one on that database: it says what it can bring up to date.`,
+      `${made}, which this Runyard does not have. Restore it with the Runyard that wrote it, then start this one on that database: it says what it can bring up to date.`,
     );
   await db.onOwnConnection(async (client) => {
     const applied = await readAppliedIfAny(client);
     if (!isBeginning(applied, wanted))
       throw new Error(
-        `${made}, the database is at ${applied.at(-1)?.name}. Import into a new database without tables.`,
+        `${made}, the database is at ${applied.at(-1)?.name}. Restore into a new database without tables.`,
       );
     const tables = await readTables(client);
     const [foreign] = applied.length === 0 ? tables : [];
     if (foreign !== undefined)
       throw new Error(
-        `The database has tables of another program, such as ${foreign.name}. Import into a new database.`,
+        `The database has tables of another program, such as ${foreign.name}. Restore into a new database.`,
       );
     for (const { name } of tables) await requireEmpty(client, name);
   });
@@ -165,7 +165,7 @@ async function lockEmpty(client: pg.Client, tables: readonly TableObject[]): Pro
 async function requireEmpty(client: pg.Client, table: string): Promise<void> {
   const { rowCount } = await client.query(`SELECT FROM ${pg.escapeIdentifier(table)} LIMIT 1`);
   if (rowCount !== 0)
-    throw new Error(`The database is not empty: table ${table} has rows. Import into a new database or data folder.`);
+    throw new Error(`The database is not empty: table ${table} has rows. Restore into a new database or data folder.`);
 }
 
 /**
@@ -210,11 +210,11 @@ async function readSections(
     if ('table' in head) {
       const table = waiting.get(head.table);
       if (table === undefined || !sameColumns(table.columns, head.columns))
-        throw new Error(`The export's table ${head.table} does not fit`);
+        throw new Error(`The backup's table ${head.table} does not fit`);
       waiting.delete(head.table);
       rows += await copyIn(client, reader, { name: table.name, columns: head.columns });
     } else if ('sequence' in head) {
-      if (!sequences.delete(head.sequence)) throw new Error(`The export's sequence ${head.sequence} does not fit`);
+      if (!sequences.delete(head.sequence)) throw new Error(`The backup's sequence ${head.sequence} does not fit`);
       await client.query('SELECT setval($1::regclass, $2::bigint, $3)', [
         pg.escapeIdentifier(head.sequence),
         head.lastValue,
@@ -228,10 +228,10 @@ async function readSections(
     } else if ('end' in head) {
       const done = tables.length - waiting.size;
       if (waiting.size > 0 || sequences.size > 0 || head.tables !== done || head.blobs !== blobCount)
-        throw new Error('The export is not complete');
+        throw new Error('The backup is not complete');
       return { tables: done, rows, blobs: blobCount };
     } else {
-      throw new Error('The export has two beginnings');
+      throw new Error('The backup has two beginnings');
     }
   }
 }

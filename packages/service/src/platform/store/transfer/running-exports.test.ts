@@ -86,7 +86,7 @@ test('fails the export if its connection is lost while it writes blobs', async (
   };
   const to = new PassThrough();
   to.resume();
-  await expect(exportDatabase({ db: database.db, blobs: lost, to })).rejects.toThrow('Export again');
+  await expect(exportDatabase({ db: database.db, blobs: lost, to })).rejects.toThrow('Make it again');
 });
 
 test('keeps a blob, and does not fail, while the database does not answer', async () => {

@@ -22,7 +22,7 @@ export async function beginExport(client: pg.ClientBase): Promise<void> {
 /** Ends it. Throws if the connection was lost meanwhile, because blobs may then have been deleted. */
 export async function endExport(client: pg.ClientBase): Promise<void> {
   await client.query(`SELECT pg_advisory_unlock_shared(${lock.first}, ${lock.second})`).catch((error: Error) => {
-    throw new Error(`The connection to the database was lost during the export (${error.message}). Export again.`, {
+    throw new Error(`The connection to the database was lost during the backup (${error.message}). Make it again.`, {
       cause: error,
     });
   });
