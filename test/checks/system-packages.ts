@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, globSync } from 'node:fs';
 import path from 'node:path';
 
-function isOnPath(name: string): boolean {
+/** Returns whether a program is in a folder of PATH. */
+export function isOnPath(name: string): boolean {
   return (process.env.PATH ?? '').split(path.delimiter).some((folder) => {
     try {
       accessSync(path.join(folder, name), constants.X_OK);
@@ -54,6 +55,8 @@ const wanted: readonly WantedPackage[] = [
       (isOnPath('chromium') && !(canInstall() && isKnown('chromium-headless-shell'))),
   },
   { name: 'python3-venv', isThere: canInstallPython },
+  // Its promtool checks metrics and alert rules.
+  { name: 'prometheus', isThere: () => isOnPath('promtool') },
 ];
 
 /** Installs packages that the tests use and this machine does not have, if that is possible (root, apt-get), and reports it. */

@@ -310,7 +310,7 @@ export const metricsTable = {
     kind: 'gauge',
     unit: 's',
     description: 'Delay of the event loop of this process since the last reading.',
-    labels: { quantile: { description: 'Quantile', values: ['0.5', '0.99', '1'] } },
+    labels: { percentile: { description: 'Percentile; 100: the largest delay', values: ['50', '99', '100'] } },
   },
   runyard_process_cpu_seconds_total: {
     kind: 'counter',

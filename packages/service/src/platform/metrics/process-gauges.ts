@@ -14,9 +14,9 @@ export function measureProcess(pool: Pick<pg.Pool, 'totalCount' | 'idleCount' | 
   const loop = monitorEventLoopDelay({ resolution: resolutionMs });
   loop.enable();
   let cpuSeconds = 0;
-  const delay = (quantile: string, nanoseconds: number) => {
+  const delay = (percentile: string, nanoseconds: number) => {
     const seconds = Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / 1e9 - resolutionMs / 1e3) : 0;
-    return reading('runyard_event_loop_delay_seconds', { quantile }, seconds);
+    return reading('runyard_event_loop_delay_seconds', { percentile }, seconds);
   };
   const read: ReadGauges = () => {
     const { user, system } = process.cpuUsage();
@@ -24,9 +24,9 @@ export function measureProcess(pool: Pick<pg.Pool, 'totalCount' | 'idleCount' | 
     count('runyard_process_cpu_seconds_total', {}, usedSeconds - cpuSeconds);
     cpuSeconds = usedSeconds;
     const readings = [
-      delay('0.5', loop.percentile(50)),
-      delay('0.99', loop.percentile(99)),
-      delay('1', loop.max),
+      delay('50', loop.percentile(50)),
+      delay('99', loop.percentile(99)),
+      delay('100', loop.max),
       reading('runyard_process_resident_memory_bytes', {}, process.memoryUsage.rss()),
       reading('runyard_database_connections', { state: 'idle' }, pool.idleCount),
       reading('runyard_database_connections', { state: 'busy' }, pool.totalCount - pool.idleCount),

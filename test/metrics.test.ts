@@ -1,0 +1,132 @@
+/** Scrapes a real service, and checks its metrics, the alert rules and the dashboard of `deploy/` with each other and with promtool. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { metricsTable } from '@runyard/contract/metrics/metrics-table';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { newRawKey } from '../packages/service/src/team/access/keys/key.ts';
+import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
+import { isOnPath } from './checks/system-packages.ts';
+import { freePort } from './support/free-port.ts';
+import { type OneService, startService } from './support/service-process.ts';
+
+const root = path.resolve(import.meta.dirname, '..');
+const read = (name: string): string => readFileSync(path.join(root, 'deploy', name), 'utf8');
+const key = newRawKey();
+
+let database: TestDatabase;
+const services: OneService[] = [];
+let texts: string[] = [];
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const places = await Promise.all([freePort(), freePort()]);
+  for (const port of places) {
+    const env = { RUNYARD_METRICS_LISTEN: `127.0.0.1:${port}` };
+    services.push(await startService({ databaseUrl: database.url, key, env }));
+  }
+  const create = await fetch(`${services[0]?.origin}/api/v1/agent/runs`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ prompt: 'Do it' }),
+  });
+  expect(create.status).toBe(200);
+  texts = await Promise.all(places.map(async (port) => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()));
+}, 180_000);
+afterAll(async () => {
+  await Promise.all(services.map((service) => service.stop()));
+  await database.drop();
+});
+
+interface Rules {
+  readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[];
+}
+
+interface Dashboard {
+  readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[];
+}
+
+const expressions = (): { readonly of: string; readonly expr: string }[] => {
+  const rules: Rules = parse(read('prometheus/alerts.yaml'));
+  const dashboard: Dashboard = JSON.parse(read('grafana/runyard.json'));
+  return [
+    ...rules.groups.flatMap((group) => group.rules).map(({ alert, expr }) => ({ of: alert, expr })),
+    ...dashboard.panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ of: title, expr }))),
+  ];
+};
+
+const names = new Set(
+  Object.entries(metricsTable).flatMap(([name, { kind }]) =>
+    kind === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+  ),
+);
+
+test('alerts and dashboard use only metrics, labels and values of the table', () => {
+  const faults = expressions().flatMap(({ of, expr }) => {
+    const used = [...expr.matchAll(/\b(runyard_\w+)(?:\{([^}]*)\})?/g)];
+    return used.flatMap(([, name = '', matchers = '']) => {
+      if (!names.has(name)) return [`${of}: ${name} is no metric`];
+      const metric = Object.entries(metricsTable).find(
+        ([each]) => name.replace(/_(bucket|sum|count)$/, '') === each || name === each,
+      );
+      const labels: Readonly<Record<string, { readonly values: unknown }>> = metric?.[1].labels ?? {};
+      return [...matchers.matchAll(/(\w+)=~?"([^"]*)"/g)].flatMap(([, label = '', values = '']) => {
+        const known = labels[label]?.values;
+        if (known === undefined) return [`${of}: ${name} has no label ${label}`];
+        return values.split('|').filter((value) => Array.isArray(known) && !known.includes(value));
+      });
+    });
+  });
+  expect(faults).toEqual([]);
+});
+
+test('the dashboard shows every metric', () => {
+  const shown = expressions()
+    .map(({ expr }) => expr)
+    .join('\n');
+  const missing = Object.keys(metricsTable).filter((name) => !shown.includes(name));
+  expect(missing).toEqual([]);
+});
+
+test('two processes have the same gauges of the database, and counters of their own', () => {
+  const linesOf = (text = '', pattern: RegExp) => text.split('\n').filter((line) => pattern.test(line));
+  const [first, second] = texts;
+  const ofDatabase = /^runyard_(queue_depth|workers|worker_slots|executions|stored_bytes)/;
+  expect(linesOf(first, ofDatabase)).toEqual(linesOf(second, ofDatabase));
+  expect(first).toContain('runyard_queue_depth{pool="hosted"} 1');
+  const created = 'runyard_run_transitions_total{state="QUEUED"} 1';
+  expect([first?.includes(created), second?.includes(created)]).toEqual([true, false]);
+});
+
+const noPromtool = isOnPath('promtool') ? null : 'no promtool: install the package prometheus';
+describe.skipIf(noPromtool)(`promtool${noPromtool ? ` (skipped: ${noPromtool})` : ''}`, () => {
+  const promtool = (args: readonly string[], input = '') => {
+    const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' });
+    return { status, output: stdout + stderr };
+  };
+
+  test('finds no fault in the text of a service', () => {
+    for (const text of texts) expect(promtool(['check', 'metrics'], text)).toEqual({ status: 0, output: '' });
+  });
+
+  test('reads the alert rules', () => {
+    expect(promtool(['check', 'rules', path.join(root, 'deploy/prometheus/alerts.yaml')])).toMatchObject({ status: 0 });
+  });
+
+  test('fires the alerts of a queue without workers, and none for an idle service', () => {
+    const tests = path.join(root, 'deploy/prometheus/alerts.test.yaml');
+    expect(promtool(['test', 'rules', tests])).toMatchObject({ status: 0 });
+  });
+
+  test('reads every expression of the dashboard', () => {
+    const rules = expressions().map(({ expr }, index) => ({
+      record: `expression:${index}`,
+      expr: expr.replaceAll('$__rate_interval', '1m'),
+    }));
+    // promtool opens a path, and the standard input of a child of Node is a socket, which has none.
+    const words = ['-c', 'cat | promtool check rules --lint=none /dev/stdin'];
+    const input = JSON.stringify({ groups: [{ name: 'dashboard', rules }] });
+    const checked = spawnSync('sh', words, { input, encoding: 'utf8' });
+    expect(checked).toMatchObject({ status: 0 });
+  });
+});
