@@ -21,11 +21,12 @@ const limitMs = 180_000;
 const request = { root: path.resolve(import.meta.dirname, '..'), busybox: '/bin/busybox', readableNode: false };
 const makeImage = async () =>
   imageArchive({
-    entries: await sidecarContent(request),
+    layers: [await sidecarContent(request)],
     architecture: process.arch === 'x64' ? 'amd64' : process.arch,
     labels: sidecarLabels('1', 'https://code.test/runyard'),
     name: 'sidecar:1',
     compress: false,
+    createdBy: 'test',
   });
 
 describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {

@@ -52,7 +52,7 @@ export function toSbom(ofNpm: Sbom, { name, lockfile, committedAt }: SbomFacts):
 }
 
 /** Returns a UUID of version 8 (RFC 9562) that depends only on the text. */
-function uuidOf(text: string): string {
+export function uuidOf(text: string): string {
   const bytes = createHash('sha256').update(text).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;

@@ -19,12 +19,16 @@ test.each([
 test('equal requests give equal images, which tar lists with owner, mode and time', async () => {
   const long = `licences/${'a'.repeat(60)}/${'b'.repeat(60)}`;
   const request = {
-    entries: [
-      { name: 'bin/', mode: 0o755, content: 'folder' },
-      { name: 'bin/node', mode: 0o111, content: { bytes: Buffer.from('text') } },
-      { name: long, mode: 0o644, content: { bytes: Buffer.alloc(1_000) } },
-      { name: 'link', mode: 0o777, content: { link: 'bin/node' } },
+    layers: [
+      [
+        { name: 'bin/', mode: 0o755, content: 'folder' },
+        { name: 'bin/node', mode: 0o111, content: { bytes: Buffer.from('text') } },
+        { name: long, mode: 0o644, content: { bytes: Buffer.alloc(1_000) } },
+        { name: 'link', mode: 0o777, content: { link: 'bin/node' } },
+        { name: 'data/', mode: 0o700, content: 'folder', owner: 10001 },
+      ],
     ],
+    createdBy: 'test',
     architecture: 'amd64',
     labels: {},
     name: 'agent:1',
@@ -33,11 +37,12 @@ test('equal requests give equal images, which tar lists with owner, mode and tim
   const [first, second] = await Promise.all([imageArchive(request), imageArchive(request)]);
   expect(await buffer(second.pieces())).toEqual(await buffer(first.pieces()));
   const env = { PATH: process.env.PATH, TZ: 'UTC', LC_ALL: 'C' };
-  const listed = execFileSync('tar', ['-tvf', '-'], { input: first.layer, env, encoding: 'utf8' });
+  const listed = execFileSync('tar', ['-tvf', '-'], { input: first.layers[0], env, encoding: 'utf8' });
   expect(listed.replaceAll(/ +/g, ' ').trimEnd().split('\n')).toEqual([
     'drwxr-xr-x root/root 0 1970-01-01 00:00 bin/',
     '---x--x--x root/root 4 1970-01-01 00:00 bin/node',
     `-rw-r--r-- root/root 1000 1970-01-01 00:00 ${long}`,
     'lrwxrwxrwx root/root 0 1970-01-01 00:00 link -> bin/node',
+    'drwx------ 10001/10001 0 1970-01-01 00:00 data/',
   ]);
 });

@@ -14,13 +14,16 @@ export interface TarEntry {
   /** Permission bits. */
   readonly mode: number;
   readonly content: { readonly bytes: Uint8Array } | { readonly link: string } | 'folder';
+  /** Id of the user and of the group that own it. Absent: root. */
+  readonly owner?: number;
 }
 
-/** Returns the tar archive of entries, in their order. Owner is root and the time is 0, so that equal entries give equal bytes. */
+/** Returns the tar archive of entries, in their order. The time is 0, so that equal entries give equal bytes. */
 export function tarOf(entries: Iterable<TarEntry>): Readable {
   const archive = pack();
-  for (const { name, mode, content } of entries) {
-    const header = { name, mode, mtime: new Date(0), uid: 0, gid: 0, uname: 'root', gname: 'root' };
+  for (const { name, mode, content, owner = 0 } of entries) {
+    const user = owner === 0 ? { uname: 'root', gname: 'root' } : {};
+    const header = { name, mode, mtime: new Date(0), uid: owner, gid: owner, ...user };
     if (content === 'folder') archive.entry({ ...header, type: 'directory' });
     else if ('link' in content) archive.entry({ ...header, type: 'symlink', linkname: content.link });
     else archive.entry(header, Buffer.from(content.bytes));
@@ -30,19 +33,24 @@ export function tarOf(entries: Iterable<TarEntry>): Readable {
 }
 
 export interface ImageRequest {
-  readonly entries: readonly TarEntry[];
+  /** The files of each layer, from the lowest layer to the highest. */
+  readonly layers: readonly (readonly TarEntry[])[];
   /** Such as `amd64`. */
   readonly architecture: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Name and tag. */
   readonly name: string;
-  /** False: the layer is not compressed, for tests. */
+  /** False: the layers are not compressed, for tests. */
   readonly compress: boolean;
+  /** How containers of the image start, besides the labels (github.com/opencontainers/image-spec, config.md, "config"). Absent: a shell. */
+  readonly start?: Readonly<Record<string, unknown>>;
+  /** Command that makes the image. */
+  readonly createdBy: string;
 }
 
 export interface ImageArchive {
-  /** The archive of the image's files. */
-  readonly layer: Buffer;
+  /** The archives of the image's files. */
+  readonly layers: readonly Buffer[];
   /** The configuration of the image, as JSON. */
   readonly config: Buffer;
   /** Digest of the image's manifest, by which registries name it. */
@@ -57,23 +65,19 @@ const blobFile = (digest: string): string => `blobs/${digest.replace(':', '/')}`
 /** A fixed time for each build, because it is part of the digest. */
 const created = '1970-01-01T00:00:00Z';
 
-/** Makes the archive of an image with one layer. Equal requests give equal bytes. */
-export async function imageArchive({
-  entries,
-  architecture,
-  labels,
-  name,
-  compress,
-}: ImageRequest): Promise<ImageArchive> {
-  const files = await buffer(tarOf(entries));
-  const layer = compress ? gzipSync(files, { level: 9 }) : files;
+/** Makes the archive of an image. Equal requests give equal bytes. */
+export async function imageArchive(request: ImageRequest): Promise<ImageArchive> {
+  const { architecture, labels, name, compress, createdBy } = request;
+  const { start = { Env: ['PATH=/bin'], Cmd: ['/bin/sh'] } } = request;
+  const contents = await Promise.all(request.layers.map((entries) => buffer(tarOf(entries))));
+  const layers = contents.map((content) => (compress ? gzipSync(content, { level: 9 }) : content));
   const config = json({
     created,
     architecture,
     os: 'linux',
-    config: { Env: ['PATH=/bin'], Cmd: ['/bin/sh'], Labels: labels },
-    rootfs: { type: 'layers', diff_ids: [digestOf(files)] },
-    history: [{ created, created_by: 'bin/build-sidecar-image' }],
+    config: { ...start, Labels: labels },
+    rootfs: { type: 'layers', diff_ids: contents.map(digestOf) },
+    history: contents.map(() => ({ created, created_by: createdBy })),
   });
   const part = (mediaType: string, bytes: Uint8Array) => ({ mediaType, digest: digestOf(bytes), size: bytes.length });
   const ociType = (what: string): string => `application/vnd.oci.image.${what}`;
@@ -82,7 +86,7 @@ export async function imageArchive({
     schemaVersion: 2,
     mediaType: manifestType,
     config: part(ociType('config.v1+json'), config),
-    layers: [part(ociType(`layer.v1.tar${compress ? '+gzip' : ''}`), layer)],
+    layers: layers.map((layer) => part(ociType(`layer.v1.tar${compress ? '+gzip' : ''}`), layer)),
     annotations: labels,
   });
   const index = json({
@@ -97,11 +101,11 @@ export async function imageArchive({
     ],
   });
   const ofEngines = json([
-    { Config: blobFile(digestOf(config)), RepoTags: [name], Layers: [blobFile(digestOf(layer))] },
+    { Config: blobFile(digestOf(config)), RepoTags: [name], Layers: layers.map((layer) => blobFile(digestOf(layer))) },
   ]);
   const file = (path: string, bytes: Uint8Array): TarEntry => ({ name: path, mode: 0o644, content: { bytes } });
   return {
-    layer,
+    layers,
     config,
     digest: digestOf(manifest),
     pieces: () =>
@@ -109,25 +113,38 @@ export async function imageArchive({
         file('oci-layout', json({ imageLayoutVersion: '1.0.0' })),
         file('index.json', index),
         file('manifest.json', ofEngines),
-        ...[config, manifest, layer].map((bytes) => file(blobFile(digestOf(bytes)), bytes)),
+        ...[config, manifest, ...layers].map((bytes) => file(blobFile(digestOf(bytes)), bytes)),
       ]),
   };
 }
 
-/** Returns the labels of the sidecar image (github.com/opencontainers/image-spec, "Pre-Defined Annotation Keys"). */
-export function sidecarLabels(version: string, source: string | undefined): Record<string, string> {
-  const key = (name: string): string => `org.opencontainers.image.${name}`;
-  return {
-    [key('title')]: 'runyard-agent',
-    [key('description')]:
-      'Agent of Runyard for oz-agent-worker: content of /agent. The licences of its parts are in /licences.',
-    [key('version')]: version,
-    // Of the agent, Node, BusyBox, and the C and C++ libraries.
-    [key('licenses')]:
-      'Apache-2.0 AND MIT AND GPL-2.0-only AND LGPL-2.1-or-later AND GPL-3.0-or-later WITH GCC-exception-3.1',
-    ...(source === undefined ? {} : { [key('source')]: source }),
-  };
+export interface ImageFacts {
+  readonly title: string;
+  readonly description: string;
+  readonly version: string;
+  readonly licenses: string;
+  /** Where the sources of the image are; absent: not known. */
+  readonly source?: string | undefined;
 }
+
+/** Returns the labels of an image (github.com/opencontainers/image-spec, "Pre-Defined Annotation Keys"). */
+export const imageLabels = (facts: ImageFacts): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(facts).flatMap(([name, value]) =>
+      value === undefined ? [] : [[`org.opencontainers.image.${name}`, value]],
+    ),
+  );
+
+/** Returns the labels of the sidecar image. */
+export const sidecarLabels = (version: string, source: string | undefined): Record<string, string> =>
+  imageLabels({
+    title: 'runyard-agent',
+    description: 'Agent of Runyard for oz-agent-worker: content of /agent. The licences of its parts are in /licences.',
+    version,
+    // Of the agent, Node, BusyBox, and the C and C++ libraries.
+    licenses: 'Apache-2.0 AND MIT AND GPL-2.0-only AND LGPL-2.1-or-later AND GPL-3.0-or-later WITH GCC-exception-3.1',
+    source,
+  });
 
 /**
  * Returns the sentences on how to send an archive to a registry. A name says its registry by a first part with a dot or a port, or as

@@ -38,15 +38,16 @@ else {
   const output = values.output ?? `runyard-agent-${version}-${architecture}.tar`;
   const entries = await sidecarContent({ root, busybox: values.busybox, readableNode: values['readable-node'] });
   const image = await imageArchive({
-    entries,
+    layers: [entries],
     architecture,
     labels: sidecarLabels(version, values.source),
     name,
     compress: true,
+    createdBy: 'bin/build-sidecar-image',
   });
   await pipeline(image.pieces(), createWriteStream(output));
   process.stderr.write(
-    `runyard: wrote ${output} (${Math.round(image.layer.length / 1e6)} MB), image ${name}, ${image.digest}\n` +
+    `runyard: wrote ${output} (${Math.round((image.layers[0]?.length ?? 0) / 1e6)} MB), image ${name}, ${image.digest}\n` +
       pushAdvice(name, output),
   );
 }

@@ -171,7 +171,8 @@ async function agentImage(entry: string): Promise<Buffer> {
   const entries = await agentImageContent(entry);
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
   const name = 'ghcr.io/test/agent:1';
-  const archive = await imageArchive({ entries, architecture, labels: {}, name, compress: false });
+  const request = { layers: [entries], architecture, labels: {}, name, compress: false, createdBy: 'test' };
+  const archive = await imageArchive(request);
   return await buffer(archive.pieces());
 }
 

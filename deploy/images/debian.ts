@@ -1,0 +1,111 @@
+/** Files of installed Debian packages, by the database of dpkg(1). */
+import { createHash } from 'node:crypto';
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import path from 'node:path';
+import type { TarEntry } from '../../packages/worker/src/sidecar/archive.ts';
+
+export interface DebianPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly architecture: string;
+  /** Groups of packages; one of each group is needed. */
+  readonly needs: readonly (readonly string[])[];
+  /** Its paragraph of dpkg's status file. */
+  readonly paragraph: string;
+}
+
+const database = '/var/lib/dpkg';
+
+/** Dependencies for people and for installation: documentation, questions, dpkg itself, and the parts of git in Perl. */
+const notNeeded = new Set(['debconf', 'dpkg', 'git-man', 'liberror-perl', 'openssl', 'perl']);
+
+/** Files that no program needs. Licences stay. */
+const isLeftOut = (file: string): boolean =>
+  /^\/usr\/share\/(?:man|info|locale|lintian|bash-completion|bug|menu|applications|pixmaps)\//.test(file) ||
+  (file.startsWith('/usr/share/doc/') && !file.endsWith('/copyright')) ||
+  /^\/(?:etc\/(?:cron|init\.d|skel|update-motd|issue)|usr\/share\/ca-certificates\/|var\/)/.test(file) ||
+  file.startsWith('/usr/lib/x86_64-linux-gnu/gconv/');
+
+function installedPackages(): Map<string, DebianPackage> {
+  const packages = new Map<string, DebianPackage>();
+  for (const paragraph of readFileSync(`${database}/status`, 'utf8').split('\n\n')) {
+    const field = (name: string): string => new RegExp(`^${name}: (.*)$`, 'm').exec(paragraph)?.[1] ?? '';
+    if (!field('Status').endsWith(' installed')) continue;
+    const needs = [field('Pre-Depends'), field('Depends')]
+      .flatMap((list) => list.split(','))
+      .map((group) => group.split('|').map((each) => each.trim().split(/[ :(]/, 1)[0] ?? ''))
+      .filter(([first]) => first !== '');
+    const [name, version, architecture] = [field('Package'), field('Version'), field('Architecture')];
+    packages.set(name, { name, version, architecture, needs, paragraph });
+  }
+  return packages;
+}
+
+/** Returns the packages with these names and all that they need, sorted by name. Throws if one is not installed. */
+export function debianPackages(names: readonly string[]): DebianPackage[] {
+  const installed = installedPackages();
+  const found = new Map<string, DebianPackage>();
+  const add = (name: string): void => {
+    const item = installed.get(name);
+    if (item === undefined) throw new Error(`the package ${name} is not installed: apt install ${names.join(' ')}`);
+    if (found.has(name)) return;
+    found.set(name, item);
+    for (const group of item.needs) {
+      // Virtual packages, such as awk, have no entry of their own.
+      const needed = group.find((each) => installed.has(each));
+      if (needed !== undefined && !notNeeded.has(needed)) add(needed);
+    }
+  };
+  for (const name of names) add(name);
+  return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Returns the path that Debian's links of `/bin`, `/sbin` and `/lib…` lead to. */
+const merged = (file: string): string => file.replace(/^\/(bin|sbin|lib|lib32|lib64|libx32)(?=\/)/, '/usr/$1');
+
+const infoFile = ({ name, architecture }: DebianPackage, kind: string): string => {
+  const plain = `${database}/info/${name}.${kind}`;
+  return existsSync(plain) ? plain : `${database}/info/${name}:${architecture}.${kind}`;
+};
+
+/**
+ * Returns the files of packages and their entries for tools that list what is in an image (`/var/lib/dpkg/status.d`). Throws if a file is not as its
+ * package has it, because a change of this machine must not get into an image.
+ */
+export function filesOf(packages: readonly DebianPackage[]): TarEntry[] {
+  return packages.flatMap((item) => {
+    const sums = new Map(
+      readFileSync(infoFile(item, 'md5sums'), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => [merged(`/${line.slice(34)}`), line.slice(0, 32)]),
+    );
+    const files = readFileSync(infoFile(item, 'list'), 'utf8').trim().split('\n');
+    const entries = files.flatMap((listed) => {
+      const file = merged(listed);
+      return isLeftOut(file) ? [] : entryOf(file, item.name, sums.get(file));
+    });
+    const status = { bytes: Buffer.from(`${item.paragraph.trim()}\n`) };
+    return [...entries, { name: `var/lib/dpkg/status.d/${item.name}`, mode: 0o644, content: status }];
+  });
+}
+
+function entryOf(file: string, owner: string, sum: string | undefined): TarEntry[] {
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  // Folders follow from files, and dpkg moves files where two packages have the same one.
+  if (found === undefined || found.isDirectory()) return [];
+  const name = file.slice(1);
+  if (found.isSymbolicLink()) return [{ name, mode: 0o777, content: { link: readlinkSync(file) } }];
+  const bytes = readFileSync(file);
+  if (sum !== undefined && createHash('md5').update(bytes).digest('hex') !== sum)
+    throw new Error(`${file} is not as the package ${owner} has it: apt reinstall ${owner}`);
+  // Nothing in an image gains rights by a set-user-id bit.
+  return [{ name, mode: found.mode & 0o755, content: { bytes } }];
+}
+
+/** Returns the certificates of Debian's package, without those that were added on this machine. */
+export function certificates(): Buffer {
+  const folder = '/usr/share/ca-certificates/mozilla';
+  const files = readdirSync(folder).filter((name) => name.endsWith('.crt'));
+  return Buffer.concat(files.sort().map((name) => readFileSync(path.join(folder, name))));
+}

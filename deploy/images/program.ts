@@ -1,0 +1,120 @@
+/** Files of the program: the sources of the packages, and the packages of npm that they need. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import path from 'node:path';
+import type { TarEntry } from '../../packages/worker/src/sidecar/archive.ts';
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly link?: true;
+  readonly resolved?: string;
+  readonly license?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
+}
+
+export interface NpmPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string | undefined;
+  /** Its folder in the checkout, such as `node_modules/zod`. */
+  readonly place: string;
+}
+
+/** The packages of the checkout whose sources the images contain. Of the dashboard they contain what vite makes of it. */
+const own = ['contract', 'system', 'definitions', 'client', 'service', 'worker', 'agent', 'cli'];
+
+/** Returns the packages of npm that the program needs, by their places. Those of another platform are not installed. */
+export function npmPackages(root: string): NpmPackage[] {
+  const { packages }: { packages: Record<string, LockedPackage> } = JSON.parse(
+    readFileSync(path.join(root, 'package-lock.json'), 'utf8'),
+  );
+  const seen = new Set<string>();
+  const found: NpmPackage[] = [];
+  const visit = (place: string | undefined): void => {
+    const item = packages[place ?? 'none'];
+    if (place === undefined || item === undefined || seen.has(place)) return;
+    seen.add(place);
+    if (place.includes('node_modules/')) {
+      if (!isFolder(path.join(root, place))) return;
+      const name = place.split('node_modules/').at(-1) ?? '';
+      found.push({ name, version: item.version ?? '', license: item.license, place });
+    }
+    const peers = Object.keys(item.peerDependencies ?? {}).filter(
+      (name) => item.peerDependenciesMeta?.[name]?.optional !== true,
+    );
+    const names = [...Object.keys({ ...item.dependencies, ...item.optionalDependencies }), ...peers];
+    for (const name of names) visit(placeOf(packages, place, name));
+  };
+  for (const name of own) visit(`packages/${name}`);
+  return found.filter(({ name }) => !name.startsWith('@types/')).sort((a, b) => (a.place < b.place ? -1 : 1));
+}
+
+/** Returns where Node finds a package that the package at `from` imports. */
+function placeOf(packages: Readonly<Record<string, LockedPackage>>, from: string, name: string): string | undefined {
+  for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')))) {
+    const place = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`;
+    const item = packages[place];
+    // The dashboard is built already.
+    if (item?.link) return item.resolved === 'packages/dashboard' ? undefined : item.resolved;
+    if (item !== undefined) return place;
+    if (folder === '') return undefined;
+  }
+}
+
+const isFolder = (folder: string): boolean => {
+  try {
+    return readdirSync(folder).length > 0;
+  } catch {
+    return false;
+  }
+};
+
+/** Returns the files below `/runyard`. Throws if the dashboard is not built. */
+export function programFiles(root: string): TarEntry[] {
+  if (!isFolder(path.join(root, 'packages/dashboard/dist'))) throw new Error('the dashboard is not built');
+  const read = (name: string): TarEntry => ({
+    name,
+    mode: 0o644,
+    content: { bytes: readFileSync(path.join(root, name)) },
+  });
+  const files = [
+    ...['LICENSE', 'package.json', 'packages/dashboard/package.json'].map(read),
+    ...walk(root, 'packages/dashboard/dist', () => true),
+    ...own.flatMap((name) => [
+      read(`packages/${name}/package.json`),
+      ...walk(root, `packages/${name}/src`, (file) => !/\.test\.tsx?$/.test(file)),
+    ]),
+    ...npmPackages(root).flatMap(({ place }) => walk(root, place, isUsed)),
+    ...[...own, 'dashboard'].map(
+      (name): TarEntry => ({
+        name: `node_modules/@runyard/${name}`,
+        mode: 0o777,
+        content: { link: `../../packages/${name}` },
+      }),
+    ),
+  ];
+  return files.map((entry) => ({ ...entry, name: `runyard/${entry.name}` }));
+}
+
+/** Types, sources, maps and manuals are for developers. Licences stay. */
+const isUsed = (file: string): boolean =>
+  !/\.(?:[cm]?tsx?|map|markdown|md)$/i.test(file) || /\/(?:licen[cs]e|notice|copying)[^/]*$/i.test(file);
+
+/** Returns the files of a folder, without packages that are inside. */
+function walk(root: string, folder: string, isWanted: (file: string) => boolean): TarEntry[] {
+  return readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((each): TarEntry[] => {
+    const name = `${folder}/${each.name}`;
+    if (each.isDirectory()) return each.name === 'node_modules' ? [] : walk(root, name, isWanted);
+    if (!isWanted(name)) return [];
+    const file = path.join(root, name);
+    if (each.isSymbolicLink()) return [{ name, mode: 0o777, content: { link: readlinkSync(file) } }];
+    const bytes = readFileSync(file);
+    return [{ name, mode: isProgram(bytes) ? 0o755 : 0o644, content: { bytes } }];
+  });
+}
+
+/** Returns whether the file starts as ELF programs or scripts do. Modes of a checkout depend on the umask. */
+const isProgram = (bytes: Buffer): boolean =>
+  bytes.subarray(0, 4).toString('latin1') === '\x7fELF' || bytes.subarray(0, 2).toString('latin1') === '#!';
