@@ -41,7 +41,7 @@ else {
   const root = path.resolve(import.meta.dirname, '../..');
   const { version } = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as { version: string };
   await mkdir(values.output, { recursive: true });
-  process.umask(0);
+  if (values.unpacked) process.umask(0);
   for (const kind of imageKinds) {
     const image = imageOf(kind, root);
     const inOutput = (name: string): string => path.join(values.output, name);

@@ -64,6 +64,7 @@ export function imageOf(kind: ImageKind, root: string): Image {
   ];
   const program = [
     ...programFiles(root),
+    file(readyFile, readiness),
     file('usr/local/bin/runyard', `#!/bin/sh\nexec ${node} /runyard/packages/cli/src/main.ts "$@"\n`, 0o755),
   ];
   return { kind, debian, npm: npmPackages(root), layers: [inOrder(system), inOrder(program)] };
@@ -79,13 +80,25 @@ function inOrder(entries: readonly TarEntry[]): TarEntry[] {
   return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Asks whether the service takes requests. */
+/** A program that succeeds if the service takes requests. */
+const readyFile = 'runyard/ready.mjs';
 const readiness =
-  "fetch('http://127.0.0.1:' + (process.env.RUNYARD_PORT || 4180) + '/readyz').then((a) => process.exit(a.ok ? 0 : 1), () => process.exit(1))";
+  "const ready = await fetch('http://127.0.0.1:' + (process.env.RUNYARD_PORT || 4180) + '/readyz').catch(() => undefined);\nprocess.exitCode = ready?.ok ? 0 : 1;\n";
 const second = 1_000_000_000;
 
-/** Returns how containers of an image start, as image-spec and engines have it. */
-function startOf(kind: ImageKind): Record<string, unknown> {
+/** How containers of an image start, as image-spec and engines have it. */
+export interface ImageStart {
+  readonly User: string;
+  readonly WorkingDir: string;
+  readonly Volumes: Readonly<Record<string, object>>;
+  readonly Env: readonly string[];
+  readonly Entrypoint: readonly string[];
+  readonly StopSignal: string;
+  readonly ExposedPorts?: Readonly<Record<string, object>>;
+  readonly Healthcheck?: Readonly<Record<string, unknown>>;
+}
+
+export function startOf(kind: ImageKind): ImageStart {
   const common = [
     'PATH=/usr/local/bin:/usr/bin:/bin',
     `HOME=${dataFolder}`,
@@ -103,7 +116,7 @@ function startOf(kind: ImageKind): Record<string, unknown> {
     StopSignal: 'SIGTERM',
     ExposedPorts: { '4180/tcp': {} },
     Healthcheck: {
-      Test: ['CMD', node, '-e', readiness],
+      Test: ['CMD', node, `/${readyFile}`],
       Interval: 30 * second,
       Timeout: 10 * second,
       StartPeriod: 60 * second,
@@ -136,6 +149,6 @@ export const archiveOf = ({ image, version, name, source, compress }: ArchiveReq
     }),
     name,
     compress,
-    start: startOf(image.kind),
+    start: { ...startOf(image.kind) },
     createdBy: 'bin/images',
   });

@@ -10,7 +10,10 @@ import { type Sbom, toSbom } from './sbom.ts';
 const root = path.resolve(import.meta.dirname, '../..');
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { accept: { type: 'string', multiple: true, default: [] } },
+  options: {
+    accept: { type: 'string', multiple: true, default: [] },
+    'without-images': { type: 'boolean', default: false },
+  },
 });
 const say = (message: string) => console.log(`release: ${message}`);
 
@@ -25,7 +28,7 @@ const npm = (...words: string[]) =>
   spawnSync('npm', words, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }).stdout ?? '';
 
 const [folder] = positionals;
-if (folder === undefined) fail('usage: bin/release FOLDER [--accept GHSA-ID]');
+if (folder === undefined) fail('usage: bin/release FOLDER [--accept GHSA-ID] [--without-images]');
 if (git('status', '--porcelain') !== '') fail('the working tree has changes; a release is a commit');
 mkdirSync(folder, { recursive: true });
 if (readdirSync(folder).length > 0) fail(`the folder ${folder} is not empty`);
@@ -52,6 +55,11 @@ const committedAt = new Date(git('log', '-1', '--format=%cI')).toISOString();
 const sbom = toSbom(ofNpm, { name: manifest.name, lockfile, committedAt });
 writeFileSync(path.join(folder, `${base}.cdx.json`), `${JSON.stringify(sbom, null, 2)}\n`);
 git('archive', '--format=tar.gz', `--prefix=${base}/`, '-o', path.resolve(folder, `${base}.tar.gz`), 'HEAD');
+if (!values['without-images']) {
+  const images = path.join(root, 'deploy/images/build.ts');
+  const made = spawnSync(process.execPath, [images, '--output', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
+  if (made.status !== 0) fail('the images could not be made; --without-images leaves them out');
+}
 const sums = readdirSync(folder)
   .sort()
   .map(
