@@ -54,6 +54,8 @@ const wanted: readonly WantedPackage[] = [
       isOnPath('chromium-headless-shell') ||
       (isOnPath('chromium') && !(canInstall() && isKnown('chromium-headless-shell'))),
   },
+  { name: 'nginx-light', otherwise: 'nginx', isThere: () => existsSync('/usr/sbin/nginx') || isOnPath('nginx') },
+  { name: 'caddy', isThere: () => isOnPath('caddy') },
   { name: 'python3-venv', isThere: canInstallPython },
   // Its promtool checks metrics and alert rules.
   { name: 'prometheus', isThere: () => isOnPath('promtool') },

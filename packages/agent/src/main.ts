@@ -1,4 +1,5 @@
 import { tmpdir } from 'node:os';
+import { trustAuthorities } from '@runyard/system/trust-authorities';
 import { parseRunArguments } from './arguments.ts';
 import { grantedSecrets, redactingClient, redactStderr } from './granted-secrets/granted-secrets.ts';
 import { takeRunToken } from './run-token.ts';
@@ -54,6 +55,7 @@ const ownVariables = [
   'RUNYARD_EGRESS_SOCKET',
   'RUNYARD_RUN_FOLDERS',
   'RUNYARD_AGENT_HOME',
+  'RUNYARD_CA_CERTIFICATES',
   'NODE_OPTIONS',
 ] as const;
 
@@ -80,6 +82,7 @@ async function run(argv: readonly string[], token: string): Promise<number> {
   const { taskId, serverRoot, unknown, stopWithParent, missingImage } = parsed.arguments;
   for (const flag of unknown) process.stderr.write(`agent: warning: unknown flag ${flag} is ignored\n`);
 
+  if (variables.RUNYARD_CA_CERTIFICATES) trustAuthorities(variables.RUNYARD_CA_CERTIFICATES.split('\n\n'));
   const unredacted = serviceClient({
     connection: connectToService({ serverRoot, relaySocket: variables.RUNYARD_RELAY_SOCKET || undefined, token }),
   });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { DataPlace } from '@runyard/service/transfer';
+import { trustCaFile } from '@runyard/system/trust-authorities';
 import { Failure } from './failure.ts';
 import { type DataFolder, dataFolder } from './installation.ts';
 import { type Colours, coloursFor } from './live/colours.ts';
@@ -26,6 +27,11 @@ export interface Context {
 /** Creates the context of a command. @throws Failure if a setting is wrong */
 export function createContext(env: Environment): Context {
   const settings = readSettings(env);
+  try {
+    trustCaFile(settings.RUNYARD_CA_FILE);
+  } catch (error) {
+    throw new Failure((error as Error).message, 2);
+  }
   return {
     env,
     settings,

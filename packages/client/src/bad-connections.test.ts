@@ -153,3 +153,14 @@ describe('an id in a path', () => {
     expect(requests.map((line) => line.split('/runs/')[1])).toEqual(['..%2Fx', '...', 'a%2Fb%3Fc%23d', '%252e%252e']);
   });
 });
+
+test('a proxy that takes only smaller bodies is named with its setting', async () => {
+  const { baseUrl } = await serve((response) =>
+    response.writeHead(413, { 'content-type': 'text/html' }).end('<html>413 Request Entity Too Large</html>'),
+  );
+  const created = createClient({ baseUrl }).createRun({ body: { prompt: 'a' } });
+  await expect(created).rejects.toMatchObject({
+    status: 413,
+    problem: { error_code: 'invalid_request', detail: expect.stringContaining('client_max_body_size 0') },
+  });
+});

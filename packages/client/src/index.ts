@@ -5,6 +5,7 @@ import type { routes } from '@runyard/contract/routes';
 import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-events';
 import { apiPrefix, type Route } from '@runyard/contract/wire/route';
 import { backoffMs, delay } from '@runyard/system/backoff';
+import { untrustedCertificate } from '@runyard/system/untrusted-certificate';
 import type { z } from 'zod';
 import { ApiError, ConnectionError, errorOf, readError, unknownId } from './api-error.ts';
 import type { RunFollowOptions } from './events.ts';
@@ -217,7 +218,7 @@ export function createClient(options: ClientOptions): Client {
 
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error ? cause.message : String(cause);
+  return untrustedCertificate(cause) ?? (cause instanceof Error ? cause.message : String(cause));
 }
 
 /** Returns 128 random bits in hexadecimal. `crypto.randomUUID` is missing in browsers on pages without TLS. */

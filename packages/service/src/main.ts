@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
 import { onParentGone } from '@runyard/system/parent-input';
+import { trustCaFile } from '@runyard/system/trust-authorities';
 import { type Logger, pino } from 'pino';
 import { StartProblem } from './edges/start/open-parts.ts';
 import { startService } from './service.ts';
@@ -25,6 +26,13 @@ const stop = (reason: string) => {
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
 if (process.argv.includes('--stop-with-parent'))
   onParentGone((how) => stop(how === 'asked' ? 'asked by its parent' : 'parent gone'));
+
+try {
+  trustCaFile(parsed.settings.RUNYARD_CA_FILE);
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exit(2);
+}
 
 try {
   const service = await startService(parsed.settings, log, stopping.signal);

@@ -1,5 +1,6 @@
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
+import { trustCaFile } from '@runyard/system/trust-authorities';
 import { type Logger, pino } from 'pino';
 import { startWhenThereIsRoom } from './full-disk.ts';
 import { closeInheritedDescriptors } from './inherited-descriptors.ts';
@@ -11,6 +12,12 @@ const parsed = parseSettings(process.env);
 if (!parsed.ok) {
   const problems = parsed.problems.map((problem) => `  ${problem}\n`).join('');
   process.stderr.write(`runyard worker: settings are wrong\n${problems}`);
+  process.exit(2);
+}
+try {
+  trustCaFile(parsed.settings.RUNYARD_CA_FILE);
+} catch (error) {
+  process.stderr.write(`runyard worker: ${(error as Error).message}\n`);
   process.exit(2);
 }
 const stopping = new AbortController();

@@ -1,14 +1,37 @@
+import { httpUrl } from '@runyard/contract/settings/setting';
 import type { Command } from 'commander';
 import { type Context, processContext } from '../context.ts';
-import { renderFindings } from '../doctor/finding.ts';
+import { type Finding, renderFindings } from '../doctor/finding.ts';
+import { Failure } from '../failure.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { asJson } from '../options.ts';
 
-/** Prints what was found and how to fix problems. Exit code 0 if runs can work, else 1. */
-export async function doctor(context: Context, options: { readonly json?: true }): Promise<void> {
+interface DoctorOptions {
+  readonly json?: true;
+  /** Check the service at this URL from the outside, and not this machine. */
+  readonly url?: string;
+}
+
+async function findingsOf(context: Context, url: string | undefined): Promise<Finding[]> {
+  if (url !== undefined) {
+    const reading = httpUrl(url.replace(/\/api\/v1\/?$/, ''));
+    if ('problem' in reading) throw new Failure(`--url ${reading.problem}`, 2);
+    const { checkFromOutside } = await import('../doctor/from-outside.ts');
+    return await checkFromOutside(reading.value, context.settings.RUNYARD_API_KEY);
+  }
   // The checks import much of service and worker.
   const { runChecks } = await import('../doctor/checks.ts');
-  const findings = await runChecks(context);
+  return await runChecks(context);
+}
+
+const endings = {
+  here: ['A run works here: bin/runyard run examples/hello.md', 'No run works here until you fix the lines with ✗.'],
+  outside: ['The service works from here.', 'Something does not work from here until you fix the lines with ✗.'],
+} as const;
+
+/** Prints what was found and how to fix problems. Exit code 0 if runs can work, or the service works from here, else 1. */
+export async function doctor(context: Context, options: DoctorOptions): Promise<void> {
+  const findings = await findingsOf(context, options.url);
   const works = findings.every((finding) => finding.level !== 'bad');
   if (!works) process.exitCode = 1;
   if (options.json) {
@@ -16,14 +39,14 @@ export async function doctor(context: Context, options: { readonly json?: true }
     return;
   }
   context.out(renderFindings(findings, context.colours));
-  context.out(
-    works
-      ? '\nA run works here: bin/runyard run examples/hello.md\n'
-      : '\nNo run works here until you fix the lines with ✗.\n',
-  );
+  const [good, bad] = endings[options.url === undefined ? 'here' : 'outside'];
+  context.out(`\n${works ? good : bad}\n`);
 }
 
 /** Declares the command `doctor`. */
 export function declareDoctor(command: Command): void {
-  command.option(...asJson).action((options) => doctor(processContext(), options));
+  command
+    .option('--url <url>', 'check the service at this URL, and the proxy in front of it, from the outside')
+    .option(...asJson)
+    .action((options) => doctor(processContext(), options));
 }

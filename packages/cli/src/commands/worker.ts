@@ -1,13 +1,16 @@
+import path from 'node:path';
 import type { Command } from 'commander';
 import { type Context, processContext, programKey, requireApiKey, requireOrigin } from '../context.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { supervise } from '../supervise/supervise.ts';
+import { watchConnection } from '../supervise/watch-connection.ts';
 
 /** Starts only a worker, for the service at RUNYARD_BASE_URL with RUNYARD_API_KEY, and stays. */
 async function workerOnly(context: Context): Promise<void> {
   const origin = requireOrigin(context);
   const key = requireApiKey(context, programKey(context));
   await ensureSandboxTool(context.settings, context.env, context.report);
+  let unwatch = () => {};
   await supervise({
     mode: 'foreground',
     settings: { ...context.settings, RUNYARD_BASE_URL: origin, RUNYARD_API_KEY: key },
@@ -16,11 +19,13 @@ async function workerOnly(context: Context): Promise<void> {
     service: false,
     worker: true,
     report: context.report,
-    onReady: () =>
+    onReady: () => {
       context.report(
         `a worker for ${origin} runs; logs in ${context.folder.logs}. Ctrl-C ends it with its runs; SIGTERM ${context.settings.RUNYARD_ADOPT_SECONDS === 0 ? 'lets its runs finish first' : 'leaves its runs to the next worker'}`,
-      ),
-  });
+      );
+      unwatch = watchConnection(path.join(context.folder.logs, 'worker.log'), context.report);
+    },
+  }).finally(() => unwatch());
   context.report('stopped');
 }
 

@@ -1,4 +1,5 @@
 import {
+  absolutePath,
   httpUrl,
   matching,
   networks,
@@ -47,6 +48,12 @@ export const serviceSettings = {
     description:
       'URL with another host name than RUNYARD_BASE_URL, from which browsers get files of runs. The service answers there signed downloads only, and a page can show HTML and SVG of it in a sandboxed frame. A proxy in front must pass the header Host. Absent: files come from RUNYARD_BASE_URL, and HTML and SVG are downloads only.',
     usedBy: ['service'],
+  },
+  RUNYARD_CA_FILE: {
+    read: absolutePath,
+    description:
+      'File with certificates (PEM) of authorities that service, worker, agent and commands trust, besides those that Node brings along: for a proxy or provider whose certificate your company has signed (docs/tls-inspection.md).',
+    usedBy: ['service', 'worker', 'cli'],
   },
   RUNYARD_TEAM: {
     read: matching(/^[A-Za-z0-9]{22}$/, 'must be the UID of a team: 22 characters of [A-Za-z0-9]'),

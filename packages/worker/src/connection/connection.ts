@@ -6,12 +6,13 @@ import {
   type WorkerStatus,
 } from '@runyard/contract/workers/worker-protocol';
 import { backoffMs } from '@runyard/system/backoff';
+import { untrustedCertificate } from '@runyard/system/untrusted-certificate';
 import type { Logger } from 'pino';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { isKeyText } from './api-key.ts';
 import type { KeptMessage, Outbox } from './outbox.ts';
-import { readDetail, refusal } from './refusal.ts';
+import { readDetail, refusal, withoutWebSocket } from './refusal.ts';
 
 /** The members that an assignment needs to be rejected. */
 const NamedAssignment = z.object({
@@ -180,7 +181,10 @@ export function connect(options: ConnectionOptions): Connection {
         wasAccepted = true;
         lastComplaint = '';
         socket = current;
-        log.info({ service: options.serviceRoot, worker: options.workerName }, 'connected to the service');
+        log.info(
+          { connection: 'open', service: options.serviceRoot, worker: options.workerName },
+          'connected to the service',
+        );
         current.send(JSON.stringify(options.hello()));
         void tellStatus();
         for (const entry of outbox.kept()) transmit(entry);
@@ -193,7 +197,7 @@ export function connect(options: ConnectionOptions): Connection {
       current.on('pong', hear);
       let problem = '';
       current.on('error', (error) => {
-        problem = error.message;
+        problem = untrustedCertificate(error) ?? error.message;
       });
       const onStop = (): void => (current.readyState === WebSocket.OPEN ? current.close(1000) : current.terminate());
       current.on('close', (code, reason) => {
@@ -209,8 +213,8 @@ export function connect(options: ConnectionOptions): Connection {
         const why =
           status === undefined
             ? problem || `closed with code ${code} ${reason.toString()}`.trim()
-            : `HTTP status ${status}${detail === '' ? '' : `: ${detail}`}`;
-        complain(`no connection to ${options.serviceRoot}: ${why}; trying again`);
+            : `HTTP status ${status}${withoutWebSocket(status, detail)}`;
+        complain(`no connection to ${options.serviceRoot}: ${why}; trying again`, { connection: 'none' });
         resolve('lost');
       });
       stop.signal.addEventListener('abort', onStop, { once: true });
@@ -221,7 +225,7 @@ export function connect(options: ConnectionOptions): Connection {
     for (let tries = 0; !stop.signal.aborted; tries++) {
       const began = performance.now();
       const result = await attempt().catch((error: Error): Attempt => {
-        complain(`no connection to ${options.serviceRoot}: ${error.message}; trying again`);
+        complain(`no connection to ${options.serviceRoot}: ${error.message}; trying again`, { connection: 'none' });
         return 'lost';
       });
       if (stop.signal.aborted) return;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { readDetail, refusal } from './refusal.ts';
+import { readDetail, refusal, withoutWebSocket } from './refusal.ts';
 
 /** Returns the detail that a worker reads from this body of a refusal. */
 async function detailOf(body: string): Promise<string> {
@@ -35,4 +35,10 @@ test('says on the console whose name was refused, and why', () => {
   expect(refusal(403, 'RUNYARD_API_KEY', 'box', 'the pool box belongs to Ada')).toBe(
     'the service refuses the name box with the key of RUNYARD_API_KEY (403): the pool box belongs to Ada; or set RUNYARD_WORKER_NAME to another name',
   );
+});
+
+test('names the setting of the proxy that does not pass a WebSocket on, unless the service has named it', () => {
+  expect(withoutWebSocket(404, '')).toContain('proxy_set_header Upgrade $http_upgrade');
+  expect(withoutWebSocket(426, 'The request has no header Upgrade.')).toBe(': The request has no header Upgrade.');
+  expect(withoutWebSocket(502, '')).toBe('');
 });

@@ -15,6 +15,17 @@ export function refusal(status: number, keySource: string, workerName: string, d
     : `the service refuses the name ${workerName} with the key of ${keySource} (403): ${detail || 'it gives no reason'}; or set RUNYARD_WORKER_NAME to another name`;
 }
 
+/** Statuses of proxies that do not pass a WebSocket on, and of the service for a request whose header Upgrade they have removed. */
+const ofProxies: ReadonlySet<number> = new Set([400, 404, 405, 426]);
+
+/** Returns the rest of the sentence about a WebSocket that was answered with a status. `detail`: the text of the service; '': there is none. */
+export function withoutWebSocket(status: number, detail: string): string {
+  const said = detail === '' ? '' : `: ${detail}`;
+  // The detail of the service names the settings of proxies itself.
+  if (!ofProxies.has(status) || detail.includes('Upgrade')) return said;
+  return `${said}; a proxy in front of the service must pass WebSockets on (nginx: proxy_http_version 1.1, proxy_set_header Upgrade $http_upgrade, proxy_set_header Connection "upgrade"; docs/proxy.md)`;
+}
+
 /** Returns the detail of a refusal, on one line; '' if the answer has none, is too long, or does not end in time. */
 export async function readDetail(response: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];

@@ -33,7 +33,7 @@ export type DockerSettings = Pick<
 /** Settings of the backend `kubernetes`. */
 export type KubernetesSettings = Pick<
   Settings,
-  Extract<keyof Settings, `RUNYARD_KUBERNETES_${string}`> | 'RUNYARD_ADOPT_SECONDS'
+  Extract<keyof Settings, `RUNYARD_KUBERNETES_${string}`> | 'RUNYARD_ADOPT_SECONDS' | 'RUNYARD_CA_FILE'
 >;
 
 /** Settings of the backends that use more than programs of this machine. */

@@ -15,7 +15,7 @@ import type { SupervisorProcess } from './places.ts';
 const flags = ['--disable-sigusr1', '--max-semi-space-size=1', '--v8-pool-size=1'];
 
 /** Variables of the worker that a supervisor gets. These variables contain no secret. */
-const variables = ['TZ', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+const variables = ['TZ', 'RUNYARD_CA_FILE', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 
 export interface SupervisorStart {
   readonly program: SupervisorProgram;

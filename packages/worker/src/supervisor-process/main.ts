@@ -3,6 +3,7 @@
  * the next worker of the data folder adopts each sandbox. Its argument is a label by which workers find it.
  */
 import { Socket } from 'node:net';
+import { trustCaFile } from '@runyard/system/trust-authorities';
 import { closeInheritedDescriptors } from '../inherited-descriptors.ts';
 import { type Addressed, shareLines } from '../supervisor-client/channels.ts';
 import { openLines } from '../supervisor-client/lines.ts';
@@ -14,6 +15,7 @@ import { holdSandbox, type SandboxOrder } from './hold-sandbox.ts';
 const workerDescriptor = 3;
 
 closeInheritedDescriptors([workerDescriptor]);
+trustCaFile(process.env.RUNYARD_CA_FILE || undefined);
 const held = new Set<string>();
 let hasWorker = true;
 const connection = openLines<Addressed<Report>, Addressed<SandboxOrder>>(new Socket({ fd: workerDescriptor }), {

@@ -14,6 +14,8 @@ export interface PodGround {
   readonly agentImage: string;
   readonly template: PodTemplate;
   readonly runtimeClass?: string;
+  /** Certificates of authorities (PEM) that the agent trusts besides those that Node brings along; absent: none. */
+  readonly certificates?: readonly string[];
   readonly deadlineSeconds: number;
   /** Seconds for which the cluster keeps a Job that has ended, if no worker removes it. */
   readonly keepSeconds: number;
@@ -150,6 +152,8 @@ function agent(ground: PodGround, { image, limits, vcpus, args, env }: PodOrder)
   const variables = {
     ...Object.fromEntries(withoutEffect.map((name) => [name, ''])),
     ...env,
+    // The agent of a pod connects to the service itself.
+    ...(ground.certificates === undefined ? {} : { RUNYARD_CA_CERTIFICATES: ground.certificates.join('\n\n') }),
     ...madeForRun,
     HOME: places.home,
     USER: 'agent',

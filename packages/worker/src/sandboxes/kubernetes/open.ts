@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readAuthorities } from '@runyard/system/trust-authorities';
 import {
   type AdoptableSandbox,
   type AdoptRequest,
@@ -56,7 +57,7 @@ function groundOf({ cluster, secret, settings, log }: GroundRequest): Kubernetes
     throw new Error(
       'RUNYARD_KUBERNETES_AGENT_IMAGE is missing: name the image with the agent; docs/isolation.md, "Sandboxes in a cluster", says how to get it',
     );
-  const runtimeClass = settings.RUNYARD_KUBERNETES_RUNTIME_CLASS;
+  const { RUNYARD_KUBERNETES_RUNTIME_CLASS: runtimeClass, RUNYARD_CA_FILE: caFile } = settings;
   return {
     cluster,
     look: openLook(cluster, owner, log),
@@ -71,6 +72,7 @@ function groundOf({ cluster, secret, settings, log }: GroundRequest): Kubernetes
     deadlineSeconds: settings.RUNYARD_KUBERNETES_DEADLINE_HOURS * 3600,
     keepSeconds: Math.max(leastKeptSeconds, settings.RUNYARD_ADOPT_SECONDS + 600),
     ...(runtimeClass === undefined ? {} : { runtimeClass }),
+    ...(caFile === undefined ? {} : { certificates: readAuthorities(caFile) }),
     log,
   };
 }

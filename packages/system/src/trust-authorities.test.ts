@@ -1,0 +1,37 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import tls from 'node:tls';
+import { afterAll, expect, test } from 'vitest';
+import { readAuthorities, trustCaFile } from './trust-authorities.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'runyard-authorities-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const file = (name: string, text: string): string => {
+  writeFileSync(path.join(folder, name), text);
+  return path.join(folder, name);
+};
+
+const bundled = tls.getCACertificates('bundled');
+
+test('adds each certificate of the file to those that this process trusts, whatever text is between them', () => {
+  const made = ['one', 'two'].map((name) => {
+    const args = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', `/CN=${name}`];
+    const output = execFileSync('openssl', ['req', '-x509', ...args, '-keyout', '/dev/null'], { stdio: 'pipe' });
+    return String(output).trim();
+  });
+  trustCaFile(file('two', `# of the company\n${made.join('\nthe next\n')}\n`));
+  // Node breaks the lines of the texts in several ways.
+  const plain = (text: string) => text.replaceAll(/\s/g, '');
+  const trusted = new Set(tls.getCACertificates('default').map(plain));
+  expect([...made, ...bundled].filter((text) => !trusted.has(plain(text)))).toEqual([]);
+});
+
+test('names the setting and the file if it cannot be used', () => {
+  expect(() => readAuthorities('/missing')).toThrow('RUNYARD_CA_FILE: /missing cannot be read (ENOENT)');
+  const empty = file('empty', 'no certificate');
+  expect(() => trustCaFile(empty)).toThrow(`RUNYARD_CA_FILE: ${empty} holds no certificate in PEM`);
+  const damaged = file('damaged', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+  expect(() => trustCaFile(damaged)).toThrow(`RUNYARD_CA_FILE: ${damaged} holds a damaged certificate`);
+});

@@ -1,0 +1,36 @@
+/** Adds certificate authorities to those that Node brings along: connections to a service or provider whose certificate a company signs. */
+import { readFileSync } from 'node:fs';
+
+const certificate = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** Returns the certificates of a file in PEM. Throws an error that names the setting if there are none. */
+export function readAuthorities(file: string): string[] {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? error.code : error;
+    throw new Error(`RUNYARD_CA_FILE: ${file} cannot be read (${reason})`);
+  }
+  const found = text.match(certificate) ?? [];
+  if (found.length === 0) throw new Error(`RUNYARD_CA_FILE: ${file} holds no certificate in PEM`);
+  return found;
+}
+
+/** Makes this thread trust authorities for all its later connections, besides those that it trusts already. Throws if one is no certificate. */
+export function trustAuthorities(certificates: readonly string[]): void {
+  // Most programs need no TLS, which takes time to load.
+  const tls = process.getBuiltinModule('node:tls');
+  tls.setDefaultCACertificates([...tls.getCACertificates('default'), ...certificates]);
+}
+
+/** Trusts the authorities of RUNYARD_CA_FILE, if it is set. Throws an error that names the setting. */
+export function trustCaFile(file: string | undefined): void {
+  if (file === undefined) return;
+  const certificates = readAuthorities(file);
+  try {
+    trustAuthorities(certificates);
+  } catch (error) {
+    throw new Error(`RUNYARD_CA_FILE: ${file} holds a damaged certificate (${(error as Error).message})`);
+  }
+}
