@@ -1,7 +1,8 @@
 /** Real proxies with TLS in front of a service of the tests, with certificates of an authority that only the tests know. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
-import { type IncomingMessage, type RequestOptions, request } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import { type RequestOptions, request } from 'node:https';
 import path from 'node:path';
 import { eventually, killHard } from './system.ts';
 

@@ -20,6 +20,7 @@ export const credentials = {
   runToken: 'the token of a working run',
   stoppingRunToken: 'the token of a stopping run',
   endedRunToken: 'the token of an ended run',
+  workerKey: 'a worker key',
   deletedKey: 'a deleted key',
   expiredKey: 'an expired key',
   unknownKey: 'an unknown key',
@@ -120,7 +121,7 @@ const columns: readonly { readonly heading: string; readonly of: readonly [Crede
   { heading: 'run token: at work', of: ['runToken'] },
   { heading: 'stopping', of: ['stoppingRunToken'] },
   { heading: 'ended', of: ['endedRunToken'] },
-  { heading: 'deleted, expired or unknown key', of: ['deletedKey', 'expiredKey', 'unknownKey'] },
+  { heading: 'worker, deleted, expired or unknown key', of: ['workerKey', 'deletedKey', 'expiredKey', 'unknownKey'] },
   { heading: 'no key', of: ['nothing'] },
   { heading: 'signed URL', of: ['signedUrl'] },
 ];

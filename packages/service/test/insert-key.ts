@@ -7,7 +7,7 @@ import { newUid } from '../src/team/access/teams/uid.ts';
 
 export interface KeyOptions {
   readonly teamId?: string;
-  readonly kind?: 'personal' | 'agent';
+  readonly kind?: 'personal' | 'agent' | 'worker';
   readonly role?: Role;
   /** Interval in SQL, such as `-1 minute`. */
   readonly expiresIn?: string;

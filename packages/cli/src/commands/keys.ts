@@ -68,7 +68,10 @@ export function declareKeys(keys: Command): void {
     .description('create a key, which is shown once')
     .argument('<name>')
     .addOption(
-      new Option('--kind <kind>', 'personal: acts as you; agent: acts as a service account')
+      new Option(
+        '--kind <kind>',
+        'personal: acts as you; agent: acts as a service account; worker: only connects workers of the hosted pool',
+      )
         .choices(keyKinds)
         .default('personal'),
     )

@@ -4,7 +4,8 @@ import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 
 export const KeyKind = z.enum(keyKinds).meta({
   id: 'KeyKind',
-  description: 'personal: acts as its user. agent: acts as a service account of the team.',
+  description:
+    'personal: acts as its user. agent: acts as a service account of the team. worker: connects workers of the hosted pool, which serve all teams, and opens nothing else.',
 });
 export type KeyKind = z.infer<typeof KeyKind>;
 
@@ -22,7 +23,7 @@ export const ApiKey = z
     created_by_uid: z
       .string()
       .optional()
-      .meta({ description: 'UID of the person who made an agent key; absent: not known' }),
+      .meta({ description: 'UID of the person who made an agent or worker key; absent: not known' }),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     expires_at: Timestamp.optional().meta({ description: 'Absent: never' }),
     last_used_at: Timestamp.optional().meta({ description: 'To the minute' }),

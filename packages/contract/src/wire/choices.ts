@@ -1,7 +1,7 @@
 /** Words that schemas and options of commands share. Loads no zod, because the help of a command contains them. */
 
 export const approvalPolicies = ['ask', 'auto-approve', 'auto-deny'] as const;
-export const keyKinds = ['personal', 'agent'] as const;
+export const keyKinds = ['personal', 'agent', 'worker'] as const;
 export const overlapPolicies = ['allow', 'skip', 'queue', 'cancel_previous'] as const;
 export const secretScopes = ['personal', 'team'] as const;
 export const usageDimensions = ['day', 'model', 'agent', 'creator', 'automation', 'factory', 'environment'] as const;

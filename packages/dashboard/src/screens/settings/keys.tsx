@@ -1,5 +1,4 @@
 import type { ApiKey, CreateKeyRequest, CreateKeyResponse, KeyKind } from '@runyard/contract/team/keys';
-import { keyKinds } from '@runyard/contract/wire/choices';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -120,7 +119,7 @@ export function Keys() {
         <SecretOnceDialog
           title={`Copy the key of “${visibleText(made.name)}” now`}
           value={made.key}
-          hint={`${made.kind === 'agent' ? 'Agent' : 'Personal'} key of ${actorOf(made)}, ${made.expires_at === undefined ? 'never ends' : `ends ${relativeText(Date.parse(made.expires_at), Date.now())}`}`}
+          hint={`${made.kind === 'personal' ? 'Personal' : 'Agent'} key of ${actorOf(made)}, ${made.expires_at === undefined ? 'never ends' : `ends ${relativeText(Date.parse(made.expires_at), Date.now())}`}`}
           close={() => setMade(undefined)}
         >
           <p className="mut">Use it in a shell, so that it is in no history:</p>
@@ -184,7 +183,7 @@ function CreateKeyDialog({ onMade, close }: { onMade: (made: CreateKeyResponse) 
         path="kind"
         value={kind}
         onChange={({ target }) => setKind(target.value as KeyKind)}
-        options={keyKinds.filter((each) => mayMakeAgents || each === 'personal').map((each) => [each, kinds[each]])}
+        options={Object.entries(kinds).filter(([each]) => mayMakeAgents || each === 'personal')}
         hint={mayMakeAgents ? undefined : 'Keys of agents need the role admin'}
       />
       {kind === 'agent' && (

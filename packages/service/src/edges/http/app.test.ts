@@ -159,11 +159,11 @@ describe('models and workers', () => {
     const { keys } = service.deps;
     expect(await authenticateWorker(keys, `Bearer ${service.key}`)).toMatchObject({
       teamId: service.teamId,
-      isOperator: true,
+      serves: 'all',
     });
     expect(await authenticateWorker(keys, `Bearer ${service.otherKey}`)).toMatchObject({
       teamId: service.otherTeamId,
-      isOperator: false,
+      serves: 'team',
     });
     expect(await authenticateWorker(keys, 'Bearer nope')).toBeNull();
     expect(await authenticateWorker(keys, undefined)).toBeNull();

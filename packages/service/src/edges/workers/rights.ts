@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, text } from '../../platform/store/database/statement.ts';
 import { hasKey, isInPool } from '../../runs/executions/queue/may-take.ts';
 import type { Phase } from '../../runs/executions/transitions/transition.ts';
-import type { Principal } from '../../team/access/keys/principal.ts';
+import type { KeyOfWorker } from '../../team/access/keys/directory.ts';
 
 /**
  * Thrown if the worker must connect again: another process counted this one as dead and deleted the row of its connection, the key was deleted or has
@@ -60,13 +60,13 @@ export async function lockServed(
 }
 
 /** The owner of the key that opened a worker's connection. */
-export type WorkerPrincipal = Pick<Principal, 'keyId' | 'teamId' | 'isOperator' | 'creator'>;
+export type WorkerPrincipal = Pick<KeyOfWorker, 'keyId' | 'teamId' | 'serves' | 'creator'>;
 
 /** Worker names with this prefix are reserved for the operator: such workers serve the hosted pool of all teams. */
 export const operatorNames = 'runyard';
 
-/** Returns the team whose runs a worker of this name serves, or null for the hosted pool. `not_allowed`: only the operator may use the name. */
-export function poolTeamOf(principal: WorkerPrincipal, workerId: string): string | null | 'not_allowed' {
-  if (!workerId.startsWith(operatorNames)) return principal.teamId;
-  return principal.isOperator ? null : 'not_allowed';
+/** Returns the team whose runs a worker of this name serves, or null for the hosted pool. `not_allowed`: the key may not serve it. */
+export function poolTeamOf({ serves, teamId }: WorkerPrincipal, workerId: string): string | null | 'not_allowed' {
+  if (!workerId.startsWith(operatorNames)) return serves === 'hosted' ? 'not_allowed' : teamId;
+  return serves === 'team' ? 'not_allowed' : null;
 }

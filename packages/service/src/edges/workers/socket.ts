@@ -94,7 +94,8 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
       return refuseUpgrade(stream, 401, 'Unauthorized', 'The key is missing, malformed, expired or revoked.');
     }
     const teamId = poolTeamOf(principal, workerId);
-    if (teamId === 'not_allowed') return refuseUpgrade(stream, 403, 'Forbidden', reservedName);
+    if (teamId === 'not_allowed')
+      return refuseUpgrade(stream, 403, 'Forbidden', principal.serves === 'hosted' ? onlyHosted : reservedName);
     if (stream.destroyed) return;
     const leave = places.enter(principal.teamId);
     if (!leave) return refuseUpgrade(stream, 429, 'Too Many Requests', tooManyConnections, ['Retry-After: 30']);
@@ -120,7 +121,9 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
   };
 }
 
-const reservedName = `worker_id: names that begin with ${operatorNames} are reserved for the operator's key. Choose another name, in RUNYARD_WORKER_NAME or the worker's own setting.`;
+const reservedName = `worker_id: names that begin with ${operatorNames} are reserved for the operator's keys. Choose another name, in RUNYARD_WORKER_NAME or the worker's own setting.`;
+
+const onlyHosted = `worker_id: this key only connects workers of the hosted pool, whose names begin with ${operatorNames}. Set RUNYARD_WORKER_NAME to such a name, or use another key.`;
 
 const notConnector = (name: string, owner: string, uid: string): string =>
   `worker_id: the pool ${name} belongs to ${owner}. Its owner or an administrator lets this key connect with: bin/runyard workers allow ${name} ${uid}`;

@@ -19,6 +19,10 @@ function refuseKey(reason: KeyRefusal): Refusal {
     }
     case 'owner_needed':
       return refuse('not_authorized', { detail: 'agent_uid: the identity acts for users; only owners make its keys.' });
+    case 'operator_needed':
+      return refuse('not_authorized', {
+        detail: "kind: a worker key serves the runs of all teams, so only the operator's key makes it.",
+      });
   }
 }
 

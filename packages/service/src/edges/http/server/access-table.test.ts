@@ -34,6 +34,7 @@ const keys: Readonly<Partial<Record<Credential, string>>> = {
   member,
   viewer,
   agentKey: await service.newKey({ kind: 'agent' }),
+  workerKey: await service.newKey({ kind: 'worker' }),
   otherTeam: service.otherKey,
   deletedKey,
   expiredKey: await service.newKey({ expiresIn: '-1 minute' }),

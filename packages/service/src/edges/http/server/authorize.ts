@@ -230,7 +230,7 @@ export async function authenticateWorker(
   authorization: string | undefined,
 ): Promise<WorkerPrincipal | null> {
   const token = bearerToken(authorization ?? '');
-  const principal = token === '' ? null : await keys.authenticate(token);
+  const principal = token === '' ? null : await keys.authenticateWorker(token);
   if (principal === null || principal.kind === 'session' || !isAtLeast(principal.role, 'member')) return null;
   return principal;
 }

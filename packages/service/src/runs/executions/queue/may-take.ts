@@ -2,13 +2,13 @@
  * SQL conditions that decide which connection of a worker may take which execution. The conditions compare team, pool and key, because a worker's
  * name proves nothing.
  */
-import { isValidKey, mayConnectToPool, mayRunWorkersIn } from '../../../team/access/keys/key.ts';
+import { isValidKey, mayConnectToPool, mayRunWorkersIn, mayServeHostedPool } from '../../../team/access/keys/key.ts';
 import { slotPhases } from '../transitions/transition.ts';
 
 /** SQL: the key of the connection `c` is valid, its owner may run workers, and it may serve the hosted pool, or connect to the pool of the team. */
 export const hasKey = (c: string): string => `
   EXISTS (SELECT FROM api_keys k WHERE k.id = ${c}.key_id AND ${isValidKey('k')} AND ${mayRunWorkersIn('k', 'k.team_id')}
-    AND CASE WHEN ${c}.team_id IS NULL THEN k.is_operator
+    AND CASE WHEN ${c}.team_id IS NULL THEN ${mayServeHostedPool('k')}
       ELSE k.team_id = ${c}.team_id AND ${mayConnectToPool('k', `${c}.team_id`, `${c}.worker_id`)} END)`;
 
 /** SQL: the execution `e` is of the team and the pool that the connection `c` serves. */

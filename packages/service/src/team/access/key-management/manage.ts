@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxKeys } from '@runyard/contract/limits';
-import type { ApiKey, CreateKeyRequest, CreateKeyResponse } from '@runyard/contract/team/keys';
+import type { ApiKey, CreateKeyRequest, CreateKeyResponse, KeyKind } from '@runyard/contract/team/keys';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
@@ -39,7 +39,7 @@ const columns = `id, name, kind, prefix, last_four, agent_uid, created_by_uid, c
 const keyRow = {
   id: uuid,
   name: text(),
-  kind: text<'personal' | 'agent'>(),
+  kind: text<KeyKind>(),
   prefix: text(),
   last_four: text(),
   agent_uid: nullable(text()),
@@ -75,11 +75,11 @@ const insertPersonal = defineStatement({
   row: keyRow,
 });
 
-const insertAgent = defineStatement({
-  name: 'insert_agent_key',
+const insertWithoutPerson = defineStatement({
+  name: 'insert_key_without_person',
   text: `
-    INSERT INTO api_keys (id, hash, kind, name, team_id, agent_uid, prefix, last_four, expires_at, created_by_uid)
-    VALUES ($1, $2, 'agent', $3, $4, $5, $6, $7, now() + $8::interval, $9)
+    INSERT INTO api_keys (id, hash, name, team_id, agent_uid, prefix, last_four, expires_at, created_by_uid, kind)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8::interval, $9, $10)
     RETURNING ${columns}`,
   row: keyRow,
 });
@@ -98,16 +98,16 @@ const deleteOne = defineStatement({
     WITH gone AS (DELETE FROM api_keys WHERE id = $1 RETURNING id, name, kind, agent_uid)
     -- Empty: of any key, because the browser sessions of the key end with it.
     SELECT name, kind, agent_uid, pg_notify('${keysChannel}', '') FROM gone`,
-  row: { name: text(), kind: text<'personal' | 'agent'>(), agent_uid: nullable(text()) },
+  row: { name: text(), kind: text<KeyKind>(), agent_uid: nullable(text()) },
 });
 
 const listMadeBy = defineStatement({
-  name: 'list_agent_keys_made_by',
-  text: `SELECT ${columns} FROM api_keys WHERE team_id = $1 AND kind = 'agent' AND created_by_uid = $2 ORDER BY created_at, id`,
+  name: 'list_keys_made_by',
+  text: `SELECT ${columns} FROM api_keys WHERE team_id = $1 AND kind <> 'personal' AND created_by_uid = $2 ORDER BY created_at, id`,
   row: keyRow,
 });
 
-const toApiKey = (row: RowOf<typeof insertAgent>): ApiKey => ({
+const toApiKey = (row: RowOf<typeof insertWithoutPerson>): ApiKey => ({
   uid: row.id,
   name: row.name,
   kind: row.kind,
@@ -148,7 +148,7 @@ export async function insertPersonalKey(
 
 async function insertWith(
   tx: Queryable,
-  statement: typeof insertAgent,
+  statement: typeof insertWithoutPerson,
   [name, teamId, ownerUid]: readonly [name: string, teamId: string, ownerUid: string | null],
   expiresIn: CreateKeyRequest['expires_in'],
   more: readonly string[],
@@ -163,9 +163,9 @@ async function insertWith(
 
 /**
  * Why a key is not created. `too_many` 409: the team has reached its limit of keys. `no_such_identity` 400: the team has no agent identity
- * of this uid. `owner_needed` 403: the identity acts for users.
+ * of this uid. `owner_needed` 403: the identity acts for users. `operator_needed` 403: only the operator makes worker keys.
  */
-export type KeyRefusal = 'too_many' | 'no_such_identity' | 'owner_needed';
+export type KeyRefusal = 'too_many' | 'no_such_identity' | 'owner_needed' | 'operator_needed';
 
 /** Creates a key of the principal's team; a personal key belongs to the principal. Only the result holds the raw key. */
 export async function createKey(
@@ -175,6 +175,7 @@ export async function createKey(
 ): Promise<CreateKeyResponse | KeyRefusal> {
   const { teamId, creator, role } = principal;
   const { name, kind, agent_uid: agentUid, expires_in: expiresIn } = request;
+  if (kind === 'worker' && !principal.isOperator) return 'operator_needed';
   if (agentUid !== undefined) {
     const identity = await lockIdentityForKey(tx, teamId, agentUid);
     if (!identity) return 'no_such_identity';
@@ -184,7 +185,7 @@ export async function createKey(
   const made =
     kind === 'personal'
       ? await insertPersonalKey(tx, { teamId, userUid: creator.uid, name, expiresIn })
-      : await insertWith(tx, insertAgent, [name, teamId, agentUid ?? null], expiresIn, [creator.uid]);
+      : await insertWith(tx, insertWithoutPerson, [name, teamId, agentUid ?? null], expiresIn, [creator.uid, kind]);
   await recordChange(tx, principal, {
     action: 'key.create',
     subject: { type: 'key', uid: made.uid, name },
@@ -242,7 +243,7 @@ async function deleteKeys(tx: Queryable, by: Principal, keyIds: readonly string[
   }
 }
 
-/** Returns the agent keys of the team that a person made, oldest first, and deletes them if `isEnded`. */
+/** Returns the agent and worker keys of the team that a person made, oldest first, and deletes them if `isEnded`. */
 export async function endKeysMadeBy(
   tx: Queryable,
   by: Principal,

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import type { KeyKind } from '@runyard/contract/team/keys';
 import type { Role } from '@runyard/contract/wire/access';
 import type { Logger } from 'pino';
 import type { Database } from '../../../platform/store/database/database.ts';
@@ -17,10 +18,18 @@ import { isUid } from '../teams/uid.ts';
 import { hashKey, isSession, isValidKey, keysChannel } from './key.ts';
 import type { Principal } from './principal.ts';
 
+/** The key of a worker, and which pools it serves. */
+export interface KeyOfWorker extends Principal {
+  /** `hosted`: only the hosted pool. `all`: that too. `team`: pools of its team. */
+  readonly serves: 'hosted' | 'all' | 'team';
+}
+
 /** Finds the principal of a raw key. */
 export interface KeyDirectory {
-  /** Returns the owner of the key, and notes its use; null: malformed, unknown, deleted or expired. */
+  /** Returns the owner of the key, and notes its use; null: malformed, unknown, deleted or expired, or a key for workers only. */
   authenticate(raw: string): Promise<Principal | null>;
+  /** Does the same for the key of a worker. */
+  authenticateWorker(raw: string): Promise<KeyOfWorker | null>;
   /** Returns the person of a personal key or a session as the person is in another team; null: the person is not in it. */
   inTeam(principal: Principal, teamUid: string): Promise<Principal | null>;
   close(): void;
@@ -41,7 +50,7 @@ const readKey = defineStatement({
   row: {
     id: uuid,
     hash: bytes,
-    kind: text<'personal' | 'agent'>(),
+    kind: text<KeyKind>(),
     name: text(),
     team_id: uuid,
     team_uid: text(),
@@ -105,6 +114,8 @@ interface Membership {
 
 interface Known {
   readonly principal: Principal;
+  /** The key connects workers of the hosted pool, and opens nothing else. */
+  readonly isForWorkers: boolean;
   readonly expiresAtMs: number;
   readonly readAtMs: number;
   usedAtMs: number;
@@ -155,6 +166,7 @@ export async function openKeyDirectory(
     if (!row || !timingSafeEqual(row.hash, hash)) return null;
     const entry: Known = {
       principal: principalOf(row),
+      isForWorkers: row.kind === 'worker',
       expiresAtMs: readAtMs + (row.remaining_ms ?? Number.POSITIVE_INFINITY),
       readAtMs,
       usedAtMs: known.get(name)?.usedAtMs ?? Number.NEGATIVE_INFINITY,
@@ -164,6 +176,16 @@ export async function openKeyDirectory(
       known.set(name, entry);
     }
     return entry;
+  };
+
+  const find = async (raw: string): Promise<Known | null> => {
+    const hash = hashKey(raw);
+    const name = hash.toString('base64');
+    const cached = known.get(name);
+    const entry = cached && now() - cached.readAtMs < cachedMs ? cached : await read(hash, name);
+    if (entry && entry.expiresAtMs > now()) return entry;
+    known.delete(name);
+    return null;
   };
 
   const readInTeam = async (principal: Principal, teamUid: string, name: string): Promise<Principal | null> => {
@@ -187,16 +209,17 @@ export async function openKeyDirectory(
       return isFresh ? cached.principal : await readInTeam(principal, teamUid, name);
     },
     authenticate: async (raw) => {
-      const hash = hashKey(raw);
-      const name = hash.toString('base64');
-      const cached = known.get(name);
-      const entry = cached && now() - cached.readAtMs < cachedMs ? cached : await read(hash, name);
-      if (!entry || entry.expiresAtMs <= now()) {
-        known.delete(name);
-        return null;
-      }
+      const entry = await find(raw);
+      if (!entry || entry.isForWorkers) return null;
       note(entry);
       return entry.principal;
+    },
+    authenticateWorker: async (raw) => {
+      const entry = await find(raw);
+      if (!entry) return null;
+      note(entry);
+      const { principal, isForWorkers } = entry;
+      return { ...principal, serves: isForWorkers ? 'hosted' : principal.isOperator ? 'all' : 'team' };
     },
     close: stop,
   };

@@ -20,13 +20,13 @@ export function shownParts(raw: string): { prefix: string; lastFour: string } {
 /** SQL: the row `key` of `api_keys` has not expired, and the person of a personal key is in the team whose id is the SQL `teamId`. */
 export const isValidKeyIn = (key: string, teamId: string): string => `
   ((${key}.expires_at IS NULL OR ${key}.expires_at > clock_timestamp())
-    AND CASE WHEN ${key}.kind = 'agent' THEN ${teamId} = ${key}.team_id
+    AND CASE WHEN ${key}.kind <> 'personal' THEN ${teamId} = ${key}.team_id
       ELSE EXISTS (SELECT FROM team_members m WHERE m.team_id = ${teamId} AND m.user_id = ${key}.user_id) END
     -- A key ends with the membership in the team that it was made in, wherever it acts.
-    AND (${key}.kind = 'agent'
+    AND (${key}.kind <> 'personal'
       OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${key}.team_id AND m.user_id = ${key}.user_id))
     -- Keys of a person whom an identity provider has not confirmed for too long wait for the next sign-in.
-    AND (${key}.kind = 'agent' OR ${key}.is_operator
+    AND (${key}.kind <> 'personal' OR ${key}.is_operator
       OR NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = ${key}.user_id AND i.confirmed_until <= clock_timestamp())))`;
 
 /** SQL: the row `key` of `api_keys` is the key of a browser session. */
@@ -36,13 +36,16 @@ export const isSession = (key: string): string => `(${key}.minted_by IS NOT NULL
  * SQL: the owner of the key may run workers in the team whose id is the SQL `teamId`: the owner is not a viewer there.
  */
 export const mayRunWorkersIn = (key: string, teamId: string): string => `
-  (${key}.kind = 'agent'
+  (${key}.kind <> 'personal'
     OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${teamId} AND m.user_id = ${key}.user_id AND m.role <> 'viewer'))`;
 
 /** SQL: the key is valid in the team in which it was created. */
 export const isValidKey = (key: string): string => isValidKeyIn(key, `${key}.team_id`);
 
-/** SQL: the person or service account of the key, as `kind` and `uid` of a pool name it. */
+/** SQL: the row `key` of `api_keys` may connect workers of the hosted pool. */
+export const mayServeHostedPool = (key: string): string => `(${key}.is_operator OR ${key}.kind = 'worker')`;
+
+/** SQL: the person or service account of the key, as `kind` and `uid` of a pool name it. A worker key has neither. */
 const isOwnerOfKey = (key: string, kind: string, uid: string): string => `
   CASE WHEN ${key}.kind = 'agent' THEN ${kind} = 'service_account' AND ${uid} = coalesce(${key}.agent_uid, ${key}.id::text)
     ELSE ${kind} = 'user' AND ${uid} = (SELECT u.uid FROM users u WHERE u.id = ${key}.user_id) END`;

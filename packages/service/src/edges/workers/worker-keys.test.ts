@@ -1,0 +1,86 @@
+/** Keys of the kind worker: they connect workers of the hosted pool and open nothing else. The access table calls every route with one. */
+import type { CreateKeyResponse } from '@runyard/contract/team/keys';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { joinWorkerPool } from '../../../test/key.ts';
+import {
+  acceptedWorker,
+  connectRawWorker,
+  firstAssignment,
+  rawHello,
+  startTestProcess,
+  type TestProcess,
+} from '../../../test/process.ts';
+import { openTestService } from '../../../test/service.ts';
+
+const service = await openTestService();
+let process: TestProcess;
+beforeAll(async () => {
+  process = await startTestProcess(service.deps);
+});
+afterAll(() => process.close());
+
+const ofWorker = { name: 'Rack 4', kind: 'worker' };
+const make = async (): Promise<CreateKeyResponse> => {
+  const made = await service.request<CreateKeyResponse>('POST', '/keys', { body: ofWorker });
+  expect(made.status, made.text).toBe(201);
+  return made.body;
+};
+
+test('an owner or administrator without the key of the operator makes none', async () => {
+  for (const role of ['owner', 'admin'] as const) {
+    const key = await service.newKey({ role });
+    const { detail } = await service.problem(403, 'POST', '/keys', { key, body: ofWorker });
+    expect(detail).toContain("only the operator's key makes it");
+  }
+});
+
+test('a worker with one executes runs of all teams until the key is deleted', async () => {
+  const made = await make();
+  expect(made).toMatchObject({ kind: 'worker', created_by_uid: expect.any(String) });
+  const worker = await acceptedWorker(process.baseUrl, made.key, 'runyard-rack-4');
+  worker.say(rawHello({ worker_id: 'runyard-rack-4' }));
+  await worker.roundTrip();
+  const runId = await service.newRun({}, service.otherKey);
+  await process.dispatch();
+  const assignment = await firstAssignment(worker);
+  expect(assignment.task_id).toBe(runId);
+  worker.say({
+    type: 'task_claimed',
+    data: { task_id: runId, worker_id: 'runyard-rack-4', execution_id: assignment.execution_id },
+  });
+  await vi.waitFor(async () => {
+    const run = await service.request<{ state: string }>('GET', `/agent/runs/${runId}`, { key: service.otherKey });
+    expect(run.body.state).toBe('CLAIMED');
+  });
+  expect((await service.request('DELETE', `/keys/${made.uid}`)).status).toBe(200);
+  await vi.waitFor(() => expect(worker.closedAt()).not.toBeNull(), { timeout: 20_000 });
+  expect(await connectRawWorker(process.baseUrl, made.key, 'runyard-rack-4')).toBe(401);
+});
+
+test('it connects to no pool of a team, also to none that its maker may use', async () => {
+  const { key } = await make();
+  await joinWorkerPool(service.deps.db, 'box', service.key);
+  expect(await connectRawWorker(process.baseUrl, key, 'box')).toBe(403);
+  expect(await connectRawWorker(process.baseUrl, key, 'new-box')).toBe(403);
+});
+
+test('it signs in no browser', async () => {
+  const { key } = await make();
+  const headers = { origin: service.baseUrl };
+  const { detail } = await service.problem(403, 'POST', '/browser-sessions', {
+    key: null,
+    body: { api_key: key },
+    headers,
+  });
+  expect(detail).toContain('api_key');
+});
+
+test('a process of an earlier version takes it for a key of nobody', async () => {
+  const { uid } = await make();
+  const rows = await service.deps.db.query(
+    `SELECT FROM api_keys k WHERE k.id = $1 AND (k.kind = 'agent'
+      OR EXISTS (SELECT FROM team_members m WHERE m.team_id = k.team_id AND m.user_id = k.user_id))`,
+    [uid],
+  );
+  expect(rows).toEqual([]);
+});
