@@ -1,5 +1,6 @@
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
 import type { Problem } from '@runyard/contract/wire/errors';
+import { answersOfProxies } from '@runyard/system/answers-of-proxies';
 
 /** The service answered with a problem document. */
 export class ApiError extends Error {
@@ -67,7 +68,7 @@ export function errorOf({ status, url, text }: ErrorAnswer): ApiError {
   const code =
     status === 429 || status === 503 ? 'resource_unavailable' : status === 413 ? 'invalid_request' : 'internal_error';
   const { title } = errorCatalogue[code];
-  const detail = ofProxy[status] ?? `HTTP ${status} without a problem document: ${text.slice(0, 200)}`;
+  const detail = answersOfProxies[status] ?? `HTTP ${status} without a problem document: ${text.slice(0, 200)}`;
   return new ApiError({
     type: 'about:blank',
     title,
@@ -80,13 +81,6 @@ export function errorOf({ status, url, text }: ErrorAnswer): ApiError {
     trace_id: '',
   });
 }
-
-/** Details of answers that a proxy in front of the service gives by itself, with what its operator has to do. */
-const ofProxy: Readonly<Record<number, string>> = {
-  413: 'A proxy in front of the service refuses a body of this size (HTTP 413). The service limits bodies itself, so the proxy should not: nginx: client_max_body_size 0 (docs/proxy.md).',
-  502: 'A proxy answers, but does not reach the service (HTTP 502). Check that the service runs, and the address that the proxy has for it.',
-  504: 'A proxy gave up waiting for the service (HTTP 504). Give it more time; nginx: proxy_read_timeout 15m (docs/proxy.md).',
-};
 
 function isProblem(document: unknown): document is Problem {
   if (typeof document !== 'object' || document === null) return false;

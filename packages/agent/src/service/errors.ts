@@ -1,5 +1,6 @@
 /** Errors of calls to the service that another try would not fix. */
 import { firstPart } from '@runyard/contract/wire/shorten';
+import { answersOfProxies } from '@runyard/system/answers-of-proxies';
 import { parseProblem } from './problem.ts';
 
 /** The execution of the run token has ended or was superseded (401). The agent may send no further report. */
@@ -16,7 +17,8 @@ export class ServiceRefusal extends Error {
   readonly detail: string;
   constructor(status: number, path: string, body: string) {
     const problem = parseProblem(body);
-    const detail = problem?.detail ?? problem?.title ?? firstPart(body, 500);
+    const detail =
+      problem?.detail ?? problem?.title ?? (problem ? undefined : answersOfProxies[status]) ?? firstPart(body, 500);
     super(`the service refused ${path.split('?')[0]} with ${status}: ${detail || 'no reason given'}`);
     this.status = status;
     this.detail = detail || `the service answered ${status}`;
