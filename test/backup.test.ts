@@ -1,5 +1,5 @@
 /** A backup of a system at work, and the copy that is restored from it. */
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ArtifactResponse } from '@runyard/contract/runs/artifacts';
 import { expect, onTestFinished, test } from 'vitest';
@@ -116,16 +116,18 @@ describeSystem('a backup', { env }, (system) => {
     expect([await stillOf(lost), await stillOf(resumed)]).toEqual(['INPROGRESS', 'INPROGRESS']);
   });
 
-  test('is not restored into the blobs of its source', async () => {
-    const file = path.join(system.dataDir, 'again.backup');
-    expect((await call(system.dataDir, 'backup', file)).code).toBe(0);
+  test('goes through pipes, and is not restored into the blobs of its source', async () => {
+    const file = path.join(system.dataDir, 'piped.backup');
     const dataDir = path.join(system.dataDir, 'other-copy');
-    const { code, output } = await runCommand([runyard, 'restore', file], {
-      cwd: system.dataDir,
-      env: { RUNYARD_DATA_DIR: dataDir, RUNYARD_BLOBS: path.join(system.dataDir, 'blobs') },
-    });
-    expect(code).toBe(1);
-    expect(output).toContain('has the blobs of another database');
-    await rm(dataDir, { recursive: true, force: true });
+    const piped = (script: string, env: Record<string, string>) =>
+      runCommand(['sh', '-c', `${script} "$1"`, runyard, file], { cwd: system.dataDir, env });
+    const made = await piped('"$0" backup - | cat >', { RUNYARD_DATA_DIR: system.dataDir });
+    expect(made, made.output).toMatchObject({ code: 0 });
+    const blobs = { RUNYARD_BLOBS: path.join(system.dataDir, 'blobs') };
+    const refused = await piped('"$0" restore - <', { RUNYARD_DATA_DIR: dataDir, ...blobs });
+    expect(refused, refused.output).toMatchObject({ code: 1 });
+    expect(refused.output).toContain('has the blobs of another database');
+    const restored = await piped('"$0" restore - <', { RUNYARD_DATA_DIR: dataDir });
+    expect(restored, restored.output).toMatchObject({ code: 0 });
   });
 });

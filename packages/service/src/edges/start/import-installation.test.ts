@@ -4,11 +4,18 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createEmptyDatabase } from '../../../test/database.ts';
+import { createEmptyDatabase, createTestDatabase } from '../../../test/database.ts';
 import { openTestSubscriptions } from '../../../test/subscriptions.ts';
+import {
+  lockInstallation,
+  readPausedSince,
+  separateCopy,
+  setBlobsMarked,
+} from '../../platform/installation/installation.ts';
 import { openVault, secretsKeyFile } from '../../platform/secrets/vault.ts';
 import { openFolderBlobs } from '../../platform/store/blobs/folder-blobs.ts';
 import { exportDatabase } from '../../platform/store/transfer/export.ts';
+import { importDatabase } from '../../platform/store/transfer/import.ts';
 import { createSubscription } from '../../runs/subscriptions/subscriptions.ts';
 import { importInstallation } from './import-installation.ts';
 
@@ -99,4 +106,21 @@ test('counts the rows whose blob was missing when the file was written', async (
   );
   await exportDatabase({ db, blobs, to: file });
   expect((await imported(async () => undefined)).missingBlobs).toBe(1);
+});
+
+test('leaves paused tables with an id of their own if it is killed before the blobs are marked', async () => {
+  const of = await lockInstallation(db);
+  await setBlobsMarked(db);
+  await exportDatabase({ db, blobs: await openFolderBlobs(path.join(oldFolder, 'blobs')), to: file });
+  const copy = await createTestDatabase();
+  try {
+    const blobs = await openFolderBlobs(path.join(folder, 'blobs'));
+    await importDatabase({ db: copy.db, blobs, from: file, whenFilled: separateCopy });
+    expect(await readPausedSince(copy.db)).not.toBeNull();
+    const { id, hasMarkedBlobs } = await lockInstallation(copy.db);
+    expect(hasMarkedBlobs).toBe(false);
+    expect(id).not.toBe(of.id);
+  } finally {
+    await copy.drop();
+  }
 });
