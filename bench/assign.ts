@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import pg from 'pg';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { assignNext, type FreeSlot } from '../packages/service/src/runs/executions/queue/assign.ts';
@@ -23,11 +24,25 @@ interface Queue {
   readonly full: number;
   /** Pools that share the waiting executions; the first is measured. */
   readonly pools: number;
+  /** Assignments before the measured ones. The rows that they leave behind stay while a transaction that began before them is open. */
+  readonly earlier?: number;
+  /** A transaction, such as the one of an export or of pg_dump, is open since before the earlier assignments. */
+  readonly isRead?: true;
 }
 
 const queues: readonly Queue[] = [
   { name: '100 waiting', waiting: 100, teams: 1, full: 0, pools: 1 },
   { name: '3,000 waiting', waiting: 3_000, teams: 1, full: 0, pools: 1 },
+  { name: '3,000 waiting, after 4,000 assignments', waiting: 3_000, teams: 1, full: 0, pools: 1, earlier: 4_000 },
+  {
+    name: '3,000 waiting, after 4,000 assignments during an export',
+    waiting: 3_000,
+    teams: 1,
+    full: 0,
+    pools: 1,
+    earlier: 4_000,
+    isRead: true,
+  },
   { name: '50,000 waiting', waiting: 50_000, teams: 1, full: 0, pools: 1 },
   {
     name: '50,000 waiting, 100 teams, 20 of them at their limit, 5 pools',
@@ -59,7 +74,7 @@ try {
 }
 
 /** Opens a database with this queue. `assignOne` returns the milliseconds of one assignment. */
-async function openQueue({ name, waiting, teams: teamCount, full, pools }: Queue) {
+async function openQueue({ name, waiting, teams: teamCount, full, pools, earlier = 0, isRead }: Queue) {
   const test = await openTestExecutions({ limit });
   const { db } = test.deps;
   const teams = [test.teamId];
@@ -109,5 +124,13 @@ async function openQueue({ name, waiting, teams: teamCount, full, pools }: Queue
     if (ofTeam) await add(1, 'QUEUED', 'queued', [ofTeam.team_id]);
     return took;
   };
-  return { name, assignOne, close: () => test.close(), db };
+  const reader = isRead && new pg.Client({ connectionString: test.database.url });
+  await reader?.connect();
+  await reader?.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT count(*) FROM runs');
+  for (let count = 0; count < earlier; count += 1) await assignOne();
+  const close = async () => {
+    await reader?.end();
+    await test.close();
+  };
+  return { name, assignOne, close };
 }
