@@ -40,7 +40,7 @@ function parentOf(pid: number): number {
   return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
-/** Returns the processes whose parents are of `pids`, and theirs, and so on. */
+/** Returns the descendants of the processes `pids`. */
 function descendants(pids: readonly number[]): number[] {
   const parents = readdirSync('/proc').flatMap((name) => {
     try {

@@ -33,8 +33,8 @@ export type HarnessMcpServer =
 /** The MCP servers of a run. */
 export interface RunMcp {
   /**
-   * Starts each server and lists its tools, as steps of the setup. `agent`: they stay, and `tools` are theirs. `harness`: they are
-   * stopped again, and the harness starts them itself. Throws a `SetupFailure` that names the first server that failed.
+   * Starts each server and lists its tools, as steps of the setup. `agent`: the servers stay connected, and `tools` are their tools.
+   * `harness`: they are stopped again, and the harness starts them itself. Throws a `SetupFailure` that names the first server that failed.
    */
   start(
     servers: readonly TaskMcpServer[],

@@ -114,7 +114,7 @@ export const harnessRoutes = {
       turn: TurnNumber.describe('Number of the turn in the execution: 1, 2, …'),
       request_id: Text.max(200).optional().meta({
         description:
-          'Memory from before this request within the turn; valid until the request is decided. Absent: as at the end of the turn',
+          'The request within the turn before which the memory was saved; the memory is valid until that request is decided. Absent: the memory was saved at the end of the turn',
       }),
     }),
     bodyType: 'application/octet-stream',

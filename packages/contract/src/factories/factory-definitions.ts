@@ -118,7 +118,7 @@ export type DefinitionProblem = z.infer<typeof DefinitionProblem>;
 
 export const definitionProblems = z
   .array(DefinitionProblem)
-  .describe('Why enabled automations of the definition do not fire. They are applied all the same');
+  .describe('Why enabled automations of the definition do not fire. The definition is applied in spite of them');
 
 const drift = z
   .array(FactoryChange)

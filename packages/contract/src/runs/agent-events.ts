@@ -174,7 +174,7 @@ const RequestOutcome = z
 const Decider = z.enum(['person', 'policy', 'agent']).meta({
   id: 'Decider',
   description:
-    "Who decided; `policy`: the run's approval policy, without a person; `agent`: an agent key that `approvals_from` names, or a run above",
+    "The decider. `policy`: the run's approval policy, without a person; `agent`: an agent key that `approvals_from` names, or a run above",
 });
 
 const AnswererType = z.enum(['user', 'service_account', 'run']).meta({

@@ -97,7 +97,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Rerun a run',
     description:
-      'A new run of its own conversation, with the same prompt, configuration, attachments, title, mode and metadata, whatever became of the first.',
+      'A new run of its own conversation, with the same prompt, configuration, attachments, title, mode and metadata, in any state of the first run.',
     allow: teamWrites,
     params: run,
     body: RerunRequest.optional(),
@@ -152,7 +152,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Send a follow-up to a run',
     description:
-      'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, answers what a BLOCKED one asks, and continues one that has ended: in its sandbox while that waits, else in a new execution. To a run whose setup failed it goes to the sandbox that stays until `status_message.session_debug_until`; the run stays FAILED as it is, also while what is asked there (`blocked_on`) waits for an answer.',
+      'The message joins the first prompt of a run that has not begun, and is the next turn of a run at work. It answers the question of a BLOCKED run. It continues a run that has ended: in its sandbox while the sandbox waits, else in a new execution. To a run whose setup failed it goes to the sandbox that stays until `status_message.session_debug_until`; the run stays FAILED as it is, also while what is asked there (`blocked_on`) waits for an answer.',
     allow: teamWrites,
     params: run,
     body: RunFollowupRequest,
@@ -263,7 +263,7 @@ export const runRoutes = {
       follow: z
         .boolean()
         .optional()
-        .meta({ description: 'false: the stream ends with what there is by now. Default: true' }),
+        .meta({ description: 'false: the stream ends after the events that are stored now. Default: true' }),
     }),
     headers: { 'Last-Event-ID': lastEventId },
     answer: { status: 200, description: 'Stream of events', contentType: 'text/event-stream', eventSchema: LiveEvent },

@@ -159,7 +159,7 @@ export const RunItem = z
     session_link: z.string().optional().meta({ description: 'Page of the run' }),
     trigger_url: z.string().optional().describe('Page of the thing that created the run, such as an issue'),
     creator: UserProfile.optional().describe('Who created the run'),
-    executor: UserProfile.optional().describe('Who the run acts as; it may differ from the creator'),
+    executor: UserProfile.optional().describe('The principal whose rights the run has; it may differ from the creator'),
     agent_config: AmbientAgentConfig.optional().describe('How the run is executed, as requested'),
     model_id: z
       .string()

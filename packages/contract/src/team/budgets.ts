@@ -78,8 +78,8 @@ export const UsageRow = z
   .object({
     day: z.string().optional().describe('Day in UTC; present when grouped by day'),
     model_id: z.string().optional().describe('Model; present when grouped by model'),
-    agent: UserProfile.optional().describe('Who the runs executed as; present when grouped by agent'),
-    creator: UserProfile.optional().describe('Who created the runs; present when grouped by creator'),
+    agent: UserProfile.optional().describe('The executor of the runs; present when grouped by agent'),
+    creator: UserProfile.optional().describe('The creator of the runs; present when grouped by creator'),
     automation: UsageThing.optional().describe(
       'Automation that started the runs or the runs above them; present when grouped by automation',
     ),

@@ -15,7 +15,7 @@ export type WebhookAuthMode = z.infer<typeof WebhookAuthMode>;
 export const SignatureSchemeName = z.enum(signatureSchemeNames).meta({
   id: 'SignatureSchemeName',
   description:
-    'Who sends, and so how it signs and what names its events. hmac: as signature says. event_grid, microsoft_graph and sns sign nothing with a secret, so they go with auth_mode url_token or token',
+    'The sender, which decides how requests are signed and which header names the event. hmac: as the member signature says. event_grid, microsoft_graph and sns sign nothing with a secret, so they need auth_mode url_token or token',
 });
 export type SignatureSchemeName = z.infer<typeof SignatureSchemeName>;
 

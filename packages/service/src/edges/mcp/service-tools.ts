@@ -122,7 +122,7 @@ export const serviceTools: readonly Tool[] = [
     name: 'send_followup',
     title: 'Send a message to a run',
     description:
-      'Gives a run another message: the next turn of one that is at work, and the continuation of one that has ended. Use answer_request if the run is BLOCKED.',
+      'Gives a run another message: the next turn of a run at work, or the continuation of a run that has ended. Use answer_request if the run is BLOCKED.',
     operation: 'sendFollowup',
     members: ['message', 'mode'],
     required: ['message'],

@@ -69,7 +69,10 @@ async function checkBlobs(tx: Queryable, { id, hasMarkedBlobs }: Installation, p
   if (!hasMarkedBlobs) await setBlobsMarked(tx);
 }
 
-/** Makes secrets key and blobs of a data folder those of the database, after the earlier ones were lost. What they held stays lost. */
+/**
+ * Makes secrets key and blobs of a data folder those of the database, after the earlier ones were lost. The content of the earlier ones
+ * stays lost.
+ */
 export async function acceptFolder(db: Database, { dataDir, settings, blobs }: Place): Promise<void> {
   const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
   await db.transaction(async (tx) => {

@@ -1,4 +1,4 @@
-/** What the operator of the machine does with the whole installation. */
+/** Commands of the operator of the machine for the whole installation. */
 import type { Writable } from 'node:stream';
 import type { Settings } from '@runyard/contract/settings/settings';
 import { readBackedUpAt, resumeInstallation, setBackedUp } from '../../platform/installation/installation.ts';

@@ -25,7 +25,7 @@ export const usageRoutes = ({
 
   serve(routes.updateTeamBudget, ({ principal, body }) => updateTeamBudget(db, principal, body)),
 
-  // What a member sees is decided by the role alone: no member of the query widens it.
+  // The role alone decides which usage a caller sees: no parameter of the query shows more.
   serve(routes.getUsage, async ({ principal, query }) => {
     const seesTeam = isAtLeast(principal.role, 'admin');
     const { kind, uid } = principal.creator;

@@ -93,7 +93,7 @@ async function makeGround(
   };
 }
 
-/** File that names the engine which may have containers of this data folder. The settings may name another one by now. */
+/** File that names the engine which may have containers of this data folder. The settings may have changed to another engine since. */
 const engineFile = (stateRoot: string): string => path.join(stateRoot, 'engine.json');
 
 async function open(request: OpenRequest): Promise<SandboxBackend> {

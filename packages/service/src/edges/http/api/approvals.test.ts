@@ -217,7 +217,7 @@ describe('with the sandbox gone', () => {
     return { executionId, conversation: (await resolve(runId)).conversation };
   };
 
-  test('restores the harness memory from before the question unless a decision was made there', async () => {
+  test('restores the memory that was saved before the question, unless that question was decided', async () => {
     const asked = await conversationAfter({ request_id: 'q1' });
     expect(asked.conversation).toEqual({
       kind: 'memory',

@@ -166,7 +166,10 @@ async function requireCompatible(
     );
 }
 
-/** Replaces the records of a database that has all migrations from before the baseline. Throws if the database has only some of these migrations. */
+/**
+ * Replaces the records of a database that has all migrations that the baseline replaced. Throws if the database has only some of these
+ * migrations.
+ */
 async function adoptReplaced(
   client: pg.Client,
   applied: readonly AppliedMigration[],
