@@ -5,6 +5,8 @@ import { percentile } from './report.ts';
 /** The result of one round: creates per second, and milliseconds of a call. */
 export interface Round {
   readonly perSecond: number;
+  /** Number of creates. */
+  readonly creates: number;
   readonly p50: number;
   readonly p99: number;
 }
@@ -52,5 +54,10 @@ export async function loadWithCreates(
   );
   const took = (performance.now() - started) / 1000;
   agent.destroy();
-  return { perSecond: latencies.length / took, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) };
+  return {
+    creates: latencies.length,
+    perSecond: latencies.length / took,
+    p50: percentile(latencies, 0.5),
+    p99: percentile(latencies, 0.99),
+  };
 }

@@ -11,7 +11,7 @@ interface KeyValue {
 }
 
 /** A span as it arrived, with plain attributes. */
-export interface ReceivedSpan {
+interface ReceivedSpan {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId?: string;
@@ -24,7 +24,7 @@ export interface ReceivedSpan {
   readonly status: { readonly code?: number; readonly message?: string };
 }
 
-export interface FakeCollector {
+interface FakeCollector {
   readonly url: string;
   readonly requests: readonly {
     readonly path: string;

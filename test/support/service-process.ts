@@ -11,6 +11,7 @@ import { eventually, killHard } from './system.ts';
 
 export interface OneService {
   readonly origin: string;
+  readonly pid: number;
   /** Ends it as kill -9 does. */
   kill(): Promise<void>;
   stop(): Promise<void>;
@@ -86,6 +87,7 @@ export async function startService({ databaseUrl, key, clockAheadMs, env }: Serv
   });
   return {
     origin: JSON.parse(file).base_url,
+    pid: child.pid ?? 0,
     kill,
     stop: async () => {
       await kill();

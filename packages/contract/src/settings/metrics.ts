@@ -2,7 +2,7 @@ import { workerName } from '../workers/worker-name.ts';
 import { itemsOf, matching, type ReadText, type Setting } from './setting.ts';
 
 /** An address and a port to listen on. */
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }

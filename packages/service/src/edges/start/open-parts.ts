@@ -40,7 +40,7 @@ import { openWebhookDirectory } from '../../triggers/webhooks/ingest/directory.t
 import type { ServiceDeps } from '../http/server/deps.ts';
 import { checkInstallation } from './check-installation.ts';
 import { describePause, type Pause } from './pause.ts';
-import { startMetrics } from './start-metrics.ts';
+import { startMetrics, startTraces } from './start-telemetry.ts';
 import type { Waiting } from './until-usable.ts';
 
 /** Clients get 503 with Retry-After within a second when the database is away. */
@@ -139,6 +139,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
   const opened = await openModels(settings, { log, ...(probe && { probe }) });
   if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
   const metrics = await startMetrics({ settings, models: opened.models, db, log, undo });
+  await startTraces({ db, log, undo });
   const signOn = await openSignOn(settings.RUNYARD_OIDC_FILE, log);
   if (!signOn.ok) throw new StartProblem(signOn.problems.join('\n'));
   const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);

@@ -14,6 +14,10 @@ export interface RequestOrigin {
   /** Source of a run that the request creates, as the request says; absent: it says nothing. */
   readonly apiSource?: string;
   readonly requestId: string;
+  /** When it came, milliseconds since 1970. */
+  readonly receivedMs?: number;
+  /** The trace that it names: an unchecked text of the caller. */
+  readonly traceparent?: string;
 }
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;

@@ -74,9 +74,11 @@ export const clientOf = (request: FastifyRequest): Client =>
 
 /** Returns the origin of a request. */
 export function originOf(request: FastifyRequest): RequestOrigin {
-  const { 'user-agent': userAgent = null, 'x-oz-api-source': source } = request.headers;
+  const { 'user-agent': userAgent = null, 'x-oz-api-source': source, traceparent } = request.headers;
   const apiSource = typeof source === 'string' ? { apiSource: source } : {};
-  return { address: clientOf(request).address, userAgent, requestId: request.id, ...apiSource };
+  const trace = typeof traceparent === 'string' ? { traceparent } : {};
+  const { address } = clientOf(request);
+  return { address, userAgent, requestId: request.id, receivedMs: Date.now(), ...apiSource, ...trace };
 }
 
 /** Throws the refusal for a missing permission. `what` names the action that needs it. */

@@ -8,6 +8,7 @@ import { count, observe } from '../../../platform/metrics/record.ts';
 import { afterCommit, type Queryable, type Statement } from '../../../platform/store/database/database.ts';
 import { enqueueDeliveries, enqueuedColumns, eventOfState } from '../../subscriptions/enqueue.ts';
 import { queueChannel, runChannel } from '../notices.ts';
+import { noticeEnded } from '../tracing/notice.ts';
 
 /** The phases of an execution, as `executions.phase` stores them. */
 export type Phase = 'queued' | 'assigned' | 'claimed' | 'running' | 'idle' | 'stopping' | 'ended';
@@ -134,11 +135,12 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         FROM moved, execution
       )${definition.further ?? ''}${subscriberEvent ? `, delivery AS (${enqueueDeliveries(subscriberEvent, definition.to, 'moved')})` : ''}
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
+        (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
         pg_notify('${runChannel}', moved.id::text) ${definition.wakesQueue ? `, pg_notify('${queueChannel}', execution.pool)` : ''}
       FROM moved, execution`,
   };
   return async (db, input) => {
-    const rows = await db.query<{ seconds: number }>(statement, [
+    const rows = await db.query<Made>(statement, [
       input.runId,
       input.executionId,
       input.payload ? JSON.stringify(input.payload) : null,
@@ -149,7 +151,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
       input.status?.detail ? JSON.stringify(input.status.detail) : null,
     ]);
     const [made] = rows;
-    if (made) afterCommit(db, () => measure(definition, made.seconds, input.status?.code));
+    if (made) afterCommit(db, () => measure(definition, input, made));
     return rows.length === 1;
   };
 }
@@ -159,11 +161,24 @@ export function countQueued(db: Queryable, runs: number): void {
   if (runs > 0) afterCommit(db, () => count('runyard_run_transitions_total', { state: 'QUEUED' }, runs));
 }
 
-/** Counts a change. `seconds`: the time since the work was asked for. */
-function measure({ from, to }: TransitionDefinition, seconds: number, code: ErrorCode | undefined): void {
+/** A change that was made: when its work was asked for, and the time since then. */
+interface Made {
+  readonly seconds: number;
+  readonly wanted_ms: number;
+}
+
+/** Counts a change, and traces the end of a turn. */
+function measure(
+  { from, to }: TransitionDefinition,
+  input: TransitionInput,
+  { seconds, wanted_ms: wantedMs }: Made,
+): void {
+  const { runId, executionId } = input;
+  const code = input.status?.code;
   count('runyard_run_transitions_total', { state: to });
   if (to === 'INPROGRESS' && from.includes('CLAIMED')) observe('runyard_run_start_seconds', {}, seconds);
   if (!isSettled(to)) return;
   observe('runyard_run_duration_seconds', { state: to }, seconds);
+  noticeEnded({ runId, executionId, state: to, code, wantedMs, endMs: wantedMs + seconds * 1_000 });
   if (to === 'FAILED' || to === 'ERROR') count('runyard_run_failures_total', { state: to, code: code ?? 'other' });
 }

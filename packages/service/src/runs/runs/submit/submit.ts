@@ -5,7 +5,7 @@ import type { RunAgentResponse } from '@runyard/contract/runs/run-request';
 import { type ClientAttempt, recordFirstAnswers } from '../../../platform/idempotency/client-answers.ts';
 import { findReplay, isClientAttempt, once, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
 import { batched } from '../../../platform/store/database/batched.ts';
-import type { Queryable } from '../../../platform/store/database/database.ts';
+import { afterCommit, type Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { creationEntryColumns, creationEntryOf, insertCreationEntries } from '../../../team/access/audit/record.ts';
 import { toWithheldRight } from '../../../team/access/contents/run-rights.ts';
@@ -17,6 +17,7 @@ import {
   poolsOfNewRuns,
   queueFirstExecutions,
 } from '../../executions/queue/first-execution.ts';
+import { noticeCreated } from '../../executions/tracing/notice.ts';
 import { countQueued } from '../../executions/transitions/transition.ts';
 import { attachmentParameters, insertAttachmentsOf } from '../../files/attachments/insert.ts';
 import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
@@ -118,6 +119,19 @@ const toRow = (run: NewRun) => ({
   ...creationEntryOf(run.by),
 });
 
+/** Counts runs that were written, and begins their traces, when the transaction commits. */
+export function countCreated(db: Queryable, runs: readonly NewRun[]): void {
+  countQueued(db, runs.length);
+  if (runs.length === 0) return;
+  afterCommit(db, () => {
+    for (const { id, source, by } of runs) {
+      const { receivedMs, traceparent } = by?.from ?? {};
+      const request = receivedMs === undefined ? undefined : { receivedMs, ...(traceparent ? { traceparent } : {}) };
+      noticeCreated({ id, source, request });
+    }
+  });
+}
+
 /** Returns the answer to the request for a run that was written. */
 const responseOf = ({ run, atCapacity }: PreparedRun): RunAgentResponse => ({
   run_id: run.id,
@@ -145,7 +159,10 @@ const rowsOf = (runs: readonly NewRun[]): unknown[] => [
  */
 export async function writeRuns(tx: Queryable, prepared: readonly PreparedRun[]): Promise<RunAgentResponse[]> {
   if (prepared.length > 0) await tx.query(insertWithFiles, parametersOfRuns(prepared));
-  countQueued(tx, prepared.length);
+  countCreated(
+    tx,
+    prepared.map(({ run }) => run),
+  );
   return prepared.map(responseOf);
 }
 
@@ -164,7 +181,7 @@ export async function writeRun(tx: Queryable, prepared: PreparedRun): Promise<Wr
     if (reason) return { kind: 'child_refused', reason };
   }
   await tx.query(insertSingle, rowsOf([run]));
-  countQueued(tx, 1);
+  countCreated(tx, [run]);
   return { kind: 'written', response: responseOf(prepared) };
 }
 
@@ -206,7 +223,10 @@ const writeBatched = batched<ExecutionDeps, RunOfBatch>(100, async (deps, items)
   const present = items.filter(({ answerOf }) => !answerOf?.request.isGone());
   if (present.length === 0) return;
   await deps.db.query(insertWithAnswers, [JSON.stringify(present.map(toRowOfBatch))]);
-  countQueued(deps.db, present.length);
+  countCreated(
+    deps.db,
+    present.map(({ run }) => run),
+  );
   for (const { run, answerOf } of present) if (answerOf) answerOf.request.answer.id = run.id;
 });
 

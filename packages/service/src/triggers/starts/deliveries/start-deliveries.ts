@@ -2,9 +2,8 @@
 import type { AutomationOutcome } from '@runyard/contract/webhooks/webhooks';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
-import { countQueued } from '../../../runs/executions/transitions/transition.ts';
 import type { SubmitDeps } from '../../../runs/runs/submit/prepare.ts';
-import { defineInsertRuns, parametersOfRuns } from '../../../runs/runs/submit/submit.ts';
+import { countCreated, defineInsertRuns, parametersOfRuns } from '../../../runs/runs/submit/submit.ts';
 import { type CountedFailure, countAtCommit, disabledReason } from '../../automations/failures.ts';
 import { type FedAutomation, laneOf, type Mismatch, matcherOf, readFedBy } from '../../automations/match.ts';
 import { noticePushes } from '../../definitions/source/pushes.ts';
@@ -126,7 +125,10 @@ function writeAtCommit(
   });
   const runs = runsOf(started);
   tx.atCommit(insertRunsAndStarts, [...parametersOfRuns(runs), startsParameter(starts), ...rows.take()]);
-  countQueued(tx, runs.length);
+  countCreated(
+    tx,
+    runs.map(({ run }) => run),
+  );
 }
 
 /** Returns the outcome of a delivery for an automation, as the log of the webhook shows it. */

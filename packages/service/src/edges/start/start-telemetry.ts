@@ -1,9 +1,12 @@
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
 import { type Metrics, openMetrics } from '../../platform/metrics/open-metrics.ts';
+import { openTraces } from '../../platform/metrics/open-traces.ts';
 import { measureProcess } from '../../platform/metrics/process-gauges.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { hostedPool } from '../../runs/executions/queue/measure.ts';
+import { traceRunsWith } from '../../runs/executions/tracing/notice.ts';
+import { makeRunTracer } from '../../runs/executions/tracing/trace-runs.ts';
 import type { Models } from '../../team/models/models.ts';
 
 /** How often the list of models is read again for a model that it did not have, milliseconds. */
@@ -22,17 +25,30 @@ function listsModel(models: Models): (id: string) => boolean {
   };
 }
 
-interface MetricParts {
+interface TelemetryParts {
   readonly settings: Settings;
   readonly models: Models;
-  readonly db: Pick<Database, 'pool'>;
+  readonly db: Database;
   readonly log: Logger;
-  /** Gets the steps that end the metrics. */
+  /** Gets the steps that end it. */
   readonly undo: { add(step: () => Promise<unknown>): void };
 }
 
+/** Starts the traces of runs, if a variable says where to send them. */
+export async function startTraces({ db, log, undo }: Pick<TelemetryParts, 'db' | 'log' | 'undo'>): Promise<void> {
+  const traces = await openTraces(process.env, log);
+  if (!traces) return;
+  const tracer = makeRunTracer({ db, traces, log });
+  const stop = traceRunsWith(tracer);
+  undo.add(async () => {
+    stop();
+    await tracer.close();
+    await traces.close();
+  });
+}
+
 /** Starts the metrics of the process, if a setting or a variable asks for them. The domains add their gauges later. */
-export async function startMetrics({ settings, models, db, log, undo }: MetricParts): Promise<Metrics | undefined> {
+export async function startMetrics({ settings, models, db, log, undo }: TelemetryParts): Promise<Metrics | undefined> {
   const { RUNYARD_METRICS_LISTEN: place, RUNYARD_METRICS_TOKEN: token, RUNYARD_METRICS_POOLS: pools = [] } = settings;
   const isPool = (name: string) => name === hostedPool || pools.includes(name);
   const metrics = await openMetrics({

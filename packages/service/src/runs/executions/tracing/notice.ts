@@ -1,0 +1,38 @@
+/** Tells the tracer of this process about runs. Nothing happens while traces are off. */
+import type { RunState } from '@runyard/contract/runs/states';
+
+/** A run that was created. */
+export interface CreatedRun {
+  readonly id: string;
+  readonly source: string;
+  /** When its request came, and the trace that the request names. Absent: no request created it. */
+  readonly request?: { readonly receivedMs: number; readonly traceparent?: string } | undefined;
+}
+
+/** The end of a turn, or of an execution before its first turn. Times are milliseconds since 1970 by the database's clock. */
+export interface EndedTurn {
+  readonly runId: string;
+  readonly executionId: string;
+  readonly state: RunState;
+  readonly code: string | undefined;
+  readonly wantedMs: number;
+  readonly endMs: number;
+}
+
+export interface RunTracer {
+  created(run: CreatedRun): void;
+  ended(turn: EndedTurn): void;
+}
+
+let tracer: RunTracer | undefined;
+
+/** Sends notices to `next`. Returns the function that ends this. */
+export function traceRunsWith(next: RunTracer): () => void {
+  tracer = next;
+  return () => {
+    if (tracer === next) tracer = undefined;
+  };
+}
+
+export const noticeCreated = (run: CreatedRun): void => tracer?.created(run);
+export const noticeEnded = (turn: EndedTurn): void => tracer?.ended(turn);

@@ -1,0 +1,132 @@
+import * as conventions from '@opentelemetry/semantic-conventions/incubating';
+import { spanAttributes } from '@runyard/contract/metrics/trace-names';
+import { afterAll, describe, expect, test } from 'vitest';
+import { startFakeCollector } from '../../../../../../test/fakes/collector.ts';
+import { startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { answerAtFixedCost, askModel, opus } from '../../../../test/budgets.ts';
+import { startTestService } from '../../../../test/service.ts';
+import { isBelow, ratioOf } from '../../../platform/metrics/open-traces.ts';
+import { rootOf } from './trace-runs.ts';
+
+const collector = await startFakeCollector();
+const fake = await startFakeModels();
+const variables = {
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`,
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+};
+Object.assign(process.env, variables);
+const service = await startTestService({ env: fake.env });
+afterAll(async () => {
+  await fake.close();
+  await collector.close();
+});
+
+const planted = 'planted-prompt-or-secret';
+const foreign = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
+
+/** Plays a run with a request to a model and a call of a tool, and ends the service, which sends all spans. */
+async function playRun() {
+  answerAtFixedCost(fake);
+  const created = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+    body: { prompt: planted, title: planted, name: planted, metadata: { planted }, config: { model_id: opus } },
+    headers: { traceparent: `00-${foreign.traceId}-${foreign.spanId}-01` },
+  });
+  const runId = created.body.run_id;
+  const { runToken } = await service.claimRun(runId);
+  const at = () => new Date().toISOString();
+  const report = (events: readonly object[]) =>
+    service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+  const started = [
+    { seq: 1, occurred_at: at(), type: 'agent_started', harness: 'runyard', model_id: opus },
+    { seq: 2, occurred_at: at(), type: 'turn_started', step_id: 'one', prompt: planted },
+  ];
+  expect((await report(started)).status).toBe(200);
+  await askModel(service.baseUrl, runToken, { messages: [{ role: 'user', content: planted }] });
+  const action = { type: 'action', step_id: 'one', action_id: 'a', category: 'command', name: planted };
+  await report([
+    { seq: 3, occurred_at: at(), ...action, input: { planted } },
+    { seq: 4, occurred_at: at(), type: 'action_result', action_id: 'a', state: 'failed', output: planted },
+    { seq: 5, occurred_at: at(), type: 'turn_finished', step_id: 'one', summary: planted },
+  ]);
+  const finished = await service.request('POST', '/harness-support/finish-task', {
+    key: runToken,
+    body: { success: true, summary: planted },
+  });
+  expect(finished.status).toBe(200);
+  return runId;
+}
+
+describe('the trace of a run', async () => {
+  const runId = await playRun();
+  const other = await service.newRun();
+  await service.close();
+  const spans = collector.spans().filter(({ traceId }) => traceId === rootOf(runId).traceId);
+  const named = (name: string) => spans.find((span) => span.name.startsWith(name));
+
+  test('has request, queue, start, turn, model call and tool in one tree', () => {
+    const root = rootOf(runId).spanId;
+    const turn = named('invoke_agent');
+    const tree = spans.map(({ name, parentSpanId }) => [
+      name,
+      parentSpanId === root ? 'root' : parentSpanId === turn?.spanId ? 'turn' : parentSpanId,
+    ]);
+    expect(Object.fromEntries(tree)).toEqual({
+      create_run: undefined,
+      queue: 'root',
+      start: 'root',
+      invoke_agent: 'root',
+      'chat claude-opus-5-5': 'turn',
+      'execute_tool command': 'turn',
+    });
+    expect(spans).toHaveLength(6);
+    expect(named('create_run')?.spanId).toBe(root);
+    for (const span of spans)
+      expect(BigInt(span.endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(span.startTimeUnixNano));
+  });
+
+  test('has the names of the semantic conventions for models and tools', () => {
+    expect(named('chat')?.attributes).toMatchObject({
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'anthropic',
+      'gen_ai.request.model': 'claude-opus-5-5',
+      'gen_ai.usage.input_tokens': 100,
+      'gen_ai.usage.output_tokens': 40,
+    });
+    expect(named('execute_tool')).toMatchObject({
+      attributes: { 'gen_ai.tool.name': 'command', 'error.type': 'failed' },
+      status: { code: 2 },
+    });
+    const known = new Set<unknown>(Object.values(conventions));
+    const own = Object.values(spanAttributes).filter((name) => !name.startsWith('runyard.'));
+    expect(own.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  test('links the trace of the caller and does not continue it', () => {
+    expect(named('create_run')?.links).toMatchObject([foreign]);
+    expect(spans.some(({ traceId }) => traceId === foreign.traceId)).toBe(false);
+    expect(collector.spans().some(({ traceId }) => traceId === rootOf(other).traceId)).toBe(true);
+  });
+
+  test('has no prompt, title, name of a tool, output, key or token', () => {
+    const sent = collector.requests.map(({ body }) => body.toString('utf8')).join('\n');
+    for (const secret of [planted, service.key, 'ryr_', fake.env.RUNYARD_ANTHROPIC_API_KEY ?? 'sk-'])
+      expect([secret, sent.includes(secret)]).toEqual([secret, false]);
+  });
+});
+
+test.each([
+  [{}, 1],
+  [{ OTEL_TRACES_SAMPLER: 'always_off' }, 0],
+  [{ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.01' }, 0.01],
+  [{ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: 'x' }, 1],
+])('samples with %j the part %d of traces', (env, ratio) => {
+  expect(ratioOf(env)).toBe(ratio);
+});
+
+test('samples by the trace id that the service makes, about as many as the ratio says', () => {
+  const ids = Array.from({ length: 20_000 }, (_, index) => rootOf(String(index)).traceId);
+  const sampled = ids.filter((id) => isBelow(id, 0.01)).length;
+  expect(sampled).toBeGreaterThan(120);
+  expect(sampled).toBeLessThan(280);
+  expect([ids.filter((id) => isBelow(id, 1)).length, ids.filter((id) => isBelow(id, 0)).length]).toEqual([20_000, 0]);
+});
