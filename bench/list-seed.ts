@@ -111,7 +111,7 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
       `INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready)
        SELECT gen_random_uuid(), team_id, id, id, id,
          CASE WHEN n % 1000 = 0 THEN 'SCREENSHOT' WHEN n < $1 / 20 AND n % 2 = 0 THEN 'EXTERNAL_REFERENCE'
-           ELSE (ARRAY['PLAN', 'PULL_REQUEST', 'FILE'])[1 + n % 3] END, '{"title": "x"}', true
+           ELSE (ARRAY['PLAN', 'PULL_REQUEST', 'FILE'])[1 + n % 3] END, '{"title": "x", "url": "https://code.example/o/r/pull/7", "branch": "b", "filename": "x"}', true
        FROM (SELECT id, team_id, row_number() OVER () AS n FROM runs) r WHERE n % 4 = 0`,
       [count],
     );

@@ -1,17 +1,15 @@
 /** Test support: Chromium, and in it a fresh profile with a page for each test. */
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type BrowserContext, chromium, type Page, type Browser as Program } from 'playwright-core';
+import type { BrowserContext, Page, Browser as Program } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { noChromium, startChromium } from './chromium.ts';
 
-const programs = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
-const executablePath = process.env.CHROMIUM_PATH ?? programs.find((file) => existsSync(file)) ?? '/usr/bin/chromium';
 const screenshots = process.env.SCREENSHOT_DIR;
 
 /** Why the tests of pages cannot run here; null: they can. */
-export const noBrowser: string | null = existsSync(executablePath) ? null : `there is no ${executablePath}`;
+export const noBrowser = noChromium;
 
 export interface Browser {
   readonly page: Page;
@@ -29,19 +27,7 @@ export function useBrowser(): () => Browser {
   let program: Program;
   let browser: Browser;
   beforeAll(async () => {
-    program = await chromium.launch({
-      executablePath,
-      headless: true,
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    });
+    program = await startChromium();
   });
   afterAll(() => program.close());
   beforeEach(async () => {

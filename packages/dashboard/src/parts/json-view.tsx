@@ -1,5 +1,6 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
+import { usePrinted } from './printing.ts';
 
 /** How the page marks a field: a condition of a filter meets it, or misses it. */
 export type JsonMark = 'hit' | 'miss';
@@ -27,7 +28,9 @@ export function JsonView({ value, ...options }: { value: unknown } & Options) {
 const firstMembers = 100;
 
 function Node({ value, path, depth, ...options }: { value: unknown; path: string; depth: number } & Options) {
-  const [isOpen, setOpen] = useState(depth < 2);
+  const [isUnfolded, setUnfolded] = useState(depth < 2);
+  const isPrinted = usePrinted();
+  const isOpen = isUnfolded || isPrinted;
   const [count, setCount] = useState(firstMembers);
   if (typeof value !== 'object' || value === null) return <Scalar value={value} path={path} {...options} />;
   const members: [string, unknown][] = Array.isArray(value)
@@ -39,7 +42,7 @@ function Node({ value, path, depth, ...options }: { value: unknown; path: string
   return (
     <>
       {begin}
-      <button type="button" className="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <button type="button" className="fold" aria-expanded={isOpen} onClick={() => setUnfolded(!isOpen)}>
         {isOpen ? '−' : `${members.length} ${Array.isArray(value) ? 'values' : 'fields'}`}
       </button>
       {isOpen &&

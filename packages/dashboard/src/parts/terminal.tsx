@@ -5,6 +5,7 @@ import Anser from 'anser';
 import { type ReactNode, useMemo, useState } from 'react';
 import { CopyButton } from './copy.tsx';
 import { countText } from './format.ts';
+import { usePrinted } from './printing.ts';
 
 /** Lines of an output that are shown first: its end. */
 const firstLines = 20;
@@ -68,7 +69,8 @@ export function coloured(text: string): ReactNode[] {
 export function Terminal({ text }: { text: string }) {
   const [isWhole, setWhole] = useState(false);
   const lines = useMemo(() => cleanOutput(text).replace(/\n$/, '').split('\n'), [text]);
-  const count = isWhole ? mostLines : firstLines;
+  const isPrinted = usePrinted();
+  const count = isWhole || isPrinted ? mostLines : firstLines;
   const shown = useMemo(() => coloured(lines.slice(-count).join('\n')), [lines, count]);
   return (
     <div className="code term">

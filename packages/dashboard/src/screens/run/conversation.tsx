@@ -3,7 +3,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { Icon } from '../../parts/icon.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { Block } from './entries.tsx';
+import { Block, WatchedBlocks } from './block.tsx';
+import { Entries } from './entries.tsx';
 import styles from './run.module.css';
 import type { FollowedRun } from './use-run.ts';
 
@@ -46,6 +47,17 @@ export function Conversation({
     if (isAtEnd.current) setSeen(story.count);
   }, [story]);
 
+  // Texts change their height when they are rendered, and blocks when the reader comes near them.
+  useEffect(() => {
+    const content = place.current?.firstElementChild;
+    if (!content) return;
+    const observer = new ResizeObserver(() => {
+      const scroller = scrollerOf(place.current);
+      if (scroller !== null && isAtEnd.current) scroller.scrollTop = scroller.scrollHeight;
+    });
+    observer.observe(content);
+    return () => observer.disconnect();
+  }, []);
   useEffect(() => {
     const scroller = scrollerOf(place.current);
     const onScroll = () => {
@@ -86,9 +98,13 @@ export function Conversation({
             </button>
           )}
           <Problem error={error} />
-          {story.blocks.map((entries, index) => (
-            <Block key={index} entries={entries} runId={run.run_id} author={author} />
-          ))}
+          <WatchedBlocks place={place} scrollerOf={scrollerOf}>
+            {story.blocks.map(({ number, entries }, index) => (
+              <Block key={number} isNearAtFirst={index >= story.blocks.length - 2}>
+                <Entries entries={entries} runId={run.run_id} author={author} />
+              </Block>
+            ))}
+          </WatchedBlocks>
           {!isReading && story.count === 0 && (
             <section className="stack s2">
               <h2>Prompt, which no agent has begun</h2>

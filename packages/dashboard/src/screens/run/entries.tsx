@@ -9,14 +9,15 @@ import { clockText, durationText, exactText } from '../../parts/format.ts';
 import { Icon, type IconName } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
+import { usePrinted } from '../../parts/printing.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Terminal } from '../../parts/terminal.tsx';
 import { Lasting } from '../../parts/time.tsx';
+import { type ActionEntry, type Entry, type NoticeEntry, type RequestEntry, type TextEntry, textOf } from './entry.ts';
 import styles from './run.module.css';
-import { type ActionEntry, type Entry, type NoticeEntry, type RequestEntry, type TextEntry, textOf } from './story.ts';
 
-/** Shows a block of entries. Rendered again only if one of them has changed. */
-export const Block = memo(function Block({
+/** Shows entries. Rendered again only if one of them has changed. */
+export const Entries = memo(function Entries({
   entries,
   runId,
   author,
@@ -25,13 +26,7 @@ export const Block = memo(function Block({
   runId: string;
   author: string;
 }) {
-  return (
-    <div className={styles.block}>
-      {entries.map((entry) => (
-        <Shown key={entry.id} entry={entry} runId={runId} author={author} />
-      ))}
-    </div>
-  );
+  return entries.map((entry) => <Shown key={entry.id} entry={entry} runId={runId} author={author} />);
 });
 
 const Shown = memo(function Shown({ entry, runId, author }: { entry: Entry; runId: string; author: string }) {
@@ -165,8 +160,8 @@ function changeOf(entry: ActionEntry): { readonly before: string; readonly after
 function Action({ entry, runId }: { entry: ActionEntry; runId: string }) {
   const isOver = entry.state === 'completed' || entry.state === 'denied';
   const [isOpen, setOpen] = useState<boolean | undefined>();
-  // Closed unless it failed or runs. Closed unless it failed or runs; a choice of the reader stays.
-  const open = isOpen ?? !isOver;
+  // Closed unless it failed or runs. A choice of the reader stays.
+  const open = usePrinted() || (isOpen ?? !isOver);
   const change = changeOf(entry);
   return (
     <details className="act" open={open} data-state={entry.state}>
@@ -276,6 +271,7 @@ function planOf({ name, data }: NoticeEntry): readonly PlanItem[] | undefined {
 
 function Notice({ entry }: { entry: NoticeEntry }) {
   const [isOpen, setOpen] = useState(false);
+  const isPrinted = usePrinted();
   const plan = planOf(entry);
   if (plan) {
     const done = plan.filter(({ status }) => status === 'completed').length;
@@ -306,9 +302,14 @@ function Notice({ entry }: { entry: NoticeEntry }) {
   const text = (entry.data as { text?: unknown } | null)?.text;
   return (
     <Turn at={entry.at}>
-      <details className={styles.notice} open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <details
+        className={styles.notice}
+        open={isOpen || isPrinted}
+        onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+      >
         <summary className="small dim">{visibleText(entry.name.replaceAll('_', ' '))}</summary>
-        {isOpen && (typeof text === 'string' ? <Markdown text={text} /> : <JsonView value={entry.data} />)}
+        {(isOpen || isPrinted) &&
+          (typeof text === 'string' ? <Markdown text={text} /> : <JsonView value={entry.data} />)}
       </details>
     </Turn>
   );

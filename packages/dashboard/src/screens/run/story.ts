@@ -5,52 +5,8 @@
 
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { RunMessagePage } from '@runyard/contract/runs/conversation-pages';
-import type { ActionState, ContentBlock } from '@runyard/contract/runs/conversations';
-
-/** A request to a person, with its answer once there is one. */
-export interface RequestEntry {
-  readonly kind: 'request';
-  readonly id: string;
-  readonly at: string | undefined;
-  readonly isQuestion: boolean;
-  readonly title: string;
-  readonly input: unknown;
-  readonly outcome?: { readonly decision: string; readonly by: string; readonly message?: string };
-}
-
-export interface ActionEntry {
-  readonly kind: 'action';
-  readonly id: string;
-  readonly at: string | undefined;
-  readonly category: string;
-  readonly name: string;
-  readonly input: unknown;
-  readonly output: string;
-  readonly state: ActionState | 'waiting';
-  readonly exitCode?: number;
-  readonly durationMs?: number;
-  /** Number of the message whose input or output this page has only in part. */
-  readonly shortened?: number;
-}
-
-export interface TextEntry {
-  readonly kind: 'text';
-  readonly id: string;
-  readonly at: string | undefined;
-  readonly role: string;
-  readonly text: string;
-  readonly shortened?: number;
-}
-
-export interface NoticeEntry {
-  readonly kind: 'notice';
-  readonly id: string;
-  readonly at: string | undefined;
-  readonly name: string;
-  readonly data: unknown;
-}
-
-export type Entry = TextEntry | ActionEntry | RequestEntry | NoticeEntry;
+import type { ContentBlock } from '@runyard/contract/runs/conversations';
+import { type Entry, outcomeOf, type RequestEntry, textOf } from './entry.ts';
 
 /** Entries of one block. The page renders only blocks that have changed. */
 const blockSize = 50;
@@ -58,9 +14,15 @@ const blockSize = 50;
 /** Events of actions on older pages that are kept until those are read. */
 const mostPending = 1000;
 
+/** Neighbouring entries. Its number stays the same when blocks come before or after it. */
+export interface StoryBlock {
+  readonly number: number;
+  readonly entries: readonly Entry[];
+}
+
 /** An immutable picture of the story, for React. */
 export interface StoryView {
-  readonly blocks: readonly (readonly Entry[])[];
+  readonly blocks: readonly StoryBlock[];
   /** Entries in all blocks. */
   readonly count: number;
   /** The position before the oldest entry; undefined: the oldest entry begins the story. */
@@ -69,7 +31,10 @@ export interface StoryView {
 
 /** Holds the entries of one run. Changes are collected and shown once for each frame of the browser. */
 export class Story {
-  #entries: Entry[] = [];
+  /** The entries by place. Places of entries that came before the first page are below 0. */
+  #entries = new Map<number, Entry>();
+  #first = 0;
+  #end = 0;
   /** Place of each entry by its id. */
   #places = new Map<string, number>();
   #dirty = new Set<number>();
@@ -84,21 +49,18 @@ export class Story {
   };
   readonly view = (): StoryView => this.#view;
 
-  /** Puts a page before the present entries. */
+  /** Puts a page before the present entries. Those keep their places, so only the blocks of the page are new. */
   prepend(page: Pick<RunMessagePage, 'steps' | 'continued' | 'older'>): void {
     const part = new Story();
     for (const step of page.steps) part.#addStep(step);
-    const later = this.#entries;
-    this.#entries = part.#entries;
-    this.#places = part.#places;
-    for (const entry of later) this.#join(entry);
+    const offset = this.#first - part.#end;
+    for (const [place, entry] of part.#entries) this.#putBefore(place + offset, entry);
+    this.#first = offset;
     // Output and results of actions on older pages wait until those are read.
     this.#pending = [...page.continued, ...this.#pending].filter(
       (event) => !this.#places.has(event.action_id) || this.#apply(event),
     );
     this.#older = page.older;
-    this.#dirty = new Set(Array.from({ length: Math.ceil(this.#entries.length / blockSize) }, (_, index) => index));
-    this.#view = { blocks: [], count: 0, older: undefined };
     this.#show();
   }
 
@@ -114,23 +76,29 @@ export class Story {
   /** Output and results of actions that no page has brought yet. */
   #pending: RunMessagePage['continued'] = [];
 
-  /** Adds an entry after the others; joins two parts of one text. */
-  #join(entry: Entry): void {
-    const before = this.#get(entry.id);
-    if (before?.kind === 'text' && entry.kind === 'text') this.#put({ ...before, text: before.text + entry.text });
-    else this.#put(entry);
+  /** Adds an entry of an older page, and to it the later part that the page already has. */
+  #putBefore(place: number, entry: Entry): void {
+    const later = this.#places.get(entry.id);
+    const after = later === undefined ? undefined : this.#entries.get(later);
+    if (later !== undefined) {
+      this.#entries.delete(later);
+      this.#dirty.add(blockOf(later));
+    }
+    this.#places.set(entry.id, place);
+    this.#entries.set(place, after === undefined ? entry : joined(entry, after));
+    this.#dirty.add(blockOf(place));
   }
 
   #get(id: string): Entry | undefined {
     const place = this.#places.get(id);
-    return place === undefined ? undefined : this.#entries[place];
+    return place === undefined ? undefined : this.#entries.get(place);
   }
 
   #put(entry: Entry): void {
-    const place = this.#places.get(entry.id) ?? this.#entries.length;
-    this.#entries[place] = entry;
+    const place = this.#places.get(entry.id) ?? this.#end++;
+    this.#entries.set(place, entry);
     this.#places.set(entry.id, place);
-    this.#dirty.add(Math.floor(place / blockSize));
+    this.#dirty.add(blockOf(place));
   }
 
   #change<K extends Entry['kind']>(kind: K, id: string, change: (entry: Extract<Entry, { kind: K }>) => Entry): void {
@@ -230,7 +198,9 @@ export class Story {
     if (block.type === 'text') {
       const isPrompt = message.role === 'user' && block.message_id === undefined;
       const id = isPrompt ? `${stepId}/prompt` : `text/${block.message_id ?? message.seq}`;
-      this.#join({ kind: 'text', id, at, role: message.role, text: block.text, ...shortened });
+      const entry: Entry = { kind: 'text', id, at, role: message.role, text: block.text, ...shortened };
+      const before = this.#get(id);
+      this.#put(before === undefined ? entry : joined(before, entry));
     } else if (block.type === 'action') {
       this.#put({
         kind: 'action',
@@ -304,12 +274,28 @@ export class Story {
   }
 
   #show(): void {
-    const blocks = [...this.#view.blocks];
-    for (const index of this.#dirty) blocks[index] = this.#entries.slice(index * blockSize, (index + 1) * blockSize);
+    const blocks = new Map(this.#view.blocks.map((block) => [block.number, block]));
+    for (const number of this.#dirty) {
+      const places = Array.from({ length: blockSize }, (_, index) => number * blockSize + index);
+      const entries = places.flatMap((place) => this.#entries.get(place) ?? []);
+      if (entries.length > 0) blocks.set(number, { number, entries });
+      else blocks.delete(number);
+    }
     this.#dirty.clear();
-    this.#view = { blocks, count: this.#entries.length, older: this.#older };
+    const sorted = [...blocks.values()].sort((a, b) => a.number - b.number);
+    this.#view = { blocks: sorted, count: this.#entries.size, older: this.#older };
     for (const listener of this.#listeners) listener();
   }
+}
+
+const blockOf = (place: number): number => Math.floor(place / blockSize);
+
+/** Returns one entry for two parts of it, of which pages and events bring the first one last. */
+function joined(before: Entry, after: Entry): Entry {
+  if (before.kind === 'text' && after.kind === 'text') return { ...before, text: before.text + after.text };
+  if (before.kind !== 'action' || after.kind !== 'action') return after;
+  const { at, category, name, input } = before;
+  return { ...after, at, category, name, input };
 }
 
 /** Calls the function before the next frame; soon, where the page is hidden or there are no frames. */
@@ -317,25 +303,3 @@ const requestFrame = (run: () => void): number =>
   typeof requestAnimationFrame === 'undefined' || document.hidden
     ? Number(setTimeout(run, 16))
     : requestAnimationFrame(run);
-
-/** Returns a text, or the JSON of another value. */
-export const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : value === undefined ? '' : (JSON.stringify(value, null, 2) ?? '');
-
-/** Returns the decision about a request and its author, from the record of the service. */
-function outcomeOf(decided: {
-  readonly decision: string;
-  readonly by: string;
-  readonly message?: string | undefined;
-  readonly answered_by?:
-    | { readonly type: string; readonly uid: string; readonly display_name?: string | undefined }
-    | undefined;
-}): NonNullable<RequestEntry['outcome']> {
-  const author = decided.answered_by;
-  const kind = author?.type === 'run' ? ' (run)' : author?.type === 'service_account' ? ' (agent)' : '';
-  return {
-    decision: decided.decision,
-    by: author === undefined ? `the ${decided.by}` : `${author.display_name ?? author.uid}${kind}`,
-    ...(decided.message ? { message: decided.message } : {}),
-  };
-}

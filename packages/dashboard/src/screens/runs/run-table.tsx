@@ -2,7 +2,7 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { lazy, type MouseEvent, memo, Suspense, useEffect, useRef, useState } from 'react';
+import { lazy, type MouseEvent, memo, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { lastRunShown } from '../../api/run-place.ts';
 import { StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
@@ -44,7 +44,7 @@ export function RunTable({
     count: rows.length,
     getScrollElement: () => document.getElementById('main'),
     estimateSize: () => rowPx,
-    overscan: 15,
+    overscan: 8,
     scrollMargin: table.current?.offsetTop ?? 0,
     getItemKey: (index) => rows[index]?.run_id ?? index,
   });
@@ -63,19 +63,31 @@ export function RunTable({
     const next = Math.max(0, Math.min(rows.length - 1, current + by));
     setCurrent(next);
     virtual.scrollToIndex(next);
-    requestAnimationFrame(() => table.current?.querySelector<HTMLElement>(`[data-index="${next}"] a`)?.focus());
+    const focus = (): boolean => {
+      const link = table.current?.querySelector<HTMLElement>(`[data-index="${next}"] a`);
+      link?.focus({ preventScroll: true });
+      return link !== null;
+    };
+    // A row out of view is in the page only after the list has scrolled.
+    if (!focus()) requestAnimationFrame(focus);
   };
-  const toggle = (index: number, isRange: boolean) => {
-    const id = rows[index]?.run_id;
+  const latest = useRef({ rows, selected, select });
+  useEffect(() => {
+    latest.current = { rows, selected, select };
+  });
+  // The same function at each rendering, so that a key or a scroll renders only the rows that change.
+  const toggle = useCallback((index: number, isRange: boolean) => {
+    const { rows: listed, selected: before, select: change } = latest.current;
+    const id = listed[index]?.run_id;
     if (id === undefined) return;
     const from = isRange && lastSelected.current >= 0 ? lastSelected.current : index;
     const [low, high] = from < index ? [from, index] : [index, from];
-    select(
-      rows.slice(low, high + 1).map(({ run_id: each }) => each),
-      !selected.has(id),
+    change(
+      listed.slice(low, high + 1).map(({ run_id: each }) => each),
+      !before.has(id),
     );
     lastSelected.current = index;
-  };
+  }, []);
   useKeys([
     { key: 'j', does: 'Next run', run: () => move(1) },
     { key: 'k', does: 'Run before', run: () => move(-1) },

@@ -40,6 +40,7 @@ export function RunsScreen() {
   const views = viewsOf(person.uid, today);
   const [open, setOpen] = useState<'filter' | 'save' | undefined>();
   const [shown, setShown] = useState(readColumns);
+  const shownColumns = useMemo(() => columns.filter(({ name }) => shown.includes(name)), [shown]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const find = useRef<HTMLInputElement>(null);
 
@@ -203,7 +204,7 @@ export function RunsScreen() {
         <RunTable
           key={queryKeyOf(search)}
           rows={runs.rows}
-          columns={columns.filter(({ name }) => shown.includes(name))}
+          columns={shownColumns}
           selected={selected}
           select={select}
           isStale={runs.isStale}

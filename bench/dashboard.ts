@@ -1,0 +1,325 @@
+/**
+ * Times of the dashboard in Chromium: the sign-in and the list of a million runs, keys and scrolling in the list, a run of 20,000 events,
+ * and a run whose agent sends 100,000 events while a tab shows it.
+ */
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pino from 'pino';
+import { makeVault } from '../packages/service/src/platform/secrets/vault.ts';
+import { type Database, openDatabase } from '../packages/service/src/platform/store/database/database.ts';
+import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
+import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
+import { defaultTiming } from '../packages/service/src/runs/executions/deps.ts';
+import { openNotices } from '../packages/service/src/runs/executions/notices.ts';
+import { assignNext } from '../packages/service/src/runs/executions/queue/assign.ts';
+import { claim } from '../packages/service/src/runs/executions/transitions/transitions.ts';
+import { insertKey } from '../packages/service/test/insert-key.ts';
+import { startChromium } from '../test/support/chromium.ts';
+import { type System, startSystem } from '../test/support/system.ts';
+import { seedRuns } from './list-seed.ts';
+import { heapMbOf, longestOf, openProcessorTime, readPace, untilShown, watchPages } from './page-times.ts';
+import { percentile, report } from './report.ts';
+
+const runCount = Number(process.env.BENCH_RUNS ?? 1_000_000);
+const eventCount = Number(process.env.BENCH_EVENTS ?? 20_000);
+const streamCount = Number(process.env.BENCH_STREAM ?? 100_000);
+const repetitions = Number(process.env.BENCH_REPETITIONS ?? 7);
+const presses = Number(process.env.BENCH_KEYS ?? 60);
+/** Events of one request of an agent. */
+const batchSize = 200;
+/** The greatest values, milliseconds: first paint and opening of a run; key to paint, a task or a frame. */
+const goals = { open: 1_000, key: 100 };
+
+/** The last text of the long run, and the selectors of it and of a row of the list. */
+const lastWords = 'The very last words';
+const end = `text=${lastWords}`;
+const row = 'tbody tr[data-index] a';
+
+const lines = ['First line of the output', 'warning: something is deprecated', 'compiled 214 modules in 3.2 s'];
+
+/** Events of turns that each say something in 12 pieces and run a command. The last text of all is `end`. */
+function* agentEvents(count: number, end: string): Generator<Record<string, unknown>> {
+  for (let sent = 0, turn = 0; sent < count; turn += 1) {
+    const step = `s${Math.floor(turn / 50)}`;
+    const events: Record<string, unknown>[] = [];
+    if (turn % 50 === 0) events.push({ type: 'turn_started', step_id: step, prompt: `Part ${turn / 50} of the work` });
+    for (let piece = 0; piece < 12; piece += 1)
+      events.push({
+        type: 'text',
+        step_id: step,
+        message_id: `m${turn}`,
+        role: 'assistant',
+        text: piece % 4 === 3 ? `\n\n- **item** ${piece} of \`turn ${turn}\`` : ' some words that the model says now',
+      });
+    const action = `a${turn}`;
+    events.push({
+      type: 'action',
+      step_id: step,
+      action_id: action,
+      category: 'command',
+      name: 'shell',
+      input: { command: `npm test -- --shard ${turn}` },
+    });
+    for (const line of lines) events.push({ type: 'action_output', action_id: action, text: `${line} ${turn}\n` });
+    events.push({ type: 'action_result', action_id: action, state: 'completed', exit_code: 0, duration_ms: 900 });
+    for (const event of events) {
+      if (sent === count - 1) {
+        yield { type: 'text', step_id: step, message_id: 'end', role: 'assistant', text: end };
+        return;
+      }
+      sent += 1;
+      yield event;
+    }
+  }
+}
+
+/** Starts a run whose agent is this program. Returns its id and a function that reports events. */
+async function startRun(system: System, db: Database, key: string, title: string) {
+  const request = async (method: string, route: string, bearer: string, body: unknown) => {
+    const response = await fetch(`${system.baseUrl()}/api/v1${route}`, {
+      method,
+      headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`${method} ${route}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as { run_id: string };
+  };
+  const { run_id: runId } = await request('POST', '/agent/runs', key, { title, prompt: 'Work for a long time.' });
+  await db.query('UPDATE executions SET pool = $2 WHERE run_id = $1', [runId, runId]);
+  const executionDeps = {
+    db,
+    log: pino({ level: 'silent' }),
+    notices: await openNotices(db),
+    timing: { ...defaultTiming, claimTimeoutSeconds: 3600 },
+    limits: { eventBytes: 2 ** 30, transcriptBytes: 2 ** 30, teamBytes: 2 ** 40 },
+    secrets: [],
+    vault: makeVault(Buffer.alloc(32)),
+    random: () => 0.5,
+  };
+  const [connection] = await db.query<{ id: string }>(
+    `INSERT INTO worker_connections (id, service_instance_id, worker_id, instance_id, slots)
+     SELECT gen_random_uuid(), service_instance_id, 'bench-' || $1, 'one', 1 FROM
+     (SELECT gen_random_uuid() AS service_instance_id) i RETURNING id`,
+    [runId],
+  );
+  const slot = { connectionId: connection?.id ?? '', workerId: `bench-${runId}`, workerInstance: 'one', teamId: null };
+  const assignment = await assignNext(executionDeps, { ...slot, pool: runId });
+  if (typeof assignment === 'string') throw new Error(assignment);
+  await claim(db, {
+    runId,
+    executionId: assignment.executionId,
+    args: { assignment_id: assignment.assignmentId, lease_seconds: 3600 },
+  });
+  let sent = 0;
+  const send = async (events: Iterable<Record<string, unknown>>) => {
+    const occurred = new Date().toISOString();
+    const batch = Array.from(events, (event, index) => ({ seq: sent + index + 1, occurred_at: occurred, ...event }));
+    sent += batch.length;
+    await request('POST', '/harness-support/events', assignment.runToken, { events: batch });
+  };
+  await send([{ type: 'agent_started', harness: 'oz', model_id: 'runbook' }]);
+  return {
+    runId,
+    /** Reports the events as fast as the service takes them. */
+    report: async (events: Iterable<Record<string, unknown>>) => {
+      const batch: Record<string, unknown>[] = [];
+      for (const event of events) {
+        batch.push(event);
+        if (batch.length === batchSize) await send(batch.splice(0));
+      }
+      await send(batch);
+    },
+  };
+}
+
+const rows: (string | number)[][] = [];
+/** Adds a row with the median and the worst of the sample. `most`: the greatest value, milliseconds; `processor`: time of the page's thread for one. */
+function addRow(
+  title: string,
+  sample: readonly number[],
+  { most, processor, note = '' }: { most?: number; processor?: number; note?: string } = {},
+): void {
+  const worst = Math.max(...sample);
+  const judged = most === undefined ? '' : worst < most ? `< ${most}` : `< ${most}: **missed**`;
+  const spent = processor === undefined ? '' : processor.toFixed(processor < 100 ? 1 : 0);
+  rows.push([title, percentile(sample, 0.5).toFixed(0), worst.toFixed(0), judged, spent, note]);
+  process.stderr.write(`${rows.at(-1)?.join(' | ')}\n`);
+}
+
+/** Opens a page in a fresh profile, signed in with the key. */
+async function openPage(key: string | null) {
+  const baseURL = system.baseUrl();
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, baseURL });
+  await watchPages(context);
+  if (key !== null) {
+    const answer = await context.request.post('/api/v1/browser-sessions', {
+      data: { api_key: key },
+      headers: { origin: baseURL },
+    });
+    if (!answer.ok()) throw new Error(await answer.text());
+  }
+  const page = await context.newPage();
+  const cdp = await context.newCDPSession(page);
+  return { page, cdp, processorTime: await openProcessorTime(cdp), close: () => context.close() };
+}
+
+/** Opens the address in fresh profiles. Adds rows for the first paint and for the paint that shows the selector. */
+async function measureOpenings(name: string, key: string | null, address: string, selector: string): Promise<void> {
+  const first: number[] = [];
+  const shown: number[] = [];
+  let processor = 0;
+  for (let n = 0; n < repetitions; n += 1) {
+    const { page, processorTime, close } = await openPage(key);
+    await page.goto(address);
+    shown.push(await untilShown(page, selector));
+    first.push(await page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0].startTime`));
+    processor += (await processorTime()) / repetitions;
+    await close();
+  }
+  addRow(`${name}: first paint`, first, { most: goals.open });
+  addRow(`${name}: content`, shown, { most: goals.open, processor });
+}
+
+async function measureList(key: string): Promise<void> {
+  const { page, processorTime, close } = await openPage(key);
+  await page.goto('/runs?sort_by=created_at');
+  await untilShown(page, row);
+  await delay(1_000);
+  for (const pressed of ['j', 'k']) {
+    await readPace(page);
+    await processorTime();
+    for (let n = 0; n < presses; n += 1) {
+      await page.keyboard.press(pressed);
+      await delay(30);
+    }
+    const { keys } = await readPace(page);
+    const processor = (await processorTime()) / presses;
+    addRow(`runs: key ${pressed} to paint`, keys, { most: goals.key, processor, note: `${presses} keys` });
+  }
+  await page.mouse.move(700, 500);
+  await readPace(page);
+  await processorTime();
+  for (let n = 0; n < 150; n += 1) {
+    await page.mouse.wheel(0, 400);
+    await delay(16);
+  }
+  const scroll = await readPace(page);
+  const processor = (await processorTime()) / scroll.frames.length;
+  const loaded = (await page.locator('.more').textContent())?.split('.')[0];
+  const elements = await page.evaluate<number>(`document.querySelectorAll('*').length`);
+  const note = `60,000 pixels; ${loaded}, ${elements} elements`;
+  addRow('runs, scroll: frames', scroll.frames, { most: goals.key, processor, note });
+  addRow('runs, scroll: longest task', [longestOf(scroll)], { most: goals.key });
+  await close();
+}
+
+async function measureRun(key: string, runId: string): Promise<void> {
+  const { page, processorTime, close } = await openPage(key);
+  await page.goto('/runs?sort_by=created_at');
+  const link = page.locator(`a[href="/runs/${runId}"]`).first();
+  const opened: number[] = [];
+  await link.waitFor();
+  await processorTime();
+  for (let n = 0; n < repetitions; n += 1) {
+    await link.waitFor();
+    await link.click();
+    const shownAt = await untilShown(page, end);
+    opened.push(shownAt - (await readPace(page)).clickedAt);
+    if (n < repetitions - 1) await page.goBack();
+  }
+  addRow('the same from the list: its end', opened, {
+    most: goals.open,
+    processor: (await processorTime()) / repetitions,
+  });
+  await delay(500);
+  const turns = page.locator('.flow .turn');
+  const tasks: number[] = [];
+  await processorTime();
+  for (let n = 0; n < 10; n += 1) {
+    await readPace(page);
+    const before = await turns.count();
+    await page.getByRole('button', { name: 'Earlier messages' }).click();
+    while ((await turns.count()) === before) await delay(20);
+    await delay(100);
+    tasks.push(longestOf(await readPace(page)));
+  }
+  addRow('ten pages back: longest task', tasks, {
+    most: goals.key,
+    processor: (await processorTime()) / 10,
+    note: '200 messages each',
+  });
+  await close();
+}
+
+/** Measures keys, frames, tasks and memory of a tab while the events come. */
+async function measureStream(key: string, run: Awaited<ReturnType<typeof startRun>>): Promise<void> {
+  const { page, cdp, processorTime, close } = await openPage(key);
+  await page.goto(`/runs/${run.runId}`);
+  await page.locator('.st.lg.INPROGRESS').waitFor();
+  await delay(1_000);
+  const before = await heapMbOf(cdp);
+  await readPace(page);
+  await processorTime();
+  const started = performance.now();
+  let isSending = true;
+  const watching = (async () => {
+    while (isSending) {
+      await page.keyboard.press('j');
+      await delay(200);
+    }
+  })();
+  await run.report(agentEvents(streamCount, 'The stream has ended here'));
+  const sentMs = performance.now() - started;
+  await page.getByText('The stream has ended here').waitFor({ timeout: 300_000 });
+  const shownMs = performance.now() - started;
+  isSending = false;
+  await watching;
+  const { keys, frames, tasks } = await readPace(page);
+  const processor = await processorTime();
+  const name = `stream of ${streamCount.toLocaleString('en')} events`;
+  const perSecond = Math.round(streamCount / (sentMs / 1000)).toLocaleString('en');
+  const note = `${keys.length} keys, ${perSecond} events a second`;
+  addRow(`${name}: key to paint`, keys, { most: goals.key, note });
+  addRow(`${name}: frames`, frames, {
+    note: `processor: all ${(processor / 1000).toFixed(0)} s of ${(shownMs / 1000).toFixed(0)} s`,
+  });
+  addRow(`${name}: tasks over 50 ms`, tasks.length === 0 ? [0] : tasks, { note: `${tasks.length} tasks` });
+  addRow(`${name}: the last one is shown`, [shownMs - sentMs], {
+    most: goals.open,
+    note: 'after the agent has sent it',
+  });
+  const elements = await page.evaluate<number>(`document.querySelectorAll('*').length`);
+  const after = await heapMbOf(cdp);
+  addRow(`${name}: heap, MB`, [after], { note: `${before.toFixed(0)} MB before; ${elements} elements` });
+  await close();
+}
+
+const system = await startSystem({ workers: [], env: { RUNYARD_LOG: 'warn' } });
+const browser = await startChromium();
+try {
+  const embedded = await findEmbeddedPostgres(path.join(system.dataDir, 'postgres'));
+  if (!embedded) throw new Error('the embedded PostgreSQL does not run');
+  const db = await openDatabase({ address: { connectionString: embedded.url }, maxConnections: 4, log: silentLog });
+  const { teamId } = await seedRuns(db, runCount);
+  await db.onOwnConnection((client) => client.query('VACUUM ANALYZE'));
+  await db.query('UPDATE teams SET max_concurrent_executions = 10000 WHERE id = $1', [teamId]);
+  const key = await insertKey(db, teamId, {});
+  const long = await startRun(system, db, key, 'A long run');
+  await long.report(agentEvents(eventCount, lastWords));
+  await measureOpenings('sign-in', null, '/sign-in', 'input');
+  await measureOpenings('runs', key, '/runs', row);
+  await measureList(key);
+  await measureOpenings(`run of ${eventCount.toLocaleString('en')} events, its end`, key, `/runs/${long.runId}`, end);
+  await measureRun(key, long.runId);
+  await measureStream(key, await startRun(system, db, key, 'A run that streams'));
+  await db.close();
+} finally {
+  await browser.close();
+  await system.stop();
+}
+report(
+  `The dashboard over ${runCount.toLocaleString('en')} runs`,
+  `Milliseconds in Chromium ${browser.version()} without a graphics processor, 1440 by 900 pixels, on the cores of the service and its embedded PostgreSQL. Each opening is in a fresh profile, so nothing is cached; ${repetitions} openings. A time ends with the paint that shows what the row names. Processor: time of the page's main thread for one, which other programs on the machine slow less. The runs are those of \`list.ts\`. The agent says a text in 12 pieces and runs a command in turns, and sends as fast as the service takes ${batchSize} events at a time.`,
+  ['what', 'p50', 'worst', 'goal', 'processor', ''],
+  rows,
+);

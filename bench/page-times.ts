@@ -1,0 +1,78 @@
+/** Times inside of a page: paints, frames, long tasks, and the way from a key to its paint. */
+import type { BrowserContext, CDPSession, Page } from 'playwright-core';
+
+/** What a page measured since the last reading, milliseconds. */
+export interface Pace {
+  /** From each key to the end of the frame that follows it. */
+  readonly keys: number[];
+  /** Between frames. */
+  readonly frames: number[];
+  /** Tasks longer than 50 ms. */
+  readonly tasks: number[];
+  /** Time of the last click, by the clock of the page. */
+  readonly clickedAt: number;
+}
+
+/** Runs in each page before its own scripts. */
+const watch = `
+  const empty = () => ({ keys: [], frames: [], tasks: [], clickedAt: 0 });
+  let pace = empty();
+  let last;
+  const afterPaint = (then) => requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => then(performance.now());
+    port2.postMessage(0);
+  });
+  const frame = (now) => {
+    if (last !== undefined) pace.frames.push(now - last);
+    last = now;
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) pace.tasks.push(duration);
+  }).observe({ type: 'longtask' });
+  addEventListener('keydown', ({ timeStamp }) => afterPaint((now) => pace.keys.push(now - timeStamp)), true);
+  addEventListener('pointerdown', ({ timeStamp }) => { pace.clickedAt = timeStamp; }, true);
+  globalThis.readPace = () => {
+    const read = pace;
+    pace = empty();
+    return read;
+  };
+  globalThis.afterPaint = () => new Promise(afterPaint);
+`;
+
+/** Measures in all pages that the profile opens from now on. */
+export const watchPages = (context: BrowserContext): Promise<void> => context.addInitScript(watch);
+
+/** Returns what the page measured since the last call, and begins anew. */
+export const readPace = (page: Page): Promise<Pace> => page.evaluate<Pace>('readPace()');
+
+/** Waits for the selector. Returns the time of the paint that shows it, by the clock of the page. */
+export async function untilShown(page: Page, selector: string): Promise<number> {
+  await page.waitForSelector(selector, { state: 'visible', timeout: 60_000 });
+  return await page.evaluate<number>('afterPaint()');
+}
+
+/** Returns the duration of the longest task; 0: none was longer than 50 ms. */
+export const longestOf = ({ tasks }: Pace): number => Math.max(0, ...tasks);
+
+/** Returns a function that reads the processor time of the page's thread since its last call, milliseconds. */
+export async function openProcessorTime(cdp: CDPSession): Promise<() => Promise<number>> {
+  await cdp.send('Performance.enable', { timeDomain: 'threadTicks' });
+  let before = 0;
+  return async () => {
+    const { metrics } = await cdp.send('Performance.getMetrics');
+    const total = (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN) * 1000;
+    const spent = total - before;
+    before = total;
+    return spent;
+  };
+}
+
+/** Returns the heap of the page after a garbage collection, MB. */
+export async function heapMbOf(cdp: CDPSession): Promise<number> {
+  await cdp.send('HeapProfiler.collectGarbage');
+  const { usedSize } = await cdp.send('Runtime.getHeapUsage');
+  return usedSize / 2 ** 20;
+}

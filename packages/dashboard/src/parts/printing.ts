@@ -1,0 +1,35 @@
+/** Whether the page is being printed. Paper shows everything that the page folds. */
+
+import { useSyncExternalStore } from 'react';
+import { flushSync } from 'react-dom';
+
+let isPrinted = false;
+const listeners = new Set<() => void>();
+
+/** Renders before the browser takes the page. */
+function set(value: boolean): void {
+  isPrinted = value;
+  flushSync(() => {
+    for (const listener of listeners) listener();
+  });
+}
+
+function subscribe(listener: () => void): () => void {
+  if (listeners.size === 0) {
+    addEventListener('beforeprint', begin);
+    addEventListener('afterprint', end);
+  }
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    removeEventListener('beforeprint', begin);
+    removeEventListener('afterprint', end);
+  };
+}
+
+const begin = (): void => set(true);
+const end = (): void => set(false);
+
+/** Returns true while the page is printed, and renders again when that changes. */
+export const usePrinted = (): boolean => useSyncExternalStore(subscribe, () => isPrinted);

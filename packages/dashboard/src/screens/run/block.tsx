@@ -1,0 +1,70 @@
+/** Blocks of a conversation. The page holds only those near the reader; the others are empty and keep their height. */
+
+import { createContext, type ReactNode, type RefObject, use, useCallback, useEffect, useRef, useState } from 'react';
+import { usePrinted } from '../../parts/printing.ts';
+import styles from './run.module.css';
+
+/** Pixels above and below the visible part in which blocks are held. */
+const nearPx = 1_500;
+/** Height of a block that was never near the reader. */
+const usualPx = 1_500;
+
+type OnChange = (isNear: boolean) => void;
+
+/** Reports whether an element is near the visible part of the conversation. Returns the function that ends the reports. */
+const WatchContext = createContext<(element: Element, onChange: OnChange) => () => void>(() => () => {});
+
+/** Watches the blocks below it. `scrollerOf` returns the element that scrolls them. */
+export function WatchedBlocks({
+  place,
+  scrollerOf,
+  children,
+}: {
+  place: RefObject<HTMLElement | null>;
+  scrollerOf: (place: HTMLElement | null) => HTMLElement | null;
+  children: ReactNode;
+}) {
+  const listeners = useRef(new Map<Element, OnChange>());
+  const observer = useRef<IntersectionObserver | undefined>(undefined);
+  const watch = useCallback(
+    (element: Element, onChange: OnChange) => {
+      observer.current ??= new IntersectionObserver(
+        (entries) => {
+          for (const { target, isIntersecting } of entries) listeners.current.get(target)?.(isIntersecting);
+        },
+        { root: scrollerOf(place.current), rootMargin: `${nearPx}px 0px` },
+      );
+      listeners.current.set(element, onChange);
+      observer.current.observe(element);
+      return () => {
+        listeners.current.delete(element);
+        observer.current?.unobserve(element);
+      };
+    },
+    [place, scrollerOf],
+  );
+  return <WatchContext value={watch}>{children}</WatchContext>;
+}
+
+/** Shows its content while it is near the reader. `isNearAtFirst`: the first rendering shows it. */
+export function Block({ isNearAtFirst, children }: { isNearAtFirst: boolean; children: ReactNode }) {
+  const watch = use(WatchContext);
+  const isPrinted = usePrinted();
+  const place = useRef<HTMLDivElement>(null);
+  const [isNear, setNear] = useState(isNearAtFirst);
+  const [height, setHeight] = useState(usualPx);
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    return watch(element, (near) => {
+      if (!near && element.childElementCount > 0) setHeight(element.offsetHeight);
+      setNear(near);
+    });
+  }, [watch]);
+  const isShown = isNear || isPrinted;
+  return (
+    <div className={styles.block} style={{ height: isShown ? 'auto' : height }} ref={place}>
+      {isShown && children}
+    </div>
+  );
+}

@@ -1,0 +1,70 @@
+/** What a conversation consists of, as the page shows it. */
+
+import type { ActionState } from '@runyard/contract/runs/conversations';
+
+/** A request to a person, with its answer once there is one. */
+export interface RequestEntry {
+  readonly kind: 'request';
+  readonly id: string;
+  readonly at: string | undefined;
+  readonly isQuestion: boolean;
+  readonly title: string;
+  readonly input: unknown;
+  readonly outcome?: { readonly decision: string; readonly by: string; readonly message?: string };
+}
+
+export interface ActionEntry {
+  readonly kind: 'action';
+  readonly id: string;
+  readonly at: string | undefined;
+  readonly category: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly output: string;
+  readonly state: ActionState | 'waiting';
+  readonly exitCode?: number;
+  readonly durationMs?: number;
+  /** Number of the message whose input or output this page has only in part. */
+  readonly shortened?: number;
+}
+
+export interface TextEntry {
+  readonly kind: 'text';
+  readonly id: string;
+  readonly at: string | undefined;
+  readonly role: string;
+  readonly text: string;
+  readonly shortened?: number;
+}
+
+export interface NoticeEntry {
+  readonly kind: 'notice';
+  readonly id: string;
+  readonly at: string | undefined;
+  readonly name: string;
+  readonly data: unknown;
+}
+
+export type Entry = TextEntry | ActionEntry | RequestEntry | NoticeEntry;
+
+/** Returns a text, or the JSON of another value. */
+export const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : (JSON.stringify(value, null, 2) ?? '');
+
+/** Returns how a request was decided and by whom, by the record of the service. */
+export function outcomeOf(decided: {
+  readonly decision: string;
+  readonly by: string;
+  readonly message?: string | undefined;
+  readonly answered_by?:
+    | { readonly type: string; readonly uid: string; readonly display_name?: string | undefined }
+    | undefined;
+}): NonNullable<RequestEntry['outcome']> {
+  const author = decided.answered_by;
+  const kind = author?.type === 'run' ? ' (run)' : author?.type === 'service_account' ? ' (agent)' : '';
+  return {
+    decision: decided.decision,
+    by: author === undefined ? `the ${decided.by}` : `${author.display_name ?? author.uid}${kind}`,
+    ...(decided.message ? { message: decided.message } : {}),
+  };
+}
