@@ -28,7 +28,7 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
   const environments = async () =>
     (await service.request<{ environments: Stored[] }>('GET', '/agent/environments')).body.environments;
 
-  test('creates one with a fault at its field, and an edit keeps what the form does not show', async () => {
+  test('creates one with a fault at its field, and an edit changes only what was edited', async () => {
     await page.goto(`${service.baseUrl}/environments?new=true`);
     await page.getByLabel('Name', { exact: true }).fill('billing');
     await page.getByLabel('repository 1', { exact: true }).fill('acme/billing');
@@ -49,14 +49,45 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
       setup_commands: ['for i in 1 2\ndo echo $i\ndone'],
       network: { allowed_hosts: ['api.example.com'], presets: ['npm'] },
     });
-    const body = { config: { ...made?.config, variables: { LEVEL: '2' } } };
-    await service.request('PUT', `/agent/environments/${made?.uid}`, { body });
+    expect(made?.config).not.toHaveProperty('protected_branches');
+    const secret = { value: 'a-secret-of-the-team', scope: 'team' };
+    expect((await service.request('PUT', '/secrets/NPM_TOKEN', { body: secret })).status).toBe(200);
 
     await page.goto(`${service.baseUrl}/environments/${made?.uid}?edit=true`);
     await page.getByLabel('What it is for').fill('The <i>billing</i> service');
+    await button('Add variable').click();
+    await page.getByLabel('Name of variable 1').fill('LEVEL');
+    await page.getByLabel('Value of variable 1').fill('2');
+    await button('Add secret').click();
+    await page.getByLabel('secret 1', { exact: true }).fill('NPM_TOKEN');
+    await page.getByLabel('form of secret 1').selectOption('file');
+    await button('Add branch').click();
+    await page.getByLabel('branch 2', { exact: true }).fill('release/*');
+    await page.getByLabel('Memory, MB').fill('12');
+    await page.getByLabel('Keep a failed setup, minutes').fill('5');
+    await page.getByLabel(/^web search/).check();
+    await button('Save').click();
+    const memory = page.getByLabel('Memory, MB');
+    await expect.poll(() => memory.getAttribute('aria-invalid')).toBe('true');
+    await memory.fill('2048');
     await button('Save').click();
     await page.getByText('The <i>billing</i> service').waitFor();
-    expect((await environments())[0]?.config).toEqual({ ...body.config, description: 'The <i>billing</i> service' });
+    const changed = {
+      ...made?.config,
+      description: 'The <i>billing</i> service',
+      variables: { LEVEL: '2' },
+      secrets: [{ name: 'NPM_TOKEN', as: 'file' }],
+      protected_branches: ['HEAD', 'release/*'],
+      limits: { memory_mb: 2048 },
+      failure_session_retention_minutes: 5,
+      provider_tools: ['web_search'],
+    };
+    expect((await environments())[0]?.config).toEqual(changed);
+    await page.goto(`${service.baseUrl}/environments/${made?.uid}?edit=true`);
+    await button('Save').click();
+    await button(/^Edit/).waitFor();
+    await expect.poll(() => page.getByLabel('What it is for').count()).toBe(0);
+    expect((await environments())[0]?.config).toEqual(changed);
     await browser().picture('environment');
 
     await button('Invite…').click();
@@ -67,6 +98,35 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     await button('End sharing…').click();
     await button('End sharing').click();
     await button('Share by link').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('creates, renames and deletes an agent, and shows its key once', async () => {
+    await page.goto(`${service.baseUrl}/agents`);
+    await button('New agent').click();
+    await page.getByLabel('Name', { exact: true }).fill('Triage <b>bot</b>');
+    await button('Create the agent').click();
+    const row = page.getByRole('row', { name: /Triage <b>bot<\/b>/ });
+    await row.getByRole('button', { name: /^Actions/ }).click();
+    await page.getByRole('menuitem', { name: 'Change…' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Triage');
+    await page.getByLabel('Instructions').fill('Be brief.');
+    await button('Save').click();
+    const renamed = page.getByRole('row', { name: /Triage can run/ });
+    await renamed.getByRole('button', { name: /^Actions/ }).click();
+    await page.getByRole('menuitem', { name: 'New key…' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('ci');
+    await button('Create the key').click();
+    await page.getByText('It is shown this once.').waitFor();
+    const key = (await page.getByRole('dialog').locator('.cmd, pre, code').first().textContent())?.trim() ?? '';
+    await button('I stored it').click();
+    const { agents } = (await service.request<{ agents: object[] }>('GET', '/agent/identities', { key })).body;
+    expect(agents).toMatchObject([{ name: 'Triage', prompt: 'Be brief.' }]);
+    await renamed.getByRole('button', { name: /^Actions/ }).click();
+    await page.getByRole('menuitem', { name: 'Delete…' }).click();
+    await button('Delete the agent').click();
+    await page.getByText('The team has none').waitFor();
+    expect((await service.request('GET', '/agent/identities', { key })).status).toBe(401);
     expect(complaints).toEqual([]);
   });
 

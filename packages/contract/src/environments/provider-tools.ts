@@ -1,30 +1,9 @@
 import { z } from 'zod';
-
-/** Actions of model providers outside of the sandbox that an environment can allow, and their meaning. */
-const meanings = {
-  web_search: 'searches the web',
-  web_fetch: 'fetches pages whose address the model chooses',
-  code_execution: 'runs code in a container of the provider',
-  file_search: 'searches in vector stores of the account',
-  image_generation: 'makes images with another model',
-  maps: 'asks a map service',
-  mcp: 'calls MCP servers that the request names',
-  url_content: 'fetches images and files whose address the request contains',
-  stored_content:
-    'reads and writes what the account keeps at the provider: files, earlier answers, conversations, prompts, caches',
-} as const;
-
-export type ProviderTool = keyof typeof meanings;
-export const providerTools = Object.keys(meanings) as readonly ProviderTool[];
-
-/** Returns the meaning of a tool as a part of a sentence: "it …". */
-export const meaningOf = (tool: ProviderTool): string => meanings[tool];
+import { meaningOf, type ProviderTool, providerTools } from './provider-tool-names.ts';
 
 const ProviderToolName = z.enum(providerTools as [ProviderTool, ...ProviderTool[]]).meta({
   id: 'ProviderTool',
-  description: `Actions of a model provider outside of the sandbox: ${Object.entries(meanings)
-    .map(([name, meaning]) => `\`${name}\` ${meaning}`)
-    .join('; ')}`,
+  description: `Actions of a model provider outside of the sandbox: ${providerTools.map((name) => `\`${name}\` ${meaningOf(name)}`).join('; ')}`,
 });
 
 /** Provider tools that the runs of an environment may use. */

@@ -42,6 +42,16 @@ export function useEnvironments() {
   });
 }
 
+/** Reads the stored secrets of the team and the own personal ones, without their values. */
+export function useSecrets() {
+  const client = useClient();
+  const { team } = useSession();
+  return useQuery({
+    queryKey: ['secrets', team.uid],
+    queryFn: async () => (await client.listSecrets()).secrets,
+  });
+}
+
 /** Reads the models that the service knows. */
 export function useModels() {
   const client = useClient();

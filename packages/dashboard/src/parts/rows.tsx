@@ -13,6 +13,7 @@ export function Rows({
   hint,
   lines = 1,
   placeholder,
+  suggestions,
 }: {
   legend: string;
   path: string;
@@ -24,7 +25,10 @@ export function Rows({
   /** Lines of an input; 1: texts without line ends. */
   lines?: number;
   placeholder?: string;
+  /** Values that an input of one line offers. */
+  suggestions?: readonly string[];
 }) {
+  const list = useId();
   const fault = useFault(path);
   return (
     <fieldset className={styles.rows}>
@@ -37,6 +41,7 @@ export function Rows({
           value={value}
           lines={lines}
           placeholder={placeholder}
+          list={suggestions && list}
           change={(next) => set(values.with(index, next))}
           remove={() => set(values.toSpliced(index, 1))}
         />
@@ -51,6 +56,13 @@ export function Rows({
         {`Add ${what}`}
       </button>
       {hint !== undefined && <span className="hint">{hint}</span>}
+      {suggestions && (
+        <datalist id={list}>
+          {suggestions.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      )}
     </fieldset>
   );
 }
@@ -61,6 +73,7 @@ function Row({
   value,
   lines,
   placeholder,
+  list,
   change,
   remove,
 }: {
@@ -69,6 +82,7 @@ function Row({
   value: string;
   lines: number;
   placeholder: string | undefined;
+  list: string | undefined;
   change: (value: string) => void;
   remove: () => void;
 }) {
@@ -95,7 +109,7 @@ function Row({
             onChange={(event) => change(event.target.value)}
           />
         ) : (
-          <input {...common} onChange={(event) => change(event.target.value)} />
+          <input {...common} list={list} onChange={(event) => change(event.target.value)} />
         )}
         <button type="button" className="btn ghost icon" aria-label={`Remove ${label}`} onClick={remove}>
           <Icon name="x" small />

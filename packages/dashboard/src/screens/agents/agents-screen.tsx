@@ -1,20 +1,34 @@
+import type { AgentIdentity } from '@runyard/contract/team/identities';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useClient, useSession } from '../../api/session.ts';
+import { lazy, Suspense, useState } from 'react';
+import { useIdentities } from '../../api/lists.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { Menu } from '../../parts/menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
+
+const IdentityDialog = lazy(async () => ({ default: (await import('./identity-dialog.tsx')).IdentityDialog }));
+const NewKey = lazy(async () => ({ default: (await import('../../parts/new-key.tsx')).NewKey }));
+const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
+
+/** What the person does with an agent, or with a new one. */
+type Doing =
+  | { readonly action: 'create' }
+  | { readonly action: 'edit' | 'key' | 'delete'; readonly identity: AgentIdentity };
 
 /** Lists the agents that runs and keys can act as, and the skills of the team's repositories. */
 export function AgentsScreen() {
   const client = useClient();
   const { team } = useSession();
-  const identities = useQuery({
-    queryKey: ['identities', team.uid],
-    queryFn: async () => (await client.listAgentIdentities({})).agents,
-  });
+  const identities = useIdentities();
+  const [doing, setDoing] = useState<Doing | undefined>();
+  const close = () => setDoing(undefined);
   const skills = useQuery({
     queryKey: ['skills', team.uid],
     queryFn: async () => (await client.listAgents({ query: { include_malformed_skills: true } })).agents,
@@ -26,10 +40,16 @@ export function AgentsScreen() {
     <Page title="Agents and skills">
       <div className="wide">
         <section className="stack s2">
-          <h2>Agents</h2>
+          <div className="row">
+            <h2 className="grow">Agents</h2>
+            <RoleButton needs="admin" className="btn pri" run={() => setDoing({ action: 'create' })}>
+              <Icon name="plus" small />
+              New agent
+            </RoleButton>
+          </div>
           <p className="mut">
-            A run or an agent key that acts as one gets its model, environment, skills and secrets. Make one with{' '}
-            <code>bin/runyard identities create</code>.
+            A run or an agent key that acts as one gets its model, environment, skills and secrets. The same in a
+            terminal: <code>bin/runyard identities create</code>.
           </p>
           <Problem error={identities.error} onRetry={() => void identities.refetch()} />
           {identities.isPending && <SkeletonRows count={3} />}
@@ -46,7 +66,10 @@ export function AgentsScreen() {
                     <th className="w140">State</th>
                     <th className="w180">Model</th>
                     <th className="w120">Changed</th>
-                    <th className="w120">Its runs</th>
+                    <th className="w72">Its runs</th>
+                    <th className="w72">
+                      <span className="sr">Actions</span>
+                    </th>
                   </tr>
                 </thead>
                 <tbody>
@@ -78,6 +101,9 @@ export function AgentsScreen() {
                         <Link className="link" to="/runs" search={{ executor: identity.uid }}>
                           Runs
                         </Link>
+                      </td>
+                      <td>
+                        <IdentityMenu identity={identity} choose={setDoing} />
                       </td>
                     </tr>
                   ))}
@@ -137,6 +163,61 @@ export function AgentsScreen() {
           )}
         </section>
       </div>
+      <Suspense>
+        {doing?.action === 'create' && <IdentityDialog close={close} />}
+        {doing?.action === 'edit' && <IdentityDialog identity={doing.identity} close={close} />}
+        {doing?.action === 'key' && <NewKey agent={doing.identity} close={close} />}
+        {doing?.action === 'delete' && <DeleteIdentity identity={doing.identity} close={close} />}
+      </Suspense>
     </Page>
+  );
+}
+
+/** The actions on an agent. Those of a factory are changed with its definition. */
+function IdentityMenu({ identity, choose }: { identity: AgentIdentity; choose: (doing: Doing) => void }) {
+  const may = useMay('admin');
+  const isOwner = useMay('owner');
+  const why = !may
+    ? 'needs the role admin'
+    : identity.factory_uid !== undefined
+      ? 'changed with the definition of its factory'
+      : undefined;
+  const ownersOnly = identity.on_behalf_of_enabled && !isOwner ? 'needs the role owner' : undefined;
+  return (
+    <Menu
+      label={`Actions for ${identity.name}`}
+      className="btn ghost icon"
+      entries={[
+        { label: 'Change…', run: () => choose({ action: 'edit', identity }), disabled: why },
+        { label: 'New key…', run: () => choose({ action: 'key', identity }), disabled: why ?? ownersOnly },
+        {
+          label: 'Delete…',
+          run: () => choose({ action: 'delete', identity }),
+          isDangerous: true,
+          disabled: why,
+        },
+      ]}
+    >
+      <Icon name="more" />
+    </Menu>
+  );
+}
+
+function DeleteIdentity({ identity, close }: { identity: AgentIdentity; close: () => void }) {
+  const client = useClient();
+  const { team } = useSession();
+  const queries = useQueryClient();
+  return (
+    <ConfirmDialog
+      title={`Delete ${visibleText(identity.name)}?`}
+      action="Delete the agent"
+      run={async () => {
+        await client.deleteAgentIdentity({ params: { identityUid: identity.uid } });
+        await queries.invalidateQueries({ queryKey: ['identities', team.uid] });
+      }}
+      close={close}
+    >
+      Its keys stop working at once. Its runs stay, and those that are live go on.
+    </ConfirmDialog>
   );
 }

@@ -1,17 +1,46 @@
 import { networkPresetNames } from '@runyard/contract/egress/presets';
 import type { CreateEnvironmentRequest, Environment } from '@runyard/contract/environments/environments';
+import { meaningOf, providerTools } from '@runyard/contract/environments/provider-tool-names';
+import type { SecretReference } from '@runyard/contract/secrets/secrets';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
-import { Form, type OnceHeaders, TextField, textOf, useFault } from '../../parts/form.tsx';
+import { CheckGroup } from '../../parts/check-group.tsx';
+import { Form, type OnceHeaders, TextField, textOf } from '../../parts/form.tsx';
+import { type Pair, Pairs, pairsOf } from '../../parts/pairs.tsx';
 import { Rows } from '../../parts/rows.tsx';
 import styles from './environments.module.css';
+import { namedSecrets, SecretRows } from './secret-rows.tsx';
 
 type Config = CreateEnvironmentRequest['config'];
 
 /** Returns the texts that are not blank. A setup command may have several lines. */
 const filled = (texts: readonly string[]): string[] => texts.filter((text) => text.trim() !== '');
+
+/** Limits of sandboxes with their words. */
+const limits = [
+  ['memory_mb', 'Memory, MB'],
+  ['disk_mb', 'Disk, MB'],
+  ['processes', 'Processes'],
+] as const;
+
+/** Branches that are protected where the configuration names none. */
+const usualBranches: readonly string[] = ['HEAD'];
+
+/** Returns the number of a field; undefined if it is empty. */
+function numberOf(data: FormData, name: string): number | undefined {
+  const text = textOf(data, name);
+  return text === undefined ? undefined : Number(text);
+}
+
+/** Returns `{ [name]: value }` where there is a value, else `{}`. */
+const member = <N extends string, V>(name: N, value: V | undefined): { readonly [K in N]?: V } =>
+  (value === undefined ? {} : { [name]: value }) as { readonly [K in N]?: V };
+
+/** Returns the value, or undefined if it is empty and the configuration had none. */
+const unlessNone = <V extends object>(value: V, before: unknown): V | undefined =>
+  Object.keys(value).length === 0 && before === undefined ? undefined : value;
 
 /** Creates an environment, or changes one. Members that the form does not show are not changed. */
 export function EnvironmentForm({ environment, close }: { environment?: Environment; close: () => void }) {
@@ -28,13 +57,28 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
   const [setup, setSetup] = useState<readonly string[]>(config?.setup_commands ?? (config ? [] : ['']));
   const [hosts, setHosts] = useState<readonly string[]>(config?.network?.allowed_hosts ?? []);
 
+  const [variables, setVariables] = useState<readonly Pair[]>(
+    Object.entries(config?.variables ?? {}).map(([name, value]) => ({ name, value })),
+  );
+  const [secrets, setSecrets] = useState<readonly SecretReference[]>(config?.secrets ?? []);
+  const [branches, setBranches] = useState<readonly string[]>(config?.protected_branches ?? usualBranches);
+
   const send = async (data: FormData, headers: OnceHeaders) => {
-    const { docker_image: _image, working_directory: _folder, description: _text, network, ...others } = config ?? {};
-    const [image, folder, description] = ['docker_image', 'working_directory', 'description'].map((name) =>
-      textOf(data, name),
-    );
+    const {
+      docker_image: _image,
+      working_directory: _folder,
+      description: _text,
+      failure_session_retention_minutes: _minutes,
+      protected_branches: branchesBefore,
+      limits: limitsBefore,
+      network,
+      ...others
+    } = config ?? {};
     const presets = networkPresetNames.filter((name) => data.getAll('presets').includes(name));
     const allowed = filled(hosts).map((host) => host.trim());
+    const allProtected = filled(branches).map((branch) => branch.trim());
+    const isUsual = branchesBefore === undefined && allProtected.join() === usualBranches.join();
+    const limited = Object.assign({}, ...limits.map(([name]) => member(name, numberOf(data, name))));
     const next: Config = {
       ...others,
       name: String(data.get('name')).trim(),
@@ -43,9 +87,21 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
         return { owner, repo: rest.join('/') };
       }),
       setup_commands: filled(setup),
-      ...(description === undefined ? {} : { description }),
-      ...(image === undefined ? {} : { docker_image: image }),
-      ...(folder === undefined ? {} : { working_directory: folder }),
+      ...member('description', textOf(data, 'description')),
+      ...member('docker_image', textOf(data, 'docker_image')),
+      ...member('working_directory', textOf(data, 'working_directory')),
+      ...member('variables', unlessNone(pairsOf(variables), config?.variables)),
+      ...member('secrets', unlessNone(namedSecrets(secrets), config?.secrets)),
+      ...member('limits', unlessNone(limited, limitsBefore)),
+      ...(isUsual ? {} : { protected_branches: allProtected }),
+      ...member(
+        'provider_tools',
+        unlessNone(
+          providerTools.filter((name) => data.getAll('provider_tools').includes(name)),
+          config?.provider_tools,
+        ),
+      ),
+      ...member('failure_session_retention_minutes', numberOf(data, 'failure_session_retention_minutes')),
       ...(allowed.length === 0 && presets.length === 0 && network === undefined
         ? {}
         : { network: { ...network, allowed_hosts: allowed, presets } }),
@@ -94,7 +150,22 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
           placeholder="npm ci"
           hint="Run in this order; the first that fails ends the run. One may have several lines"
         />
-        <Presets chosen={config?.network?.presets ?? []} />
+        <Pairs
+          legend="Variables"
+          what="variable"
+          path="config.variables"
+          pairs={variables}
+          set={setVariables}
+          hint="Of setup commands and the agent. Everyone in the team can read them: no secrets"
+        />
+        <SecretRows path="config.secrets" secrets={secrets} set={setSecrets} />
+        <CheckGroup
+          legend="Package managers whose public registries it may reach"
+          name="presets"
+          path="config.network.presets"
+          options={networkPresetNames.map((name) => [name, name])}
+          chosen={config?.network?.presets ?? []}
+        />
         <Rows
           legend="Hosts that it may reach"
           what="host"
@@ -104,6 +175,46 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
           placeholder="api.example.com"
           hint="Without a port: 443 and 80. *.example.com is for all names below it"
         />
+        <CheckGroup
+          legend="What model providers may do outside of the sandbox"
+          name="provider_tools"
+          path="config.provider_tools"
+          options={providerTools.map((name) => [name, `${name.replaceAll('_', ' ')}: ${meaningOf(name)}`])}
+          chosen={config?.provider_tools ?? []}
+        />
+        <Rows
+          legend="Branches that runs cannot push to"
+          what="branch"
+          path="config.protected_branches"
+          values={branches}
+          set={setBranches}
+          placeholder="release/*"
+          hint="HEAD is the default branch of each repository, * stands for any characters. Without a row, none is protected"
+        />
+        <div className={styles.three}>
+          {limits.map(([name, words]) => (
+            <TextField
+              key={name}
+              label={words}
+              path={`config.limits.${name}`}
+              name={name}
+              type="number"
+              placeholder="that of the worker"
+              defaultValue={config?.limits?.[name]}
+            />
+          ))}
+          <TextField
+            label="Keep a failed setup, minutes"
+            path="config.failure_session_retention_minutes"
+            name="failure_session_retention_minutes"
+            type="number"
+            min={0}
+            max={60}
+            placeholder="10"
+            defaultValue={config?.failure_session_retention_minutes}
+            hint="For messages to its sandbox"
+          />
+        </div>
         <div className="two">
           <TextField
             label="Container image"
@@ -138,25 +249,5 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
         </div>
       </Form>
     </section>
-  );
-}
-
-function Presets({ chosen }: { chosen: readonly string[] }) {
-  const fault = useFault('config.network.presets.*');
-  return (
-    <fieldset className={styles.presets}>
-      <legend>Package managers whose public registries it may reach</legend>
-      {networkPresetNames.map((name) => (
-        <label key={name} className="row">
-          <input type="checkbox" className="check" name="presets" value={name} defaultChecked={chosen.includes(name)} />
-          {name}
-        </label>
-      ))}
-      {fault && (
-        <p className="small badc" role="alert">
-          {fault.message}
-        </p>
-      )}
-    </fieldset>
   );
 }

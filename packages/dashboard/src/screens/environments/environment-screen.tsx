@@ -154,6 +154,18 @@ export function EnvironmentScreen() {
           </Fact>
           <Fact name="Secrets">{(config.secrets ?? []).length > 0 && <JsonView value={config.secrets} />}</Fact>
           <Fact name="Limits">{config.limits && <JsonView value={config.limits} />}</Fact>
+          <Fact name="Protected">
+            <span className="mono">
+              {visibleText((config.protected_branches ?? ['HEAD']).join(', ')) || 'no branch: runs may push to all'}
+            </span>
+          </Fact>
+          <Fact name="Provider tools">
+            {(config.provider_tools ?? []).map((name) => name.replaceAll('_', ' ')).join(', ')}
+          </Fact>
+          <Fact name="Failed setup">
+            {config.failure_session_retention_minutes !== undefined &&
+              `its sandbox waits ${config.failure_session_retention_minutes} min for messages`}
+          </Fact>
           <Fact name="Last changed">
             <Ago time={data.last_updated} />{' '}
             {data.last_editor && `by ${visibleText(data.last_editor.display_name ?? data.last_editor.uid)}`}

@@ -51,7 +51,7 @@ export type Entry = TextEntry | ActionEntry | RequestEntry | NoticeEntry;
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : (JSON.stringify(value, null, 2) ?? '');
 
-/** Returns how a request was decided and by whom, by the record of the service. */
+/** Returns the decision about a request and its author, from the record of the service. */
 export function outcomeOf(decided: {
   readonly decision: string;
   readonly by: string;

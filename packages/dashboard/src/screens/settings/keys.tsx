@@ -1,17 +1,15 @@
-import type { ApiKey, CreateKeyRequest, CreateKeyResponse, KeyKind } from '@runyard/contract/team/keys';
+import type { ApiKey } from '@runyard/contract/team/keys';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useIdentities, useMembers } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
-import { CommandBlock } from '../../parts/copy.tsx';
-import { ConfirmDialog, SecretOnceDialog } from '../../parts/dialog.tsx';
-import { SelectField, TextField, textOf } from '../../parts/form.tsx';
-import { FormDialog } from '../../parts/form-dialog.tsx';
+import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { relativeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
+import { NewKey } from '../../parts/new-key.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
@@ -23,13 +21,6 @@ const staleMs = 90 * 24 * 3_600_000;
 const isStale = ({ expires_at, last_used_at, created_at }: ApiKey): boolean =>
   expires_at === undefined && Date.now() - Date.parse(last_used_at ?? created_at) > staleMs;
 
-const lifetimes = {
-  '1d': '1 day',
-  '30d': '30 days',
-  '90d': '90 days',
-  never: 'never',
-} as const satisfies Record<CreateKeyRequest['expires_in'], string>;
-
 /** The API keys: the own ones, for administrators all of the team, and the browser sessions among them. */
 export function Keys() {
   const client = useClient();
@@ -38,7 +29,6 @@ export function Keys() {
   const seesAll = useMay('admin');
   const actorOf = useActors();
   const [isCreating, setCreating] = useState(false);
-  const [made, setMade] = useState<CreateKeyResponse | undefined>();
   const [leaving, setLeaving] = useState<ApiKey | undefined>();
   const stale = (keys.data ?? []).filter(isStale);
   return (
@@ -114,20 +104,7 @@ export function Keys() {
           </span>
         </div>
       ))}
-      {isCreating && <CreateKeyDialog onMade={setMade} close={() => setCreating(false)} />}
-      {made && (
-        <SecretOnceDialog
-          title={`Copy the key of “${visibleText(made.name)}” now`}
-          value={made.key}
-          hint={`${made.kind === 'personal' ? 'Personal' : 'Agent'} key of ${actorOf(made)}, ${made.expires_at === undefined ? 'never ends' : `ends ${relativeText(Date.parse(made.expires_at), Date.now())}`}`}
-          close={() => setMade(undefined)}
-        >
-          <p className="mut">Use it in a shell, so that it is in no history:</p>
-          <CommandBlock
-            command={`export RUNYARD_BASE_URL=${location.origin}\nread -rs RUNYARD_API_KEY && export RUNYARD_API_KEY`}
-          />
-        </SecretOnceDialog>
-      )}
+      {isCreating && <NewKey close={() => setCreating(false)} />}
       {leaving && <DeleteKeyDialog apiKey={leaving} actor={actorOf(leaving)} close={() => setLeaving(undefined)} />}
     </>
   );
@@ -147,58 +124,6 @@ function useActors(): (key: ApiKey) => string {
     const identity = identities.data?.find(({ uid }) => uid === agentUid);
     return visibleText(identity?.name ?? name);
   };
-}
-
-function CreateKeyDialog({ onMade, close }: { onMade: (made: CreateKeyResponse) => void; close: () => void }) {
-  const client = useClient();
-  const queries = useQueryClient();
-  const { team } = useSession();
-  const identities = useIdentities();
-  const mayMakeAgents = useMay('admin');
-  const [kind, setKind] = useState<KeyKind>('personal');
-  const kinds = { personal: 'personal: acts as you', agent: 'agent: acts as a service account' } as const;
-  return (
-    <FormDialog
-      title="New key"
-      action="Create the key"
-      close={close}
-      send={async (data, headers) => {
-        const agentUid = kind === 'agent' ? textOf(data, 'agent_uid') : undefined;
-        const createdKey = await client.createKey({
-          body: {
-            name: String(data.get('name')).trim(),
-            kind,
-            expires_in: data.get('expires_in') as keyof typeof lifetimes,
-            ...(agentUid === undefined ? {} : { agent_uid: agentUid }),
-          },
-          headers: { ...headers },
-        });
-        onMade(createdKey);
-        await queries.invalidateQueries({ queryKey: ['keys', team.uid] });
-      }}
-    >
-      <TextField label="Name" path="name" maxLength={200} required hint="Where it is used, such as laptop or ci" />
-      <SelectField
-        label="Kind"
-        path="kind"
-        value={kind}
-        onChange={({ target }) => setKind(target.value as KeyKind)}
-        options={Object.entries(kinds).filter(([each]) => mayMakeAgents || each === 'personal')}
-        hint={mayMakeAgents ? undefined : 'Keys of agents need the role admin'}
-      />
-      {kind === 'agent' && (
-        <SelectField
-          label="Acts as"
-          path="agent_uid"
-          options={[
-            ['', 'a service account of its own'],
-            ...(identities.data ?? []).map(({ uid, name }) => [uid, visibleText(name)] as const),
-          ]}
-        />
-      )}
-      <SelectField label="Ends after" path="expires_in" defaultValue="90d" options={Object.entries(lifetimes)} />
-    </FormDialog>
-  );
 }
 
 function DeleteKeyDialog({ apiKey, actor, close }: { apiKey: ApiKey; actor: string; close: () => void }) {

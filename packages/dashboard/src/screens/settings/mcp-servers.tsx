@@ -10,10 +10,10 @@ import { SelectField, TextField } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
+import { type Pair, Pairs, pairsOf } from '../../parts/pairs.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Rows } from '../../parts/rows.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { type Pair, Pairs, pairsOf } from './pairs.tsx';
 import { Section } from './section.tsx';
 
 /** The MCP servers that runs name by their id. */
@@ -178,6 +178,7 @@ function ServerDialog({ earlier, close }: { earlier: McpServer | undefined; clos
         </>
       )}
       <Pairs
+        isSecret
         legend={isUrl ? 'Headers' : 'Variables'}
         path={place}
         pairs={pairs}

@@ -2,9 +2,9 @@ import { maxSecretBytes, minSecretCharacters, minSecretLength } from '@runyard/c
 import type { Secret } from '@runyard/contract/secrets/secrets';
 import type { secretScopes } from '@runyard/contract/wire/choices';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useEnvironments, useIdentities } from '../../api/lists.ts';
+import { useEnvironments, useIdentities, useSecrets } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { ConfirmDialog } from '../../parts/dialog.tsx';
@@ -23,12 +23,7 @@ type Scope = (typeof secretScopes)[number];
 
 /** Lists the stored secrets: who may use each, and when a run last got it. Values are written and never read. */
 export function Secrets() {
-  const client = useClient();
-  const { team } = useSession();
-  const secrets = useQuery({
-    queryKey: ['secrets', team.uid],
-    queryFn: async () => (await client.listSecrets()).secrets,
-  });
+  const secrets = useSecrets();
   const usersOf = useUsers();
   const [setting, setSetting] = useState<Secret | 'new' | undefined>();
   const [leaving, setLeaving] = useState<Secret | undefined>();

@@ -1,4 +1,4 @@
-import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
+import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, json, nullable, text } from '../../platform/store/database/statement.ts';
 import { mayUse } from '../../team/environments/may-use.ts';

@@ -1,4 +1,4 @@
-import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
+import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import type { ProviderName } from './providers.ts';
 
 /** US dollars per million tokens. An absent member is not known, which does not mean that it is free. */

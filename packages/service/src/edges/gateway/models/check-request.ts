@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
+import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import { type Span, scanJson } from '../../../platform/bodies/scan-json.ts';
 import type { ModelTarget } from '../../../team/models/models.ts';
 import { type Endpoint, rulesOf } from './endpoints.ts';

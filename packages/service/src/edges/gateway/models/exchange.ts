@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gatewayErrorHeader } from '@runyard/contract/agent/agent-protocol';
-import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
+import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import type { ModelTarget } from '../../../team/models/models.ts';
 import { endpointOf, type ProviderName, providerKinds } from '../../../team/models/providers.ts';
 import type { Used } from '../../../team/usage/model-usage.ts';

@@ -1,7 +1,7 @@
 /** Sends a request of a run to its model, and in an outage to the next model that the run allows. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
+import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import { count, observe } from '../../../platform/metrics/record.ts';
 import type { ModelSwitch, RunModels } from '../../../runs/runs/model-in-use.ts';
 import { type Outage, outageOf } from '../../../team/models/choices.ts';

@@ -1,4 +1,4 @@
-import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
+import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import { needs, objectOf, plainName, type RequestRules, type Verdict } from './rules.ts';
 
 /** Members of a tool, in lower case without `_`. The harness itself executes the first two. */

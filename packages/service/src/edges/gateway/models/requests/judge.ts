@@ -1,5 +1,5 @@
 /** Judges the parts of a request by the rules of its protocol. */
-import { meaningOf, type ProviderTool } from '@runyard/contract/environments/provider-tools';
+import { meaningOf, type ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import { isEmpty, objectOf, type ProviderUse, plainName, type RequestRules, type Verdict } from './rules.ts';
 
 /** Collects the needs of a request, or the reason why it is refused in every environment. */

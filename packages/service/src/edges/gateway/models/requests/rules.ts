@@ -1,4 +1,4 @@
-import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
+import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 
 /**
  * The treatment of a part of a request by the gateway: A rule passes the member, removes it because it is `unknown`, lets it pass only with a

@@ -1,5 +1,5 @@
 /** Counts the calls of a provider's own tools in an answer, per protocol. All functions accept any input. */
-import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
+import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import type { ToolCalls } from '../../../../team/models/price.ts';
 import { count, member, type Protocol } from './counts.ts';
 

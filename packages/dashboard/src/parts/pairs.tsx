@@ -1,8 +1,8 @@
-import { useFault } from '../../parts/form.tsx';
-import { Icon } from '../../parts/icon.tsx';
-import styles from './settings.module.css';
+import { useFault } from './form.tsx';
+import { Icon } from './icon.tsx';
+import styles from './rows.module.css';
 
-/** A name with a value that is not shown again. */
+/** A name with a value. */
 export interface Pair {
   readonly name: string;
   readonly value: string;
@@ -12,23 +12,28 @@ export interface Pair {
 export const pairsOf = (pairs: readonly Pair[]): Record<string, string> =>
   Object.fromEntries(pairs.filter(({ name }) => name.trim() !== '').map(({ name, value }) => [name.trim(), value]));
 
-/** Edits names with secret values. */
+/** Edits names with values. Secret values are hidden while they are typed. */
 export function Pairs({
   legend,
   path,
   pairs,
   set,
   what,
+  hint,
+  isSecret = false,
 }: {
   legend: string;
   path: string;
   pairs: readonly Pair[];
   set: (pairs: readonly Pair[]) => void;
+  /** Names one of them: "variable". */
   what: string;
+  hint?: string;
+  isSecret?: boolean;
 }) {
-  const fault = useFault(path);
+  const fault = useFault(`${path}.*`);
   return (
-    <fieldset className={styles.set}>
+    <fieldset className={styles.rows}>
       <legend>{legend}</legend>
       {pairs.map(({ name, value }, index) => (
         <div key={index} className={styles.pair}>
@@ -43,7 +48,8 @@ export function Pairs({
           />
           <input
             className="in mono"
-            type="password"
+            type={isSecret ? 'password' : 'text'}
+            spellCheck={false}
             aria-label={`Value of ${what} ${index + 1}`}
             placeholder="value"
             autoComplete="off"
@@ -69,6 +75,7 @@ export function Pairs({
         <Icon name="plus" small />
         {`Add ${what}`}
       </button>
+      {hint !== undefined && <span className="hint">{hint}</span>}
     </fieldset>
   );
 }

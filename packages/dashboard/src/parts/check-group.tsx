@@ -1,0 +1,35 @@
+import { useFault } from './form.tsx';
+import styles from './rows.module.css';
+
+/** Chooses any of `options`: values with their words. The form gets the values under `name`. */
+export function CheckGroup({
+  legend,
+  name,
+  path,
+  options,
+  chosen,
+}: {
+  legend: string;
+  name: string;
+  path: string;
+  options: readonly (readonly [value: string, words: string])[];
+  chosen: readonly string[];
+}) {
+  const fault = useFault(`${path}.*`);
+  return (
+    <fieldset className={styles.checks}>
+      <legend>{legend}</legend>
+      {options.map(([value, words]) => (
+        <label key={value} className="row">
+          <input type="checkbox" className="check" name={name} value={value} defaultChecked={chosen.includes(value)} />
+          {words}
+        </label>
+      ))}
+      {fault && (
+        <p className="small badc" role="alert">
+          {fault.message}
+        </p>
+      )}
+    </fieldset>
+  );
+}
