@@ -232,18 +232,19 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByText("Say 'hello'").first().waitFor();
   });
 
-  test('finds screens and runs by the palette, with the keyboard alone', async () => {
+  test('finds screens and runs by the palette, with the keyboard alone, and stays in the team of the address', async () => {
     const run = await service.newRun({ title: 'Needle in a haystack' });
-    await signIn('/runs');
+    const team = `?team=${await teamUidOf(service)}`;
+    await signIn(`/runs${team}`);
     await page.getByRole('link', { name: 'Needle in a haystack' }).waitFor();
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: 'Words, an id or an address' }).fill('needle');
     await page.getByRole('option', { name: /Needle in a haystack/ }).waitFor();
     await page.keyboard.press('Enter');
-    await page.waitForURL(`${service.baseUrl}/runs/${run}`);
+    await page.waitForURL(`${service.baseUrl}/runs/${run}${team}`);
     await page.keyboard.press('g');
     await page.keyboard.press('s');
-    await page.waitForURL(`${service.baseUrl}/schedules`);
+    await page.waitForURL(`${service.baseUrl}/schedules${team}`);
   });
 
   test('creates a schedule, a factory and an environment', async () => {

@@ -117,7 +117,7 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     await page.getByRole('menuitem', { name: 'New key…' }).click();
     await page.getByLabel('Name', { exact: true }).fill('ci');
     await button('Create the key').click();
-    await page.getByText('It is shown this once.').waitFor();
+    await page.getByText('It is shown only once.').waitFor();
     const key = (await page.getByRole('dialog').locator('.cmd, pre, code').first().textContent())?.trim() ?? '';
     await button('I stored it').click();
     const { agents } = (await service.request<{ agents: object[] }>('GET', '/agent/identities', { key })).body;

@@ -31,3 +31,11 @@ export const listOf = (value: string | readonly string[] | undefined): readonly 
 
 /** Returns the first value of a member. */
 export const oneOf = (value: string | readonly string[] | undefined): string | undefined => listOf(value)[0];
+
+/** Returns an address of this origin with the team that the present address names. */
+export function inTeam(address: string): string {
+  const team = new URLSearchParams(location.search).get('team');
+  const url = new URL(address, location.origin);
+  if (team !== null && !url.searchParams.has('team')) url.searchParams.set('team', team);
+  return url.pathname + url.search + url.hash;
+}

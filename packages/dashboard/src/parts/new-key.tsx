@@ -1,4 +1,4 @@
-/** Makes an API key and shows it once. */
+/** Creates an API key and shows it once. */
 
 import type { CreateKeyRequest, CreateKeyResponse, KeyKind } from '@runyard/contract/team/keys';
 import { keyKinds } from '@runyard/contract/wire/choices';

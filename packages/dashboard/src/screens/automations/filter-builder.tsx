@@ -2,7 +2,7 @@ import type { TestFilterResponse } from '@runyard/contract/automations/automatio
 import { visibleText } from '@runyard/contract/wire/visible';
 import { type KeyboardEvent, useState } from 'react';
 import { Icon } from '../../parts/icon.tsx';
-import { type Condition, conditions, type FilterRow, readValue } from './filter-rows.ts';
+import { type Condition, clashOf, conditions, type FilterRow, readValue } from './filter-rows.ts';
 
 type Check = TestFilterResponse['checks'][number];
 
@@ -12,6 +12,11 @@ const words: Readonly<Record<Condition, string>> = {
   exists: 'exists',
   missing: 'is missing',
 };
+
+const clashWords = {
+  joined: 'Another row above has this field and condition: the values count together.',
+  ignored: 'A field cannot both exist and be missing: the row above counts.',
+} as const;
 
 /** Returns the outcome of a row in the last test. */
 function checkOf({ path, condition }: FilterRow, checks: readonly Check[]): Check | undefined {
@@ -35,6 +40,7 @@ export function FilterBuilder({
     <div className="stack s2">
       {rows.map((row, index) => {
         const check = checkOf(row, checks);
+        const clash = clashOf(rows, index);
         return (
           <div key={index}>
             <div className="rule">
@@ -81,6 +87,7 @@ export function FilterBuilder({
                 <span />
               )}
             </div>
+            {clash && <p className="small waitc">{clashWords[clash]}</p>}
             {check && !check.passed && <p className="hint">{visibleText(check.reason)}</p>}
           </div>
         );

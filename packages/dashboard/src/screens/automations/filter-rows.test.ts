@@ -1,7 +1,7 @@
 import { parsePayloadFilter } from '@runyard/contract/automations/payload-filter/parse';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { areRowsWhole, conditions, type FilterRow, filterOf, readValue, rowsOf } from './filter-rows.ts';
+import { areRowsWhole, clashOf, conditions, type FilterRow, filterOf, readValue, rowsOf } from './filter-rows.ts';
 
 test('the rows of a filter make the same filter again', () => {
   const filter = {
@@ -46,4 +46,16 @@ test.each([
   [{ a: { in: ['x'], c: ['y'] } }, false],
 ])('knows whether rows can show all of the filter %j', (filter, isWhole) => {
   expect(areRowsWhole(filter)).toBe(isWhole);
+});
+
+test('rows with the same field and condition join their values, and a contradiction counts once', () => {
+  const rows: FilterRow[] = [
+    { path: 'a.b', condition: 'in', values: ['x'] },
+    { path: 'a.b', condition: 'in', values: ['y', 'x'] },
+    { path: 'c', condition: 'exists', values: [] },
+    { path: 'c', condition: 'missing', values: [] },
+    { path: 'a.b', condition: 'not_in', values: ['z'] },
+  ];
+  expect(filterOf(rows)).toEqual({ a: { b: { in: ['x', 'y'], not_in: ['z'] } }, c: { exists: true } });
+  expect(rows.map((_, index) => clashOf(rows, index))).toEqual([undefined, 'joined', undefined, 'ignored', undefined]);
 });

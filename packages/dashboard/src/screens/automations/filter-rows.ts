@@ -32,7 +32,27 @@ export function rowsOf(filter: unknown, path = ''): FilterRow[] {
   });
 }
 
-/** Returns the filter of the rows. Rows without a field, and rows without values if the condition needs some, are skipped. */
+/** Condition of the grammar that a row becomes. A field has each of them once. */
+const kindOf = (condition: Condition) => (condition === 'in' || condition === 'not_in' ? condition : 'exists');
+
+/**
+ * Returns how a row fits a row above it with the same field and condition. `joined`: its values are added to those above.
+ * `ignored`: the field cannot exist and be missing at once, so the row above counts.
+ */
+export function clashOf(rows: readonly FilterRow[], index: number): 'joined' | 'ignored' | undefined {
+  const row = rows[index];
+  if (row === undefined || row.path.trim() === '') return undefined;
+  const above = rows
+    .slice(0, index)
+    .find(({ path, condition }) => path.trim() === row.path.trim() && kindOf(condition) === kindOf(row.condition));
+  if (above === undefined) return undefined;
+  return kindOf(row.condition) === 'exists' ? (above.condition === row.condition ? undefined : 'ignored') : 'joined';
+}
+
+/**
+ * Returns the filter of the rows. Rows without a field, and rows without values if the condition needs some, are skipped. `clashOf` tells
+ * of two rows for one field.
+ */
 export function filterOf(rows: readonly FilterRow[]): Record<string, unknown> {
   const filter: Record<string, unknown> = {};
   for (const { path, condition, values } of rows) {
@@ -47,9 +67,13 @@ export function filterOf(rows: readonly FilterRow[]): Record<string, unknown> {
     }
     const last = names.at(-1) ?? '';
     const before = isObject(place[last]) ? place[last] : {};
+    const kind = kindOf(condition);
+    const earlier = before[kind];
     const check =
-      condition === 'in' || condition === 'not_in' ? { [condition]: values } : { exists: condition === 'exists' };
-    place[last] = { ...before, ...check };
+      kind === 'exists'
+        ? (earlier ?? condition === 'exists')
+        : [...new Set([...(Array.isArray(earlier) ? earlier : []), ...values])];
+    place[last] = { ...before, [kind]: check };
   }
   return filter;
 }

@@ -9,7 +9,6 @@ import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
-import { JsonView } from '../../parts/json-view.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
@@ -150,10 +149,23 @@ export function EnvironmentScreen() {
             )}
           </Fact>
           <Fact name="Variables">
-            {Object.keys(config.variables ?? {}).length > 0 && <JsonView value={config.variables} />}
+            <Lines of={Object.entries(config.variables ?? {}).map(([name, value]) => `${name}=${value}`)} />
           </Fact>
-          <Fact name="Secrets">{(config.secrets ?? []).length > 0 && <JsonView value={config.secrets} />}</Fact>
-          <Fact name="Limits">{config.limits && <JsonView value={config.limits} />}</Fact>
+          <Fact name="Secrets">
+            <Lines
+              of={(config.secrets ?? []).map(
+                ({ name, variable = name, as }) =>
+                  `${name}${variable === name ? '' : ` in ${variable}`}${as === 'file' ? ', as a file' : ''}`,
+              )}
+            />
+          </Fact>
+          <Fact name="Limits">
+            <Lines
+              of={Object.entries(config.limits ?? {}).map(
+                ([name, value]) => `${name.replace('_mb', ', MB')}: ${value}`,
+              )}
+            />
+          </Fact>
           <Fact name="Protected">
             <span className="mono">
               {visibleText((config.protected_branches ?? ['HEAD']).join(', ')) || 'no branch: runs may push to all'}
@@ -224,6 +236,11 @@ export function EnvironmentScreen() {
     </Page>
   );
 }
+
+/** Shows short texts, one on each line. */
+const Lines = ({ of: texts }: { of: readonly string[] }) => (
+  <span className={`mono ${styles.lines}`}>{texts.length === 0 ? 'none' : visibleText(texts.join('\n'))}</span>
+);
 
 /** Shows one fact; shows nothing if there is no value. */
 function Fact({ name, children }: { name: string; children: ReactNode }) {

@@ -2,6 +2,7 @@ import type { Automation } from '@runyard/contract/automations/automations';
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useNavigate } from '@tanstack/react-router';
+import { inTeam } from '../../frame/search.ts';
 
 const box = { width: 220, height: 40, gap: 16 } as const;
 const columns = [10, 370, 730] as const;
@@ -103,7 +104,7 @@ export function FactoryMap({
       <g
         key={place.id}
         className={place.to ? 'map-go' : ''}
-        onClick={place.to === undefined ? undefined : () => void navigate({ href: place.to ?? '' })}
+        onClick={place.to === undefined ? undefined : () => void navigate({ href: inTeam(place.to ?? '') })}
       >
         <rect
           className={`box ${place.isWrong ? 'warn' : ''} ${place.isOff ? 'offb' : ''}`}

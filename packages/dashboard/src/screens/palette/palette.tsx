@@ -16,6 +16,7 @@ import {
 } from 'react';
 import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
 import { type Session, useSession } from '../../api/session.ts';
+import { inTeam } from '../../frame/search.ts';
 import { Icon, type IconName, StateBadge, stateWord } from '../../parts/icon.tsx';
 import { type KeyCommand, keyCommands } from '../../parts/keys.ts';
 
@@ -147,7 +148,7 @@ export function Palette({ close }: { close: () => void }) {
   const choose = (chosen: Option | undefined) => {
     if (chosen === undefined) return;
     close();
-    if (typeof chosen.open === 'string') void router.navigate({ href: chosen.open });
+    if (typeof chosen.open === 'string') void router.navigate({ href: inTeam(chosen.open) });
     else chosen.open();
   };
   const paste = (pasted: string) => {
