@@ -3,10 +3,11 @@
 import { EventsGoneError } from '@runyard/client';
 import { follow, type Open } from '@runyard/client/follow';
 import { clientRoutes } from '@runyard/client/routes/table';
+import type { TeamDeliveryEvent } from '@runyard/contract/automations/team-lists';
 import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-events';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import { apiPrefix } from '@runyard/contract/wire/route';
-import { useEffect, useRef, useSyncExternalStore } from 'react';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { type Session, useSession } from './session.ts';
 
 /** How the stream is: live, broken with the time of the next try, or offline since a time. Times in milliseconds. */
@@ -57,8 +58,8 @@ export function followRun(
   });
 }
 
-type Message =
-  | { readonly kind: 'event'; readonly id: string; readonly event: TeamLiveEvent }
+type Message<E> =
+  | { readonly kind: 'event'; readonly id: string; readonly event: E }
   | { readonly kind: 'status'; readonly status: StreamStatus }
   | { readonly kind: 'gone' }
   /** A tab that has just opened asks the tab with the connection how the stream is. */
@@ -67,23 +68,47 @@ type Message =
 /** Wait after a refusal of the stream, milliseconds. */
 const refusedMs = 30_000;
 
-/** The team's events in one tab. */
-export interface TeamStream {
+/** A stream of the team's events in one tab. */
+export interface TeamStream<E = TeamLiveEvent> {
   /** Calls `onEvent` for each event, and `onGone` if events were missed, so that the caller reads its data again. */
-  listen(onEvent: (event: TeamLiveEvent) => void, onGone: () => void): () => void;
+  listen(onEvent: (event: E) => void, onGone: () => void): () => void;
   readonly subscribeStatus: (listener: () => void) => () => void;
   readonly status: () => StreamStatus;
   close(): void;
 }
 
+/** A stream of the API that the tabs of a browser share. */
+interface SharedStream<E extends { readonly type: string }> {
+  readonly name: string;
+  readonly path: string;
+  readonly types: readonly E['type'][];
+}
+
+const ofRuns: SharedStream<TeamLiveEvent> = {
+  name: 'events',
+  path: clientRoutes.streamTeamEvents.path,
+  types: ['state', 'timeline'],
+};
+const ofDeliveries: SharedStream<TeamDeliveryEvent> = {
+  name: 'deliveries',
+  path: clientRoutes.streamTeamDeliveries.path,
+  types: ['delivery'],
+};
+
+/** Opens the stream of the runs of the team. */
+export const openTeamStream = (session: Pick<Session, 'team'>): TeamStream => openStream(session, ofRuns);
+
 /**
- * Opens the team's stream. Of all visible tabs one holds the lock of the browser, and with it the connection. Hidden tabs hold none,
+ * Opens a stream of the team. Of all visible tabs one holds the lock of the browser, and with it the connection. Hidden tabs hold none,
  * because browsers open six connections to a service that speaks HTTP/1.1.
  */
-export function openTeamStream(session: Pick<Session, 'team'>): TeamStream {
-  const name = `runyard.events.${session.team.uid}`;
+function openStream<E extends { readonly type: string }>(
+  session: Pick<Session, 'team'>,
+  { name: kind, path, types }: SharedStream<E>,
+): TeamStream<E> {
+  const name = `runyard.${kind}.${session.team.uid}`;
   const channel = new BroadcastChannel(name);
-  const listeners = new Set<{ onEvent: (event: TeamLiveEvent) => void; onGone: () => void }>();
+  const listeners = new Set<{ onEvent: (event: E) => void; onGone: () => void }>();
   const statusListeners = new Set<() => void>();
   let status: StreamStatus = { kind: 'connecting' };
   let lastEventId: string | undefined;
@@ -91,12 +116,12 @@ export function openTeamStream(session: Pick<Session, 'team'>): TeamStream {
   let retry: ReturnType<typeof setTimeout> | undefined;
   let isConnected = false;
 
-  const take = (message: Message): void => {
+  const take = (message: Message<E>): void => {
     if (message.kind === 'event') {
       lastEventId = message.id;
       for (const { onEvent } of listeners) onEvent(message.event);
     } else if (message.kind === 'hello') {
-      if (isConnected) channel.postMessage({ kind: 'status', status } satisfies Message);
+      if (isConnected) channel.postMessage({ kind: 'status', status } satisfies Message<E>);
     } else if (message.kind === 'gone') {
       lastEventId = undefined;
       for (const { onGone } of listeners) onGone();
@@ -105,18 +130,18 @@ export function openTeamStream(session: Pick<Session, 'team'>): TeamStream {
       for (const listener of statusListeners) listener();
     }
   };
-  const tell = (message: Message): void => {
+  const tell = (message: Message<E>): void => {
     take(message);
     channel.postMessage(message);
   };
-  channel.onmessage = ({ data }: MessageEvent<Message>) => take(data);
+  channel.onmessage = ({ data }: MessageEvent<Message<E>>) => take(data);
 
   const followTeam = async (signal: AbortSignal): Promise<void> => {
     let since = 0;
     while (!signal.aborted) {
       const options = { signal, ...(lastEventId === undefined ? {} : { lastEventId }) };
-      const events = follow(opens(session, clientRoutes.streamTeamEvents.path), options, {
-        parse: known<TeamLiveEvent>(['state', 'timeline']),
+      const events = follow(opens(session, path), options, {
+        parse: known<E>(types),
         endsWith: () => undefined,
         onOpen: () => {
           since = 0;
@@ -160,7 +185,7 @@ export function openTeamStream(session: Pick<Session, 'team'>): TeamStream {
   };
   document.addEventListener('visibilitychange', follows);
   follows();
-  channel.postMessage({ kind: 'hello' } satisfies Message);
+  channel.postMessage({ kind: 'hello' } satisfies Message<E>);
 
   return {
     listen(onEvent, onGone) {
@@ -203,4 +228,32 @@ export function useTeamEvents(onEvent: (event: TeamLiveEvent) => void, onGone: (
 export function useTeamStreamStatus(): StreamStatus {
   const { events } = useSession();
   return useSyncExternalStore(events.subscribeStatus, events.status);
+}
+
+/** Calls `onDelivery` for each new delivery or outcome of the team while the component is mounted, and `onGone` when some were missed. */
+export function useDeliveries(
+  onDelivery: (delivery: TeamDeliveryEvent['delivery']) => void,
+  onGone: () => void,
+): StreamStatus {
+  const session = useSession();
+  const [status, setStatus] = useState<StreamStatus>({ kind: 'connecting' });
+  const handlers = useRef({ onDelivery, onGone });
+  useEffect(() => {
+    handlers.current = { onDelivery, onGone };
+  });
+  useEffect(() => {
+    const stream = openStream({ team: session.team }, ofDeliveries);
+    const stops = [
+      stream.listen(
+        ({ delivery }) => handlers.current.onDelivery(delivery),
+        () => handlers.current.onGone(),
+      ),
+      stream.subscribeStatus(() => setStatus(stream.status())),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+      stream.close();
+    };
+  }, [session.team]);
+  return status;
 }

@@ -1,13 +1,19 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useRef, useState } from 'react';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { type FormEvent, lazy, Suspense, useRef, useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
+import { oneOf } from '../../frame/search.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
+
+const TeamThings = lazy(async () => ({ default: (await import('./team-tables.tsx')).TeamThings }));
+const TeamDeliveries = lazy(async () => ({ default: (await import('./team-deliveries.tsx')).TeamDeliveries }));
+
+const tabs = ['webhooks', 'automations', 'deliveries'] as const;
 
 /** Lists the factories: groups of webhooks and of the automations that they start. */
 export function FactoriesScreen() {
@@ -17,8 +23,32 @@ export function FactoriesScreen() {
     queryKey: ['factories', team.uid],
     queryFn: async () => (await client.listFactories({ query: { limit: 100 } })).factories,
   });
+  const wanted = oneOf(useSearch({ strict: false, select: (search) => search.tab }));
+  const tab = tabs.find((each) => each === wanted);
+  const bar = (
+    <nav className="tabs" aria-label="Parts of all factories">
+      {[undefined, ...tabs].map((each) => (
+        <Link
+          key={each ?? ''}
+          to="/factories"
+          search={each === undefined ? {} : { tab: each }}
+          {...(each === tab ? { 'aria-current': 'page' as const } : {})}
+        >
+          {each === undefined ? 'Factories' : each.slice(0, 1).toUpperCase() + each.slice(1)}
+        </Link>
+      ))}
+    </nav>
+  );
+  if (tab !== undefined)
+    return (
+      <Page title="Factories" tabs={bar}>
+        <Suspense fallback={<SkeletonRows />}>
+          {tab === 'deliveries' ? <TeamDeliveries /> : <TeamThings kind={tab} />}
+        </Suspense>
+      </Page>
+    );
   return (
-    <Page title="Factories">
+    <Page title="Factories" tabs={bar}>
       <div className="pad stack">
         <Problem error={error} onRetry={() => void refetch()} />
         <NewFactory />

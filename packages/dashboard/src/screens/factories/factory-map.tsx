@@ -1,5 +1,4 @@
-import type { Automation } from '@runyard/contract/automations/automations';
-import type { Webhook } from '@runyard/contract/webhooks/webhooks';
+import type { TeamAutomation, TeamWebhook } from '@runyard/contract/automations/team-lists';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useNavigate } from '@tanstack/react-router';
 import { inTeam } from '../../frame/search.ts';
@@ -21,7 +20,7 @@ interface Place {
 const cut = (text: string): string => (text.length > 28 ? `${text.slice(0, 27)}…` : text);
 
 /** Returns the ids of the sources that an automation listens to. */
-function sourcesOf({ triggers }: Automation, webhooks: readonly Webhook[]): string[] {
+function sourcesOf({ triggers }: TeamAutomation, webhooks: readonly TeamWebhook[]): string[] {
   return triggers.flatMap(({ provider, filter }) => {
     if (provider !== 'webhook') return [provider];
     const named = filter?.webhook_ids;
@@ -39,8 +38,8 @@ export function FactoryMap({
   automations,
 }: {
   factoryUid: string;
-  webhooks: readonly Webhook[];
-  automations: readonly Automation[];
+  webhooks: readonly TeamWebhook[];
+  automations: readonly TeamAutomation[];
 }) {
   const navigate = useNavigate();
   const providers = [

@@ -1,5 +1,3 @@
-import type { Automation } from '@runyard/contract/automations/automations';
-import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
@@ -15,6 +13,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { FactoryMap } from './factory-map.tsx';
 import { Definition, Source } from './factory-source.tsx';
+import { AutomationTable, useTeamThings, WebhookTable } from './team-tables.tsx';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 const NewWebhook = lazy(async () => ({ default: (await import('../webhooks/new-webhook.tsx')).NewWebhook }));
@@ -42,15 +41,7 @@ export function FactoryScreen() {
     queryKey: ['factory', factoryUid],
     queryFn: async () => await client.getFactory({ params }),
   });
-  const webhooks = useQuery({
-    queryKey: ['factory', factoryUid, 'webhooks'],
-    queryFn: async () => (await client.listWebhooks({ params })).webhooks,
-  });
-  const automations = useQuery({
-    queryKey: ['factory', factoryUid, 'automations'],
-    queryFn: async () => (await client.listAutomations({ params })).automations,
-    refetchInterval: 30_000,
-  });
+  const { webhooks, automations } = useTeamThings(factoryUid);
   if (statusOf(factory.error) === 404)
     return (
       <Page title="Factory" crumbs={<Crumb />}>
@@ -107,7 +98,7 @@ export function FactoryScreen() {
       }
     >
       {tab === 'definition' ? (
-        <Definition factoryUid={factoryUid} />
+        <Definition factoryUid={factoryUid} name={factory.data.name} />
       ) : tab === 'source' ? (
         <Source factoryUid={factoryUid} />
       ) : (
@@ -126,8 +117,14 @@ export function FactoryScreen() {
           {webhooks.data && automations.data && (
             <FactoryMap factoryUid={factoryUid} webhooks={webhooks.data} automations={automations.data} />
           )}
-          <Webhooks factoryUid={factoryUid} webhooks={webhooks.data ?? []} />
-          <Automations factoryUid={factoryUid} automations={automations.data ?? []} />
+          <section className="stack s2">
+            <h2>Webhooks</h2>
+            <WebhookTable webhooks={webhooks.data ?? []} />
+          </section>
+          <section className="stack s2">
+            <h2>Automations</h2>
+            <AutomationTable automations={automations.data ?? []} />
+          </section>
         </div>
       )}
       <Suspense>
@@ -148,92 +145,5 @@ export function FactoryScreen() {
         )}
       </Suspense>
     </Page>
-  );
-}
-
-function Webhooks({ factoryUid, webhooks }: { factoryUid: string; webhooks: readonly Webhook[] }) {
-  return (
-    <section className="stack s2">
-      <h2>Webhooks</h2>
-      {webhooks.length === 0 ? (
-        <p className="dim">None. A webhook is an address to which another system sends its events.</p>
-      ) : (
-        <div className="card">
-          <table className="tbl in-card">
-            <tbody>
-              {webhooks.map(
-                ({ uid, name, signature_scheme: scheme, auth_mode: mode, enabled, disabled_reason: reason }) => (
-                  <tr key={uid}>
-                    <td>
-                      <Link
-                        className="md"
-                        to="/factories/$factoryUid/webhooks/$webhookUid"
-                        params={{ factoryUid, webhookUid: uid }}
-                      >
-                        {visibleText(name)}
-                      </Link>
-                    </td>
-                    <td className="w180 mut">{scheme ?? mode.replaceAll('_', ' ')}</td>
-                    <td className="w280">
-                      {enabled ? (
-                        <span className="okc">on</span>
-                      ) : (
-                        <span className="badc">{visibleText(reason ?? 'off')}</span>
-                      )}
-                    </td>
-                  </tr>
-                ),
-              )}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </section>
-  );
-}
-
-function Automations({ factoryUid, automations }: { factoryUid: string; automations: readonly Automation[] }) {
-  return (
-    <section className="stack s2">
-      <h2>Automations</h2>
-      {automations.length === 0 ? (
-        <p className="dim">None. An automation starts a run for each event that its filter lets pass.</p>
-      ) : (
-        <div className="card">
-          <table className="tbl in-card">
-            <tbody>
-              {automations.map((automation) => (
-                <tr key={automation.uid}>
-                  <td>
-                    <span className="run-c">
-                      <Link
-                        to="/factories/$factoryUid/automations/$automationUid"
-                        params={{ factoryUid, automationUid: automation.uid }}
-                      >
-                        {visibleText(automation.name)}
-                      </Link>
-                      {automation.last_spawn_error && (
-                        <span className="say badc">{visibleText(automation.last_spawn_error)}</span>
-                      )}
-                    </span>
-                  </td>
-                  <td className="w280 mut">
-                    {visibleText(automation.triggers.map(({ provider, event }) => `${provider} ${event}`).join(', '))}
-                  </td>
-                  <td className="w120">
-                    {automation.enabled ? <span className="okc">on</span> : <span className="dim">off</span>}
-                  </td>
-                  <td className="w140">
-                    <Link className="link small" to="/runs" search={{ automation_id: automation.uid }}>
-                      Its runs
-                    </Link>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </section>
   );
 }

@@ -1,7 +1,7 @@
 /** The definition of a factory as files, and the repository that it follows. */
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { Empty } from '../../parts/empty.tsx';
@@ -9,21 +9,41 @@ import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 
-/** Shows the definition of the factory. */
-export function Definition({ factoryUid }: { factoryUid: string }) {
+const DefinitionEditor = lazy(async () => ({
+  default: (await import('./definition-editor.tsx')).DefinitionEditor,
+}));
+
+/** Shows the definition of the factory, and plans and applies another one. */
+export function Definition({ factoryUid, name }: { factoryUid: string; name: string }) {
   const client = useClient();
-  const { data, error } = useQuery({
+  const [isEditing, setEditing] = useState(false);
+  const { data, error, isPending } = useQuery({
     queryKey: ['factory', factoryUid, 'definition'],
     queryFn: async () => await client.getFactoryDefinition({ params: { factoryUid } }),
+    retry: false,
   });
+  const isNone = statusOf(error) === 404;
   return (
     <div className="wide">
       <p className="mut">
         The factory as files. Keep them in a repository, and apply them with <code>bin/runyard factories apply</code>,
-        or let the factory follow the repository.
+        let the factory follow the repository, or paste them here.
       </p>
-      <Problem error={error} />
-      {data && <JsonView value={data} />}
+      {!isNone && <Problem error={error} />}
+      {!isPending && (
+        <div className="row">
+          <button type="button" className="btn" aria-expanded={isEditing} onClick={() => setEditing(!isEditing)}>
+            {isEditing ? 'Back to the definition' : isNone ? 'Paste a definition' : 'Change the definition'}
+          </button>
+        </div>
+      )}
+      <Suspense>
+        {isEditing && (
+          <DefinitionEditor key={data?.version ?? 0} factoryUid={factoryUid} name={name} stored={data?.files ?? []} />
+        )}
+      </Suspense>
+      {isNone && !isEditing && <p className="dim">No definition was applied to this factory.</p>}
+      {data && !isEditing && <JsonView value={data} />}
     </div>
   );
 }

@@ -1,8 +1,8 @@
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense, useRef, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
@@ -11,12 +11,13 @@ import { oneOf } from '../../frame/search.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { Ago } from '../../parts/time.tsx';
-
-import { Delivery, Label, labelWord, summaryOf } from './delivery.tsx';
+import { Delivery, labelWord } from './delivery.tsx';
+import { DeliveryRows, useDeliveryList } from './delivery-list.tsx';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 const RotateDialog = lazy(async () => ({ default: (await import('./rotate-dialog.tsx')).RotateDialog }));
+
+const SimulateDialog = lazy(async () => ({ default: (await import('./simulate-dialog.tsx')).SimulateDialog }));
 
 const labels = ['ACCEPTED', 'DUPLICATE', 'REJECTED_AUTH', 'REJECTED_INVALID_JSON', 'REJECTED_TOO_LARGE'] as const;
 
@@ -28,7 +29,7 @@ export function WebhookScreen() {
   const may = useMay('member');
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [open, setOpen] = useState<'delete' | 'rotate' | undefined>();
+  const [open, setOpen] = useState<'delete' | 'rotate' | 'simulate' | undefined>();
   const [error, setError] = useState<unknown>();
   const params = { factoryUid, webhookUid };
   const webhook = useQuery({
@@ -36,17 +37,9 @@ export function WebhookScreen() {
     queryFn: async () => await client.getWebhook({ params }),
   });
   const wanted = labels.find((each) => each === label);
-  const deliveries = useInfiniteQuery({
-    queryKey: ['webhook', webhookUid, 'deliveries', wanted],
-    queryFn: async ({ pageParam }) =>
-      await client.listWebhookDeliveries({
-        params,
-        query: { limit: 50, ...(wanted ? { label: wanted } : {}), ...(pageParam === '' ? {} : { cursor: pageParam }) },
-      }),
-    initialPageParam: '',
-    getNextPageParam: ({ page_info: page }) => (page.has_next_page ? page.next_cursor : undefined),
-    refetchInterval: 5_000,
-  });
+  const filters = { webhook_uid: webhookUid, ...(wanted ? { label: wanted } : {}) };
+  const deliveries = useDeliveryList(filters, deliveryId !== undefined);
+  const first = useRef<string>(undefined);
   const crumbs = (
     <Link to="/factories/$factoryUid" params={{ factoryUid }} className="hide-m">
       Factory
@@ -64,8 +57,9 @@ export function WebhookScreen() {
         {webhook.error ? <Problem error={webhook.error} /> : <SkeletonRows />}
       </Page>
     );
-  const rows = deliveries.data?.pages.flatMap((page) => page.deliveries) ?? [];
-  const selected = deliveryId ?? rows[0]?.delivery_id;
+  // A newer delivery does not replace the one that is shown.
+  first.current ??= deliveries.rows[0]?.delivery_id;
+  const selected = deliveryId ?? first.current;
   const toggle = async () => {
     setError(undefined);
     try {
@@ -83,6 +77,9 @@ export function WebhookScreen() {
         <>
           <button type="button" className="btn" disabled={!may} onClick={() => void toggle()}>
             {webhook.data.enabled ? 'Disable' : 'Enable'}
+          </button>
+          <button type="button" className="btn" disabled={!may} onClick={() => setOpen('simulate')}>
+            Simulate…
           </button>
           <button type="button" className="btn" disabled={!may} onClick={() => setOpen('rotate')}>
             Rotate secret…
@@ -112,38 +109,28 @@ export function WebhookScreen() {
               </Link>
             ))}
           </nav>
-          {deliveries.error && <Problem error={deliveries.error} />}
-          {rows.length === 0 && !deliveries.isPending && (
-            <Empty title="Nothing has arrived yet" command={sampleRequest(webhook.data)}>
-              Send a first event, or use the test button of the sender. It appears here at once.
-            </Empty>
-          )}
-          {rows.map((delivery) => (
-            <Link
-              key={delivery.delivery_id}
-              className="dl-row"
-              to="/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId"
-              params={{ factoryUid, webhookUid, deliveryId: delivery.delivery_id }}
-              search={wanted ? { label: wanted } : {}}
-              {...(delivery.delivery_id === selected ? { 'aria-current': 'true' as const } : {})}
-            >
-              <Label delivery={delivery} />
-              <span className="cut">{visibleText(delivery.event ?? delivery.identity ?? delivery.delivery_id)}</span>
-              <Ago time={delivery.received_at} className="dim small" />
-              <span className="sub cut">{summaryOf(delivery)}</span>
-            </Link>
-          ))}
-          {deliveries.hasNextPage && (
-            <p className="more">
-              <button type="button" className="btn sm" onClick={() => void deliveries.fetchNextPage()}>
-                Older deliveries
-              </button>
-            </p>
-          )}
+          <DeliveryRows
+            deliveries={deliveries}
+            selected={selected}
+            search={wanted ? { label: wanted } : {}}
+            empty={
+              <Empty title="Nothing has arrived yet" command={sampleRequest(webhook.data)}>
+                Send a first event, or use the test button of the sender. It appears here at once.
+              </Empty>
+            }
+          />
         </div>
         <div>{selected !== undefined && <Delivery key={selected} params={{ ...params, deliveryId: selected }} />}</div>
       </div>
       <Suspense>
+        {open === 'simulate' && (
+          <SimulateDialog
+            params={params}
+            scheme={webhook.data.signature_scheme}
+            deliveries={deliveries.rows.filter(({ label: each }) => each === 'ACCEPTED').slice(0, 20)}
+            close={() => setOpen(undefined)}
+          />
+        )}
         {open === 'rotate' && <RotateDialog params={params} close={() => setOpen(undefined)} />}
         {open === 'delete' && (
           <ConfirmDialog

@@ -1,0 +1,182 @@
+import type { ApplyDefinitionResponse, FactoryChange } from '@runyard/contract/factories/factory-definitions';
+import { visibleText } from '@runyard/contract/wire/visible';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useClient, useMay } from '../../api/session.ts';
+import { JsonView } from '../../parts/json-view.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { showToast } from '../../parts/toast.tsx';
+
+interface DefinitionFile {
+  readonly path: string;
+  readonly content: string;
+}
+
+/** Returns the smallest definition, from which a factory without one starts. */
+const smallest = (name: string): readonly DefinitionFile[] => [
+  {
+    path: 'factory.yaml',
+    content: `schemaVersion: v1alpha1\nname: ${JSON.stringify(name)}\nrepositories: []\nagentDefaults:\n  model: runbook\n`,
+  },
+  { path: 'agents/foreman/agent.md', content: '---\nagentType: FOREMAN\n---\n\nDivide the work.\n' },
+];
+
+/** A plan, and the files that it is of. */
+interface Planned {
+  readonly files: readonly DefinitionFile[];
+  readonly plan: ApplyDefinitionResponse;
+}
+
+/** Edits the files of a definition, shows what they would change, and applies what was shown. */
+export function DefinitionEditor({
+  factoryUid,
+  name,
+  stored,
+}: {
+  factoryUid: string;
+  name: string;
+  stored: readonly DefinitionFile[];
+}) {
+  const client = useClient();
+  const may = useMay('member');
+  const queries = useQueryClient();
+  const [files, setFiles] = useState<readonly DefinitionFile[]>(stored.length > 0 ? stored : smallest(name));
+  const [planned, setPlanned] = useState<Planned | undefined>();
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const set = (index: number, change: Partial<DefinitionFile>) => {
+    setFiles(files.map((file, at) => (at === index ? { ...file, ...change } : file)));
+    setPlanned(undefined);
+  };
+  const send = async (work: () => Promise<void>) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await work();
+    } catch (failure) {
+      setPlanned(undefined);
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  const params = { factoryUid };
+  const plan = () =>
+    send(async () => {
+      const answer = await client.applyFactoryDefinition({ params, body: { files: [...files], dry_run: true } });
+      setPlanned({ files, plan: answer });
+    });
+  const apply = ({ files: shown, plan: { version } }: Planned) =>
+    send(async () => {
+      const body = { files: [...shown], expected_version: version };
+      const applied = await client.applyFactoryDefinition({ params, body });
+      setPlanned(undefined);
+      showToast(`Applied version ${applied.version}`);
+      await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
+    });
+  return (
+    <div className="stack">
+      {files.map((file, index) => (
+        <fieldset key={index} className="plain-set stack s2">
+          <div className="row">
+            <input
+              className="in mono grow"
+              aria-label={`Path of file ${index + 1}`}
+              value={file.path}
+              spellCheck={false}
+              onChange={({ target }) => set(index, { path: target.value })}
+            />
+            <button
+              type="button"
+              className="btn sm"
+              disabled={files.length === 1}
+              onClick={() => {
+                setFiles(files.filter((_, at) => at !== index));
+                setPlanned(undefined);
+              }}
+            >
+              Remove
+            </button>
+          </div>
+          <textarea
+            className="in mono"
+            aria-label={`Content of ${file.path}`}
+            rows={Math.min(18, Math.max(6, file.content.split('\n').length + 1))}
+            spellCheck={false}
+            value={file.content}
+            onChange={({ target }) => set(index, { content: target.value })}
+          />
+        </fieldset>
+      ))}
+      <div className="row wrap">
+        <button
+          type="button"
+          className="btn"
+          onClick={() => {
+            setFiles([...files, { path: `automations/new-${files.length}.yaml`, content: '' }]);
+            setPlanned(undefined);
+          }}
+        >
+          Add a file
+        </button>
+        <button type="button" className="btn" disabled={!may || isBusy} onClick={() => void plan()}>
+          Plan
+        </button>
+        {planned && (
+          <button type="button" className="btn pri" disabled={!may || isBusy} onClick={() => void apply(planned)}>
+            {`Apply ${planned.plan.changes.length === 0 ? 'again' : `${planned.plan.changes.length} changes`}`}
+          </button>
+        )}
+        {!may && <span className="hint">Your role is viewer: a member can apply a definition.</span>}
+      </div>
+      <Problem error={error} />
+      {planned && <Plan plan={planned.plan} />}
+    </div>
+  );
+}
+
+const words = { create: 'Creates', change: 'Changes', delete: 'Deletes' } as const;
+
+/** Shows what an apply would change, what it would take back, and what has no effect. */
+export function Plan({ plan: { changes, drift, notices, problems } }: { plan: ApplyDefinitionResponse }) {
+  return (
+    <section className="stack s2" aria-label="Plan" role="status">
+      <h2>What it changes</h2>
+      {changes.length === 0 && <p className="dim">Nothing: the files are as they were applied last.</p>}
+      {changes.map((change) => (
+        <Change key={`${change.kind} ${change.name}`} change={change} />
+      ))}
+      {drift.length > 0 && <h2>What it takes back</h2>}
+      {drift.map((change) => (
+        <Change key={`${change.kind} ${change.name}`} change={change} />
+      ))}
+      {[
+        ...problems.map(({ automation, message }) => `${automation}: ${message}`),
+        ...notices.map(({ file, line, message }) => `${file}:${line}: ${message}`),
+      ].map((text) => (
+        <p key={text} className="note wait">
+          {visibleText(text)}
+        </p>
+      ))}
+    </section>
+  );
+}
+
+function Change({ change: { kind, name, action, members } }: { change: FactoryChange }) {
+  const colour = { create: 'okc', change: 'mut', delete: 'badc' }[action];
+  return (
+    <div className="verdict">
+      <div className="sum">
+        <span>
+          <span className={`md ${colour}`}>{words[action]}</span>
+          {` the ${kind} ${visibleText(name)}`}
+        </span>
+      </div>
+      {members && (
+        <details className="card-b">
+          <summary className="dim small">{members.map(({ member }) => visibleText(member)).join(', ')}</summary>
+          <JsonView value={members} />
+        </details>
+      )}
+    </div>
+  );
+}

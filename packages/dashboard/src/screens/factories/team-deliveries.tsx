@@ -1,0 +1,50 @@
+import { Link, useSearch } from '@tanstack/react-router';
+import { oneOf } from '../../frame/search.ts';
+import { DeliveryRows, useDeliveryList } from '../webhooks/delivery-list.tsx';
+
+/** Views of the deliveries, with the filters of the API. */
+const views = [
+  ['All', {}],
+  ['Started runs', { started: 'true' }],
+  ['Started none', { started: 'false', label: 'ACCEPTED' }],
+  ['Duplicates', { label: 'DUPLICATE' }],
+  ['Bad signature', { label: 'REJECTED_AUTH' }],
+] as const satisfies readonly (readonly [string, { readonly started?: string; readonly label?: string }])[];
+
+type Label = 'ACCEPTED' | 'DUPLICATE' | 'REJECTED_AUTH';
+
+/** Shows the deliveries to all webhooks of the team as they come. */
+export function TeamDeliveries() {
+  const label = oneOf(useSearch({ strict: false, select: (search) => search.label }));
+  const started = oneOf(useSearch({ strict: false, select: (search) => search.started }));
+  const [, view] =
+    views.find(([, each]) => ('label' in each ? each.label : undefined) === label && startedOf(each) === started) ??
+    views[0];
+  const deliveries = useDeliveryList(
+    {
+      ...('label' in view ? { label: view.label as Label } : {}),
+      ...('started' in view ? { started: view.started === 'true' } : {}),
+    },
+    false,
+  );
+  return (
+    <div className="wide">
+      <nav className="tabs" aria-label="Outcomes">
+        {views.map(([name, each]) => (
+          <Link
+            key={name}
+            to="/factories"
+            search={{ tab: 'deliveries', ...each }}
+            {...(each === view ? { 'aria-current': 'page' as const } : {})}
+          >
+            {name}
+          </Link>
+        ))}
+      </nav>
+      <DeliveryRows deliveries={deliveries} isOfTeam empty={<p className="dim">None yet.</p>} />
+    </div>
+  );
+}
+
+const startedOf = (view: (typeof views)[number][1]): string | undefined =>
+  'started' in view ? view.started : undefined;

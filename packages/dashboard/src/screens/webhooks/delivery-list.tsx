@@ -1,0 +1,151 @@
+/** The deliveries of the team, or of one webhook: pages of them, and those that arrive while the reader looks. */
+
+import type {
+  ListTeamDeliveriesQuery,
+  ListTeamDeliveriesResponse,
+  TeamWebhookDelivery,
+} from '@runyard/contract/automations/team-lists';
+import { visibleText } from '@runyard/contract/wire/visible';
+import { type InfiniteData, useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useClient, useSession } from '../../api/session.ts';
+import { useDeliveries } from '../../api/stream.ts';
+import { countText } from '../../parts/format.ts';
+import { Live } from '../../parts/live.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Ago } from '../../parts/time.tsx';
+import { Label, summaryOf } from './delivery.tsx';
+
+/** Filters of the list, with the names of the API. */
+export type DeliveryFilters = Pick<ListTeamDeliveriesQuery, 'webhook_uid' | 'label' | 'started'>;
+
+const passes = (delivery: TeamWebhookDelivery, { webhook_uid: webhookUid, label, started }: DeliveryFilters): boolean =>
+  (webhookUid === undefined || delivery.webhook_uid === webhookUid) &&
+  (label === undefined || delivery.label === label) &&
+  (started === undefined || (delivery.runs ?? []).length > 0 === started);
+
+type Pages = InfiniteData<ListTeamDeliveriesResponse, string>;
+
+/** Returns the pages with the deliveries before their first. Those that they have already are replaced in place. */
+function withDeliveries(pages: Pages, news: readonly TeamWebhookDelivery[]): Pages {
+  const known = new Map(news.map((each) => [each.delivery_id, each]));
+  const changed = pages.pages.map((page) => ({
+    ...page,
+    deliveries: page.deliveries.map((each) => {
+      const fresh = known.get(each.delivery_id) ?? each;
+      known.delete(each.delivery_id);
+      return fresh;
+    }),
+  }));
+  const [first, ...others] = changed;
+  if (first === undefined) return pages;
+  return {
+    ...pages,
+    pages: [{ ...first, deliveries: [...known.values().toArray().toReversed(), ...first.deliveries] }, ...others],
+  };
+}
+
+/**
+ * Reads the deliveries that pass the filters, and follows the stream. New ones wait while `isHeld`, so that no row moves below the reader;
+ * an outcome that changes is shown at once.
+ */
+export function useDeliveryList(filters: DeliveryFilters, isHeld: boolean) {
+  const client = useClient();
+  const { team } = useSession();
+  const queries = useQueryClient();
+  const [waiting, setWaiting] = useState<readonly TeamWebhookDelivery[]>([]);
+  const queryKey = ['deliveries', team.uid, filters];
+  const list = useInfiniteQuery({
+    queryKey,
+    queryFn: async ({ pageParam }) =>
+      await client.listTeamDeliveries({
+        query: { ...filters, limit: 50, ...(pageParam === '' ? {} : { cursor: pageParam }) },
+      }),
+    initialPageParam: '',
+    getNextPageParam: ({ page_info: page }) => (page.has_next_page ? page.next_cursor : undefined),
+  });
+  const put = (news: readonly TeamWebhookDelivery[]) =>
+    queries.setQueryData<Pages>(queryKey, (pages) => pages && withDeliveries(pages, news));
+  const rows = list.data?.pages.flatMap((page) => page.deliveries) ?? [];
+  const status = useDeliveries(
+    (delivery) => {
+      if (!passes(delivery, filters)) return;
+      void queries.invalidateQueries({ queryKey: ['delivery', delivery.delivery_id] });
+      const isKnown = rows.some(({ delivery_id: id }) => id === delivery.delivery_id);
+      if (isKnown || !isHeld) put([delivery]);
+      else setWaiting((before) => [...before.filter((each) => each.delivery_id !== delivery.delivery_id), delivery]);
+    },
+    () => void queries.invalidateQueries({ queryKey }),
+  );
+  const shown = waiting.filter((each) => passes(each, filters));
+  return {
+    list,
+    rows,
+    status,
+    waiting: shown.length,
+    showWaiting: () => {
+      put(shown);
+      setWaiting([]);
+    },
+  };
+}
+
+/** Shows the deliveries of a list. `empty`: shown if there are none; `isOfTeam`: each row names its webhook. */
+export function DeliveryRows({
+  deliveries: { list, rows, status, waiting, showWaiting },
+  selected,
+  search = {},
+  isOfTeam = false,
+  empty,
+}: {
+  deliveries: ReturnType<typeof useDeliveryList>;
+  selected?: string | undefined;
+  search?: Record<string, string>;
+  isOfTeam?: boolean;
+  empty: ReactNode;
+}) {
+  return (
+    <>
+      <div className="card-b row">
+        <Live status={status} />
+        {waiting > 0 && (
+          <button type="button" className="btn sm" onClick={showWaiting}>
+            {countText(waiting, 'new delivery', 'new deliveries')}
+          </button>
+        )}
+      </div>
+      {list.error && <Problem error={list.error} onRetry={() => void list.refetch()} />}
+      {rows.length === 0 && !list.isPending && !list.hasNextPage && empty}
+      {rows.map((delivery) => (
+        <Link
+          key={delivery.delivery_id}
+          className="dl-row"
+          to="/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId"
+          params={{
+            factoryUid: delivery.factory_uid,
+            webhookUid: delivery.webhook_uid,
+            deliveryId: delivery.delivery_id,
+          }}
+          search={search}
+          {...(delivery.delivery_id === selected ? { 'aria-current': 'true' as const } : {})}
+        >
+          <Label delivery={delivery} />
+          <span className="cut">
+            {isOfTeam && <span className="md">{`${visibleText(delivery.webhook_name)} `}</span>}
+            {visibleText(delivery.event ?? delivery.identity ?? delivery.delivery_id)}
+          </span>
+          <Ago time={delivery.received_at} className="dim small" />
+          <span className="sub cut">{summaryOf(delivery)}</span>
+        </Link>
+      ))}
+      {list.hasNextPage && (
+        <p className="more">
+          <button type="button" className="btn sm" onClick={() => void list.fetchNextPage()}>
+            {rows.length === 0 ? 'Look at older deliveries' : 'Older deliveries'}
+          </button>
+        </p>
+      )}
+    </>
+  );
+}

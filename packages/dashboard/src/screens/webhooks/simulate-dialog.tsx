@@ -1,0 +1,165 @@
+import type { SimulateDeliveryResponse, SimulatedStart } from '@runyard/contract/webhooks/simulations';
+import type { WebhookDelivery } from '@runyard/contract/webhooks/webhooks';
+import { visibleText } from '@runyard/contract/wire/visible';
+import { useId, useState } from 'react';
+import { Button } from 'react-aria-components';
+import { useClient } from '../../api/session.ts';
+import { Checks } from '../../parts/checks.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Field, Form, Select, TextField, textOf } from '../../parts/form.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { samples } from './samples.ts';
+
+/** Returns the value of a JSON text. Throws with a sentence for the person if it is none. */
+function readPayload(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The payload is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Shows which runs a delivery would start: a sample of a provider, a delivery that came, or a pasted payload. Starts nothing. */
+export function SimulateDialog({
+  params,
+  scheme,
+  deliveries,
+  close,
+}: {
+  params: { readonly factoryUid: string; readonly webhookUid: string };
+  scheme: string | undefined;
+  deliveries: readonly WebhookDelivery[];
+  close: () => void;
+}) {
+  const client = useClient();
+  const form = useId();
+  const fitting = samples.filter((each) => each.scheme === undefined || scheme === undefined || each.scheme === scheme);
+  const [source, setSource] = useState('sample 0');
+  const sample = fitting.find((_, index) => source === `sample ${index}`);
+  const [text, setText] = useState(() => JSON.stringify(fitting[0]?.payload ?? {}, null, 2));
+  const [event, setEvent] = useState(fitting[0]?.event ?? '');
+  const [result, setResult] = useState<SimulateDeliveryResponse | undefined>();
+  const isStored = deliveries.some(({ delivery_id: id }) => id === source);
+  const choose = (chosen: string) => {
+    setSource(chosen);
+    setResult(undefined);
+    const next = fitting.find((_, index) => chosen === `sample ${index}`);
+    if (next === undefined) return;
+    setText(JSON.stringify(next.payload, null, 2));
+    setEvent(next.event ?? '');
+  };
+  const simulate = async (data: FormData) => {
+    const name = textOf(data, 'event');
+    const body = isStored
+      ? { delivery_id: source }
+      : { payload: readPayload(text), ...(name === undefined ? {} : { event: name }) };
+    setResult(await client.simulateDelivery({ params, body }));
+  };
+  return (
+    <Dialog
+      title="Simulate a delivery"
+      close={close}
+      footer={
+        <>
+          <span className="hint grow">Starts and stores nothing.</span>
+          <Button className="btn" onPress={close}>
+            Close
+          </Button>
+          <button type="submit" form={form} className="btn pri">
+            Simulate
+          </button>
+        </>
+      }
+    >
+      <Form id={form} send={simulate}>
+        <Field label="Event" path="delivery_id">
+          {(control) => (
+            <Select
+              {...control}
+              value={source}
+              onChange={({ target }) => choose(target.value)}
+              options={[
+                ...fitting.map(({ name }, index) => [`sample ${index}`, name] as const),
+                ...deliveries.map(
+                  ({ delivery_id: id, event: named, received_at: at }) =>
+                    [id, `${visibleText(named ?? 'event')}, ${new Date(at).toLocaleString()}`] as const,
+                ),
+                ['pasted', 'A payload of your own'] as const,
+              ]}
+            />
+          )}
+        </Field>
+        {!isStored && (
+          <>
+            <TextField
+              label="Name of the event"
+              path="event"
+              hint="As the header of the sender names it. Absent: no header."
+              value={event}
+              onChange={({ target }) => setEvent(target.value)}
+            />
+            <Field label="Payload" path="payload">
+              {(control) => (
+                <textarea
+                  {...control}
+                  className="in mono"
+                  rows={9}
+                  spellCheck={false}
+                  value={text}
+                  onChange={({ target }) => {
+                    setText(target.value);
+                    if (sample !== undefined) setSource('pasted');
+                  }}
+                />
+              )}
+            </Field>
+          </>
+        )}
+      </Form>
+      {result && <Result result={result} />}
+    </Dialog>
+  );
+}
+
+function Result({ result }: { result: SimulateDeliveryResponse }) {
+  return (
+    <section className="stack s2" aria-label="Result" role="status">
+      {!result.would_accept && <p className="note wait">The webhook is off: its sender would get 404.</p>}
+      {result.automations.length === 0 && <p className="dim">No automation selects this webhook.</p>}
+      {result.automations.map((start) => (
+        <Start key={start.automation_id} start={start} />
+      ))}
+    </section>
+  );
+}
+
+function Start({ start }: { start: SimulatedStart }) {
+  const { name, matched, would_start: starts, reason, refusals = [], checks, run } = start;
+  return (
+    <div className="verdict">
+      <div className="sum">
+        <Icon name={starts ? 'check' : matched ? 'pause' : 'x'} small className={starts ? 'okc' : 'dim'} />
+        <span>
+          <span className="md">{visibleText(name)}</span>{' '}
+          <span className="mut">
+            {starts
+              ? 'would start a run'
+              : matched
+                ? `matches: ${visibleText(refusals.join('; '))}`
+                : checks === undefined
+                  ? visibleText(reason ?? 'does not match')
+                  : 'does not match'}
+          </span>
+        </span>
+      </div>
+      {checks && <Checks checks={checks} />}
+      {run && (
+        <details className="card-b">
+          <summary className="dim small">The run</summary>
+          <JsonView value={run} />
+        </details>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,144 @@
+/** Factories, webhooks and their deliveries on the dashboard, in a real browser. */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { on, testAutomations } from '../../packages/service/test/automations.ts';
+import { startTestService, type TestService } from '../../packages/service/test/service.ts';
+import { testWebhooks } from '../../packages/service/test/webhooks.ts';
+import { noBrowser, useBrowser } from '../support/browser.ts';
+import { signIn } from '../support/dashboard.ts';
+
+describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+  let service: TestService;
+  let hooks: Awaited<ReturnType<typeof testWebhooks>>;
+  let page: Page;
+  let complaints: string[];
+  const browser = useBrowser();
+
+  beforeAll(async () => {
+    service = await startTestService();
+    hooks = await testWebhooks(service);
+  });
+  afterAll(() => service.close());
+  beforeEach(async () => {
+    ({ page, complaints } = browser());
+    await signIn(page, service);
+  });
+  const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
+  const filtered = (uid: string) => ({
+    ...on({ uid }),
+    filter: { webhook_ids: [uid], payload: { status: ['firing'] } },
+  });
+  const start = async () => {
+    const webhook = await hooks.create({ name: 'Alerts', event_header: 'x-event' });
+    const automation = await testAutomations(service, hooks.factory.uid).create([filtered(webhook.uid)], {
+      name: `Look ${webhook.uid}`,
+    });
+    const send = async (status: string, event: string) =>
+      (await hooks.send(webhook, { body: JSON.stringify({ status, event }), headers: { 'x-event': event } })).body
+        .delivery_id;
+    return { webhook, automation, send, address: `${service.baseUrl}/factories/${hooks.factory.uid}` };
+  };
+
+  test('show why one did not match, arrive by themselves, and wait while one is open', async () => {
+    const { webhook, send, address } = await start();
+    const first = await send('resolved', 'markup <b>');
+    await page.goto(`${address}/webhooks/${webhook.uid}`);
+    await page.getByText('found "resolved"; allowed: "firing"').waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    await send('firing', 'alert.second');
+    await page.getByRole('link', { name: /alert\.second/ }).waitFor();
+    // The one that was shown stays.
+    await page.getByText('found "resolved"; allowed: "firing"').waitFor();
+    await page.goto(`${address}/webhooks/${webhook.uid}/deliveries/${first}`);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await send('other', 'alert.third');
+    await button('1 new delivery').click();
+    await page.getByRole('link', { name: /alert\.third/ }).waitFor();
+    await browser().picture('webhook');
+    expect(complaints).toEqual([]);
+  });
+
+  test('are counted in the lists of all factories, and listed for all', async () => {
+    const { webhook, send } = await start();
+    await send('firing', 'alert.one');
+    await page.goto(`${service.baseUrl}/factories?tab=webhooks`);
+    await page
+      .locator('tr', { has: page.locator(`a[href$="${webhook.uid}"]`) })
+      .getByText('1 accepted')
+      .waitFor();
+    await send('firing', 'alert.two');
+    await page
+      .locator('tr', { has: page.locator(`a[href$="${webhook.uid}"]`) })
+      .getByText('2 accepted')
+      .waitFor();
+    await browser().picture('team-webhooks');
+    await page.getByRole('link', { name: 'Automations', exact: true }).click();
+    await page.getByRole('row', { name: new RegExp(`Look ${webhook.uid}.*2 started`) }).waitFor();
+    await browser().picture('team-automations');
+    await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
+    await page.getByRole('link', { name: /alert\.two/ }).waitFor();
+    await send('resolved', 'alert.three');
+    await page.getByRole('link', { name: /alert\.three/ }).waitFor();
+    await page.getByRole('link', { name: 'Started runs' }).click();
+    await expect.poll(() => page.getByRole('link', { name: /alert\.three/ }).count()).toBe(0);
+    await page.getByRole('link', { name: /alert\.two/ }).waitFor();
+    await browser().picture('team-deliveries');
+    expect(complaints).toEqual([]);
+  });
+
+  test('a simulation shows what a sample would start, and starts nothing', async () => {
+    const { webhook, automation, address } = await start();
+    await page.goto(`${address}/webhooks/${webhook.uid}`);
+    await button('Simulate…').click();
+    await page.getByLabel('Event', { exact: true }).selectOption({ label: 'An alert' });
+    await button('Simulate').click();
+    await page.getByText('would start a run').waitFor();
+    await page.getByLabel('Payload').fill('{"status": "resolved"}');
+    await button('Simulate').click();
+    await page.getByText('found "resolved"; allowed: "firing"').waitFor();
+    await browser().picture('simulate');
+    await page.getByLabel('Payload').fill('{');
+    await button('Simulate').click();
+    await page.getByText(/The payload is not JSON/).waitFor();
+    const { body } = await service.request<{ runs: unknown[] }>('GET', `/agent/runs?q=${automation.uid}`);
+    expect(body.runs).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  test('a filter is compared with the last deliveries', async () => {
+    const { automation, send, address } = await start();
+    for (const [index, status] of ['firing', 'resolved', 'resolved'].entries()) await send(status, `alert.${index}`);
+    await page.goto(`${address}/automations/${automation.uid}`);
+    await page.getByLabel('Deliveries that came').selectOption({ label: 'the last 20' });
+    await page.getByText('1 of the last 3 deliveries match').waitFor();
+    await page.getByText('found "resolved"; allowed: "firing"').first().waitFor();
+    await browser().picture('filter-test');
+    expect(complaints).toEqual([]);
+  });
+
+  test('a pasted definition is planned, shown and applied', async () => {
+    const { address } = await start();
+    await service.request('PUT', '/secrets/PASTED', { body: { value: 'pasted-secret-of-a-sender', scope: 'team' } });
+    await page.goto(`${address}?tab=definition`);
+    await button('Paste a definition').click();
+    await button('Add a file').click();
+    await page.getByLabel('Path of file 3').fill('webhooks/pasted.yaml');
+    await page.getByLabel('Content of webhooks/pasted.yaml').fill('secretName: [');
+    await button('Plan').click();
+    await page
+      .getByText(/webhooks\/pasted\.yaml/)
+      .first()
+      .waitFor();
+    await page.getByLabel('Content of webhooks/pasted.yaml').fill('secretName: PASTED\n');
+    await button('Plan').click();
+    await page.getByText('Creates').first().waitFor();
+    await page.getByText('the webhook pasted').waitFor();
+    await browser().picture('definition');
+    await button(/^Apply/).click();
+    await page.getByText('Applied version 1').waitFor();
+    await page.goto(address);
+    await page.getByRole('link', { name: 'pasted', exact: true }).waitFor();
+    await browser().picture('factory');
+    expect(complaints).toEqual([]);
+  });
+});
