@@ -54,7 +54,21 @@ const lockfile = readFileSync(path.join(root, 'package-lock.json'), 'utf8');
 const committedAt = new Date(git('log', '-1', '--format=%cI')).toISOString();
 const sbom = toSbom(ofNpm, { name: manifest.name, lockfile, committedAt });
 writeFileSync(path.join(folder, `${base}.cdx.json`), `${JSON.stringify(sbom, null, 2)}\n`);
-git('archive', '--format=tar.gz', `--prefix=${base}/`, '-o', path.resolve(folder, `${base}.tar.gz`), 'HEAD');
+const dashboard = 'packages/dashboard';
+execFileSync(process.execPath, ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn', dashboard], {
+  cwd: root,
+  stdio: 'inherit',
+});
+const built = readdirSync(path.join(root, dashboard, 'dist'), { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)))
+  .sort();
+// An installation without the right to write its folder serves this build.
+git(
+  ...['archive', '--format=tar.gz', '-o', path.resolve(folder, `${base}.tar.gz`)],
+  ...built.flatMap((file) => [`--prefix=${base}/${path.dirname(file)}/`, `--add-file=${path.join(root, file)}`]),
+  ...[`--prefix=${base}/`, 'HEAD'],
+);
 if (!values['without-images']) {
   const images = path.join(root, 'deploy/images/build.ts');
   const made = spawnSync(process.execPath, [images, '--output', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
