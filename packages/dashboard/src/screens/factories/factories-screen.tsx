@@ -32,6 +32,7 @@ export function FactoriesScreen() {
           key={each ?? ''}
           to="/factories"
           search={each === undefined ? {} : { tab: each }}
+          activeOptions={{ exact: true }}
           {...(each === tab ? { 'aria-current': 'page' as const } : {})}
         >
           {each === undefined ? 'Factories' : each.slice(0, 1).toUpperCase() + each.slice(1)}

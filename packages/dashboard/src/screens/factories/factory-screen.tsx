@@ -89,6 +89,7 @@ export function FactoryScreen() {
               to="/factories/$factoryUid"
               params={params}
               search={name === 'map' ? {} : { tab: name }}
+              activeOptions={{ exact: true }}
               {...(tab === name ? { 'aria-current': 'page' as const } : {})}
             >
               {name === 'map' ? 'Map' : name === 'definition' ? 'Definition' : 'Source in git'}

@@ -35,13 +35,16 @@ export function TeamDeliveries() {
             key={name}
             to="/factories"
             search={{ tab: 'deliveries', ...each }}
+            activeOptions={{ exact: true }}
             {...(each === view ? { 'aria-current': 'page' as const } : {})}
           >
             {name}
           </Link>
         ))}
       </nav>
-      <DeliveryRows deliveries={deliveries} isOfTeam empty={<p className="dim">None yet.</p>} />
+      <div>
+        <DeliveryRows deliveries={deliveries} isOfTeam empty={<p className="dim">None yet.</p>} />
+      </div>
     </div>
   );
 }

@@ -30,12 +30,18 @@ export function NeedsAnswerScreen() {
       actions={<AskForNotifications />}
       tabs={
         <nav className="tabs" aria-label="Kinds">
-          <Link to="/needs-answer" search={{}} {...(tab === 'runs' ? { 'aria-current': 'page' as const } : {})}>
+          <Link
+            to="/needs-answer"
+            search={{}}
+            activeOptions={{ exact: true }}
+            {...(tab === 'runs' ? { 'aria-current': 'page' as const } : {})}
+          >
             Runs that ask {runs && runs.length > 0 && <span className="n ask">{runs.length}</span>}
           </Link>
           <Link
             to="/needs-answer"
             search={{ tab: 'acceptances' }}
+            activeOptions={{ exact: true }}
             {...(tab === 'acceptances' ? { 'aria-current': 'page' as const } : {})}
           >
             Revisions to accept {waiting && waiting.length > 0 && <span className="n ask">{waiting.length}</span>}

@@ -286,6 +286,7 @@ function Tab({ name, current, label }: { name: string; current: string; label: s
     <Link
       to="."
       search={(search) => ({ ...search, tab: name === 'conversation' ? undefined : name })}
+      activeOptions={{ exact: true }}
       {...(name === current ? { 'aria-current': 'page' as const } : {})}
     >
       {label}

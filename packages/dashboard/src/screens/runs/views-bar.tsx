@@ -18,6 +18,7 @@ export function Views({ views, search }: { views: readonly View[]; search: Searc
           key={view.name}
           to="/runs"
           search={view.search}
+          activeOptions={{ exact: true }}
           {...(queryKeyOf(view.search) === current ? { 'aria-current': 'page' as const } : {})}
         >
           {view.name}
@@ -52,7 +53,12 @@ function Saved({ current }: { current: string }) {
     const isCurrent = queryKeyOf(search) === current;
     return (
       <span key={id} className="row">
-        <Link to="/runs" search={search} {...(isCurrent ? { 'aria-current': 'page' as const } : {})}>
+        <Link
+          to="/runs"
+          search={search}
+          activeOptions={{ exact: true }}
+          {...(isCurrent ? { 'aria-current': 'page' as const } : {})}
+        >
           {visibleText(name)}
         </Link>
         {isCurrent && (

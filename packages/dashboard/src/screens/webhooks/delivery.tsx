@@ -30,9 +30,18 @@ export function Label({ delivery }: { delivery: WebhookDelivery }) {
   );
 }
 
+/** Says of each label but ACCEPTED why the delivery reached no automation. */
+const refusals: Readonly<Record<Exclude<WebhookDelivery['label'], 'ACCEPTED'>, string>> = {
+  DUPLICATE: 'came before: only the first one counts',
+  REJECTED_AUTH: 'refused: its signature, token or password is wrong',
+  REJECTED_INVALID_JSON: 'refused: its body is not JSON',
+  REJECTED_TOO_LARGE: 'refused: its body is too large',
+};
+
 /** Returns the outcome of a delivery, in a line. */
-export function summaryOf({ reason, runs = [], automations = [] }: WebhookDelivery): string {
+export function summaryOf({ label, reason, runs = [], automations = [] }: WebhookDelivery): string {
   if (reason) return visibleText(reason);
+  if (label !== 'ACCEPTED') return refusals[label];
   if (runs.length > 0) return runs.length === 1 ? 'started a run' : `started ${runs.length} runs`;
   const matched = automations.filter((each) => each.matched);
   if (matched.length > 0) return visibleText(matched[0]?.reason ?? 'matched, and started no run');

@@ -95,7 +95,12 @@ export function WebhookScreen() {
           <Head webhook={webhook.data} />
           <Problem error={error} />
           <nav className="tabs" aria-label="Outcomes">
-            <Link to="." search={{}} {...(wanted === undefined ? { 'aria-current': 'page' as const } : {})}>
+            <Link
+              to="."
+              search={{}}
+              activeOptions={{ exact: true }}
+              {...(wanted === undefined ? { 'aria-current': 'page' as const } : {})}
+            >
               All
             </Link>
             {labels.slice(0, 3).map((each) => (
@@ -103,6 +108,7 @@ export function WebhookScreen() {
                 key={each}
                 to="."
                 search={{ label: each }}
+                activeOptions={{ exact: true }}
                 {...(wanted === each ? { 'aria-current': 'page' as const } : {})}
               >
                 {labelWord(each)}
