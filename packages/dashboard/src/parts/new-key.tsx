@@ -1,7 +1,6 @@
 /** Creates an API key and shows it once. */
 
 import type { CreateKeyRequest, CreateKeyResponse, KeyKind } from '@runyard/contract/team/keys';
-import { keyKinds } from '@runyard/contract/wire/choices';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
@@ -36,7 +35,7 @@ export function NewKey({ agent, close }: { agent?: Agent; close: () => void }) {
     <SecretOnceDialog
       title={`Copy the key of “${visibleText(made.name)}” now`}
       value={made.key}
-      hint={`${made.kind === 'agent' ? 'Agent' : 'Personal'} key, ${ends}`}
+      hint={`${made.kind === 'personal' ? 'Personal' : 'Agent'} key, ${ends}`}
       close={close}
     >
       <p className="mut">Use it in a shell, so that it is in no history:</p>
