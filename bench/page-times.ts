@@ -43,7 +43,9 @@ const watch = `
 `;
 
 /** Measures in all pages that the profile opens from now on. */
-export const watchPages = (context: BrowserContext): Promise<void> => context.addInitScript(watch);
+export async function watchPages(context: BrowserContext): Promise<void> {
+  await context.addInitScript(watch);
+}
 
 /** Returns what the page measured since the last call, and begins anew. */
 export const readPace = (page: Page): Promise<Pace> => page.evaluate<Pace>('readPace()');
