@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 const root = path.resolve(import.meta.dirname, '..');
 const list = (pattern: string) => globSync(pattern, { cwd: root, exclude: (name) => name.includes('node_modules') });
 const pages = list('{*.md,docs/**/*.md,bench/*.md}').sort();
-const files = list('{*.*,{packages,test,bench,docs,bin,examples}/**/*.*}');
+const files = list('{*.*,{packages,test,bench,deploy,docs,bin,examples}/**/*.*}');
 
 /** Files as pages name them: by their whole path, or by its end; `*` matches a part of a name. */
 function isThere(named: string): boolean {

@@ -1,0 +1,309 @@
+/**
+ * The files of deploy/: the chart with three sets of values, and the compose file. helm, kubeconform and the schemas of Kubernetes come from
+ * bin/prepare-deploy.sh, which bin/test-long runs; without them their tests are skipped.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import path from 'node:path';
+import { settingsTable } from '@runyard/contract/settings/settings';
+import { afterAll, describe, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { imageKinds, startOf } from '../deploy/images/images.ts';
+
+const root = path.resolve(import.meta.dirname, '..');
+const cache = process.env.XDG_CACHE_HOME ?? path.join(homedir(), '.cache');
+const tools = path.join(process.env.RUNYARD_DEPLOY_CACHE ?? path.join(cache, 'runyard/deploy'), '1');
+const hasTools = existsSync(path.join(tools, 'schemas'));
+const skipped = hasTools ? '' : ' (skipped: bin/test-long makes helm and kubeconform)';
+const folder = mkdtempSync(path.join(tmpdir(), 'runyard-deploy-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Container {
+  readonly image: string;
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
+  readonly resources?: { readonly limits?: Readonly<Record<string, string>> };
+  readonly securityContext?: Readonly<Record<string, unknown>>;
+}
+
+interface PodSpec {
+  readonly serviceAccountName?: string;
+  readonly automountServiceAccountToken?: boolean;
+  readonly securityContext?: Readonly<Record<string, unknown>>;
+  readonly containers: readonly Container[];
+  readonly hostNetwork?: boolean;
+  readonly volumes?: readonly Readonly<Record<string, unknown>>[];
+}
+
+interface Resource {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly spec?: { readonly template?: { readonly spec: PodSpec } };
+  readonly rules?: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
+}
+
+const least = {
+  baseUrl: 'https://runyard.example.com',
+  database: { existingSecret: 'database' },
+  blobs: { url: 's3://runyard/blobs' },
+  secrets: { existingSecret: 'keys' },
+  runs: { runtimeClassName: 'gvisor' },
+};
+const full = {
+  ...least,
+  image: { registry: 'registry.example.com/team/', tag: '1.2.3', pullSecrets: ['registry'] },
+  blobs: { url: 's3://runyard', downloads: 'service', endpoint: 'http://s3:8333', existingSecret: 'bucket' },
+  service: {
+    replicas: 3,
+    env: { RUNYARD_RETENTION_RUN_DAYS: 90, OTEL_SERVICE_NAME: 'runyard' },
+    secretEnv: { RUNYARD_ANTHROPIC_API_KEY: { secret: 'models', key: 'anthropic' } },
+    minAvailable: 2,
+    podAnnotations: { a: 'b' },
+    nodeSelector: { pool: 'services' },
+    tolerations: [{ key: 'services', operator: 'Exists' }],
+    serviceAccountAnnotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/runyard' },
+  },
+  ingress: {
+    enabled: true,
+    className: 'nginx',
+    host: 'runyard.example.com',
+    tlsSecret: 'tls',
+    annotations: { c: 'd' },
+  },
+  metrics: { enabled: true, existingSecret: 'metrics', serviceMonitor: true, serviceMonitorLabels: { release: 'p' } },
+  worker: {
+    replicas: 4,
+    existingSecret: 'pool',
+    key: 'key',
+    name: 'pool-$(POD_NAME)',
+    persistence: { storageClass: 'fast' },
+  },
+  runs: {
+    ...least.runs,
+    registries: ['ghcr.io', 'docker.io'],
+    podTemplate: { spec: { nodeSelector: { pool: 'runs' } } },
+    quota: { pods: '50', 'limits.memory': '100Gi' },
+  },
+  networkPolicy: {
+    serviceFrom: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress-nginx' } } }],
+  },
+};
+const unsafe = {
+  ...least,
+  worker: { persistence: { enabled: false } },
+  runs: { createNamespace: false },
+  unsafe: { shareKernelOfNodes: true, withoutNetworkPolicies: true, allowCloudMetadata: true },
+};
+const sets = { least, full, unsafe, 'without a worker': { ...least, runs: {}, worker: { enabled: false } } };
+
+const chart = path.join(root, 'deploy/helm/runyard');
+let files = 0;
+function helm(
+  command: 'lint' | 'template',
+  values: object,
+): { readonly status: number | null; readonly output: string } {
+  files += 1;
+  const file = path.join(folder, `${files}.json`);
+  writeFileSync(file, JSON.stringify(values));
+  const words = command === 'lint' ? ['lint', chart] : ['template', 'ry', chart, '--namespace', 'runyard'];
+  const env = { PATH: process.env.PATH, HOME: folder };
+  const { status, stdout, stderr } = spawnSync(path.join(tools, 'helm'), [...words, '--values', file], {
+    encoding: 'utf8',
+    env,
+  });
+  return { status, output: status === 0 ? stdout : stdout + stderr };
+}
+const rendered = new Map<object, { readonly text: string; readonly resources: Resource[] }>();
+function render(values: object): { readonly text: string; readonly resources: Resource[] } {
+  const known = rendered.get(values);
+  if (known !== undefined) return known;
+  const { status, output } = helm('template', values);
+  expect(status, output).toBe(0);
+  const documents = parseAllDocuments(output).map((document) => document.toJS() as Resource | null);
+  const made = { text: output, resources: documents.filter((each) => each !== null) };
+  rendered.set(values, made);
+  return made;
+}
+
+describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
+  test('passes helm lint', () => {
+    expect(helm('lint', full)).toMatchObject({ status: 0 });
+  });
+
+  test('makes what the schemas of Kubernetes allow', () => {
+    const location = `${tools}/schemas/{{ .ResourceKind }}{{ .KindSuffix }}.json`;
+    const words = ['-strict', '-summary', '-skip', 'ServiceMonitor', '-schema-location', location, '-'];
+    const input = Object.values(sets)
+      .map((values) => render(values).text)
+      .join('\n---\n');
+    const checked = spawnSync(path.join(tools, 'kubeconform'), words, { input, encoding: 'utf8' });
+    expect(checked.stdout).toContain('Invalid: 0, Errors: 0, Skipped: 1');
+  });
+
+  test.each(Object.entries(sets))(
+    'with values %s has no pod that is root, can write its root, has a token that it does not need, or no limits',
+    (_, values) => {
+      const pods = render(values).resources.flatMap((each) =>
+        each.spec?.template === undefined ? [] : [{ name: each.metadata.name, pod: each.spec.template.spec }],
+      );
+      expect(pods.length).toBeGreaterThan(0);
+      for (const { name, pod } of pods) {
+        expect(pod.securityContext).toMatchObject({
+          runAsNonRoot: true,
+          runAsUser: 10001,
+          seccompProfile: { type: 'RuntimeDefault' },
+        });
+        expect(pod.automountServiceAccountToken, name).toBe(name === 'ry-worker');
+        expect(pod.hostNetwork).toBeUndefined();
+        expect((pod.volumes ?? []).filter((volume) => 'hostPath' in volume)).toEqual([]);
+        for (const container of pod.containers) {
+          expect(container.securityContext).toEqual({
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ['ALL'] },
+          });
+          expect(Object.keys(container.resources?.limits ?? {}).sort()).toEqual(['cpu', 'ephemeral-storage', 'memory']);
+          const names = (container.env ?? []).map((each) => each.name.replace(/_FILE$/, ''));
+          expect(new Set(names).size).toBe(names.length);
+          const unknown = names.filter((each) => each.startsWith('RUNYARD_') && !(each in settingsTable));
+          expect(unknown).toEqual([]);
+          // Secrets are files.
+          const secrets = (container.env ?? []).filter((each) => 'secret' in (settingsTable[each.name as never] ?? {}));
+          expect(secrets).toEqual([]);
+        }
+      }
+    },
+  );
+
+  test('gives the worker its rights in the namespace of the runs only, and those of docs/isolation.md', () => {
+    const roles = render(least).resources.filter(({ kind }) => /Role/.test(kind));
+    expect(roles.map(({ kind, metadata }) => [kind, metadata.namespace])).toEqual([
+      ['Role', 'runyard-runs'],
+      ['RoleBinding', 'runyard-runs'],
+    ]);
+    const [documented] = [
+      ...readFileSync(path.join(root, 'docs/isolation.md'), 'utf8').matchAll(/```yaml\n([\s\S]*?)```/g),
+    ]
+      .map(([, text = '']) => parse(text) as Resource)
+      .filter(({ kind }) => kind === 'Role');
+    expect(roles[0]?.rules).toEqual(documented?.rules);
+  });
+
+  test('closes the network unless a value says otherwise', () => {
+    const policies = (values: object) =>
+      render(values)
+        .resources.filter(({ kind }) => kind === 'NetworkPolicy')
+        .map(({ metadata }) => metadata.name);
+    expect(policies(least).sort()).toEqual(['ry-closed', 'ry-service', 'ry-worker']);
+    expect(render(least).text.match(/except: .*/g)).toEqual(
+      expect.arrayContaining(['except: [169.254.0.0/16]', "except: ['fd00:ec2::254/128']"]),
+    );
+    expect(policies(unsafe)).toEqual([]);
+  });
+
+  test.each([
+    ['an unknown name', { ...least, sevice: {} }, /additional properties 'sevice' not allowed/],
+    ['no RuntimeClass', { ...least, runs: {} }, /name a RuntimeClass .* or set unsafe\.shareKernelOfNodes=true/],
+    [
+      'runs beside the service',
+      { ...least, runs: { ...least.runs, namespace: 'runyard' } },
+      /runs\.namespace: must be another/,
+    ],
+    ['another backend', { ...least, worker: { env: { RUNYARD_SANDBOX: 'none' } } }, /RUNYARD_SANDBOX/],
+    ['a secret in plain sight', { ...least, service: { env: { RUNYARD_MODEL_KEY: 'k' } } }, /RUNYARD_MODEL_KEY/],
+    ['no database', { ...least, database: {} }, /database\/existingSecret/],
+    ['a worker without limits', { ...least, worker: { resources: null } }, /resources/],
+    ['a service without limits', { ...least, service: { resources: { limits: null } } }, /limits/],
+    ['an open metrics port', { ...least, metrics: { enabled: true, fromNamespaces: null } }, /fromNamespaces/],
+  ])('refuses %s', (_, values, reason) => {
+    const { status, output } = helm('template', values);
+    expect(status).not.toBe(0);
+    expect(output).toMatch(reason);
+  });
+});
+
+describe('the compose file', () => {
+  interface ComposeService {
+    readonly image?: string;
+    readonly read_only?: boolean;
+    readonly cap_drop?: readonly string[];
+    readonly security_opt?: readonly string[];
+    readonly mem_limit?: string;
+    readonly environment?: Readonly<Record<string, string>>;
+    readonly secrets?: readonly string[];
+    readonly networks?: readonly string[];
+    readonly ports?: readonly string[];
+  }
+  const file = path.join(root, 'deploy/compose.yaml');
+  const compose = parse(readFileSync(file, 'utf8'), { merge: true }) as {
+    services: Record<string, ComposeService>;
+    secrets: Record<string, { file: string }>;
+  };
+
+  test('hardens service and worker, limits everything, and publishes on loopback only', () => {
+    for (const name of ['service', 'worker']) {
+      const item = compose.services[name];
+      expect(item).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
+      expect(item?.security_opt).toContain('no-new-privileges:true');
+      const settings = Object.keys(item?.environment ?? {}).map((each) => each.replace(/_FILE$/, ''));
+      expect(settings.filter((each) => each.startsWith('RUNYARD_') && !(each in settingsTable))).toEqual([]);
+    }
+    expect(Object.values(compose.services).filter(({ mem_limit }) => mem_limit === undefined)).toEqual([]);
+    expect(Object.values(compose.services).flatMap(({ ports = [] }) => ports)).toEqual(['127.0.0.1:4180:4180']);
+    expect(compose.services.worker?.networks).not.toContain('storage');
+    expect(compose.services.worker?.secrets).toEqual(['operator-key']);
+  });
+
+  test('has each secret from deploy/make-secrets, which keeps what it made', () => {
+    const place = path.join(folder, 'secrets');
+    const make = () => execFileSync(path.join(root, 'deploy/make-secrets'), [place]);
+    const read = () =>
+      Object.values(compose.secrets).map((secret) =>
+        readFileSync(path.join(place, path.basename(secret.file)), 'utf8'),
+      );
+    make();
+    const first = read();
+    make();
+    expect(read()).toEqual(first);
+    expect(new Set(first).size).toBe(first.length);
+    for (const { secrets = [] } of Object.values(compose.services))
+      for (const name of secrets) expect(Object.keys(compose.secrets)).toContain(name);
+    const text = (name: string): string => readFileSync(path.join(place, name), 'utf8').trim();
+    expect(settingsTable.RUNYARD_SECRETS_KEY.read(text('secrets-key'))).toHaveProperty('value');
+    expect(settingsTable.RUNYARD_BOOTSTRAP_KEY.read(text('operator-key'))).toHaveProperty('value');
+    expect(settingsTable.RUNYARD_DATABASE_URL.read(text('database-url'))).toHaveProperty('value');
+    expect(JSON.parse(text('s3-config')).identities).toHaveLength(1);
+  });
+
+  test.skipIf(!hasTools)(`is one of the Compose Specification${skipped}`, () => {
+    const { status, stderr } = spawnSync(path.join(tools, 'compose-go'), [file], { encoding: 'utf8' });
+    expect(status, stderr).toBe(0);
+  });
+});
+
+test('chart and compose file name the images of this version', () => {
+  const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
+  const { version } = JSON.parse(read('package.json')) as { version: string };
+  expect(parse(read('deploy/helm/runyard/Chart.yaml'))).toMatchObject({ version, appVersion: version });
+  for (const kind of imageKinds) expect(read('deploy/compose.yaml')).toContain(`:-runyard-${kind}:${version}}`);
+});
+
+describe('deploy/Dockerfile', () => {
+  const stages = readFileSync(path.join(root, 'deploy/Dockerfile'), 'utf8')
+    .replaceAll('\\\n', '')
+    .split(/^FROM /m);
+
+  test.each(imageKinds)('starts the %s as the image of bin/images', (kind) => {
+    const start = startOf(kind);
+    const stage = stages.find((text) => text.startsWith(`scratch AS ${kind}\n`)) ?? '';
+    const line = (name: string): string => new RegExp(`^${name} (.*)$`, 'm').exec(stage)?.[1] ?? '';
+    expect(line('USER')).toBe(start.User);
+    expect(line('ENV').split(' ')).toEqual(start.Env);
+    expect(JSON.parse(line('ENTRYPOINT'))).toEqual(start.Entrypoint);
+    expect(line('WORKDIR')).toBe(start.WorkingDir);
+    expect(line('VOLUME')).toBe(Object.keys(start.Volumes)[0]);
+    expect(line('EXPOSE')).toBe(Object.keys(start.ExposedPorts ?? {}).join());
+    const check = line('HEALTHCHECK').split('CMD ')[1];
+    expect(check === undefined ? undefined : ['CMD', ...JSON.parse(check)]).toEqual(start.Healthcheck?.Test);
+  });
+});
