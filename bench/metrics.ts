@@ -45,14 +45,14 @@ try {
   };
   const kinds: readonly (readonly [string, Record<string, string>])[] = [
     ['without', {}],
-    ['metrics, scraped each second', listen(ports[0])],
+    ['metrics, scraped every 5 s', listen(ports[0])],
     ['metrics, and traces of 1 %', { ...listen(ports[1]), ...traces }],
   ];
   for (const [, env] of kinds)
     services.push(await startService({ databaseUrl, key, env: { RUNYARD_LOG: 'warn', ...env } }));
   scraping = setInterval(() => {
     for (const port of ports) void fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text());
-  }, 1_000);
+  }, 5_000);
   const load = async (service: OneService): Promise<Measured> => {
     const before = processorMs(service.pid);
     const round = await loadWithCreates(

@@ -13,7 +13,7 @@ import { count, recordWith } from './record.ts';
 export interface Metrics {
   /** Adds gauges to those that are read. */
   addGauges(sources: readonly ReadGauges[]): void;
-  /** Returns all metrics in the text format of Prometheus 0.0.4. */
+  /** Returns all metrics in the text format of Prometheus 0.0.4. Concurrent calls get the same text. */
   text(): Promise<string>;
   /** Sends the last metrics by OTLP, if they are sent, and ends the recording. */
   close(): Promise<void>;
@@ -89,10 +89,19 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics | un
     },
     [...gauges.values()],
   );
+  let collecting: Promise<string> | undefined;
   const serializer = new PrometheusSerializer('', false, undefined, true, true);
   return {
     addGauges: (more) => void sources.push(...more),
-    text: async () => serializer.serialize((await scraped.collect()).resourceMetrics),
+    text: () => {
+      collecting ??= scraped
+        .collect()
+        .then(({ resourceMetrics }) => serializer.serialize(resourceMetrics))
+        .finally(() => {
+          collecting = undefined;
+        });
+      return collecting;
+    },
     close: async () => {
       stop();
       await provider.shutdown({ timeoutMillis: 5_000 }).catch(() => undefined);
