@@ -71,6 +71,20 @@ test('goes up in version 2 to the first group that delegates both controllers, a
   );
 });
 
+test('passes the controllers down in version 2 in a group that systemd has delegated, and not in one with processes', async () => {
+  const files = { mounts: mount('cgroup2', '.', 'nsdelegate'), membership: '0::/unit.service/worker\n' };
+  await group('unit.service', '');
+  await group('unit.service/worker', '');
+  await writeFile(path.join(root, 'unit.service/cgroup.controllers'), 'cpu io memory pids\n');
+  await writeFile(path.join(root, 'unit.service/cgroup.procs'), '17\n');
+  expect((await findCgroups('runyard-x', files)).ok).toBe(false);
+  await writeFile(path.join(root, 'unit.service/cgroup.procs'), '');
+  const found = await findCgroups('runyard-x', files);
+  // The kernel would show the words without their signs.
+  expect(await readFile(path.join(root, 'unit.service/cgroup.subtree_control'), 'utf8')).toBe('+memory +pids +cpu');
+  expect(found).toMatchObject({ reason: expect.stringContaining('Delegate=yes') });
+});
+
 test('names the remedy if version 2 has no delegation', async () => {
   await group('.', 'cpu');
   const found = await findCgroups('runyard-x', { mounts: mount('cgroup2', '.', 'nsdelegate'), membership: '0::/\n' });

@@ -118,16 +118,30 @@ async function versionOne(
 }
 
 /**
+ * Returns the controllers that a group of version 2 passes down. A group without processes that passes none down does so from now on: systemd
+ * leaves this to the program to which it has delegated the group (`DelegateSubgroup`).
+ */
+async function handDown(group: string): Promise<string[]> {
+  const file = path.join(group, 'cgroup.subtree_control');
+  const handedDown = await readWords(file);
+  if (handedDown.length > 0 || (await readWords(path.join(group, 'cgroup.procs'))).length > 0) return handedDown;
+  const available = await readWords(path.join(group, 'cgroup.controllers'));
+  const wanted = ['memory', 'pids', 'cpu'].filter((controller) => available.includes(controller));
+  if (wanted.length > 0) await writeFile(file, wanted.map((name) => `+${name}`).join(' ')).catch(() => {});
+  return await readWords(file);
+}
+
+/**
  * Version 2 allows limits only in groups whose parent passes the controllers down and, unless it is the root, contains no processes.
  * So the group is made beside our own or further up, in the first writable place that passes both controllers down.
  */
 async function versionTwo(name: string, mount: Mount, membership: string): Promise<CgroupSearch> {
   const own = ownGroup(mount, membership) ?? mount.point;
   const needed = ['memory', 'pids'];
-  let reason = `no group above ${own} is writable and hands down the memory and pids controllers; run the worker under systemd with Delegate=yes, or as root`;
+  let reason = `no group above ${own} is writable and hands down the memory and pids controllers; run the worker under systemd with Delegate=yes and DelegateSubgroup=worker, or as root`;
   for (let at = own; at.startsWith(mount.point); at = path.dirname(at)) {
     if (!(await writable(at))) continue;
-    const handedDown = await readWords(path.join(at, 'cgroup.subtree_control'));
+    const handedDown = await handDown(at);
     if (!needed.every((controller) => handedDown.includes(controller))) continue;
     const folder = path.join(at, name);
     try {
