@@ -1,10 +1,11 @@
 /** Real proxies with TLS in front of a service of the tests, with certificates of an authority that only the tests know. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { type RequestOptions, request } from 'node:https';
 import path from 'node:path';
-import { eventually, killHard } from './system.ts';
+import { eventually } from './system.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -153,7 +154,16 @@ async function startProxy(
       throw new Error(`${program} ended: ${readFileSync(path.join(folder, 'output.log'), 'utf8')}`);
     return (await ask(authority, `${origin}/healthz`).catch(() => null)) !== null;
   });
-  return { origin, stop: () => killHard(child) };
+  return {
+    origin,
+    stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const gone = once(child, 'exit');
+      // A kill would leave the processes that nginx has started.
+      child.kill('SIGTERM');
+      await gone;
+    },
+  };
 }
 
 /** Sends a request that trusts only the authority, and resolves with the answer, whose body is not read. */
