@@ -11,11 +11,11 @@ ensure_deploy_tools() {
   say "compiling helm, kubeconform and compose-go"
   (
     export GOBIN="$deploy_tools" GOFLAGS=-trimpath GO111MODULE=on
-    cd "$deploy_tools"
-    go install -ldflags='-s -w' github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
-    go install -ldflags='-s -w' github.com/compose-spec/compose-go/v2/cmd@v2.16.2 && mv cmd compose-go
-    nice -n 10 go install -ldflags='-s -w' helm.sh/helm/v4/cmd/helm@v4.3.1
-    source=$(GOFLAGS=-mod=mod go mod download -json k8s.io/kubernetes@v1.34.2 | sed -n 's/.*"Dir": "\(.*\)",*/\1/p')
-    "$node" "$root/test/deploy/write-schemas.ts" "$source/api/openapi-spec/swagger.json" "$deploy_tools/schemas"
+    cd "$deploy_tools" &&
+      go install -ldflags='-s -w' github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0 &&
+      go install -ldflags='-s -w' github.com/compose-spec/compose-go/v2/cmd@v2.16.2 && mv cmd compose-go &&
+      nice -n 10 go install -ldflags='-s -w' helm.sh/helm/v4/cmd/helm@v4.3.1 &&
+      source=$(GOFLAGS=-mod=mod go mod download -json k8s.io/kubernetes@v1.34.2 | sed -n 's/.*"Dir": "\(.*\)",*/\1/p') &&
+      "$node" "$root/test/deploy/write-schemas.ts" "$source/api/openapi-spec/swagger.json" "$deploy_tools/schemas"
   )
 }

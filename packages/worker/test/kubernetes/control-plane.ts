@@ -58,7 +58,7 @@ export async function startControlPlane(programs: string): Promise<ControlPlane>
       '-subj',
       '/CN=127.0.0.1',
       '-addext',
-      'subjectAltName=IP:127.0.0.1',
+      'subjectAltName=IP:127.0.0.1,IP:10.0.0.1',
     );
     const [adminToken, workerToken] = [randomBytes(16).toString('hex'), randomBytes(16).toString('hex')];
     await writeFile(
@@ -145,8 +145,23 @@ export async function startControlPlane(programs: string): Promise<ControlPlane>
       '--secure-port=0',
       '--service-account-private-key-file',
       'sa.key',
+      '--root-ca-file',
+      'server.crt',
       '--controllers',
-      'job-controller,garbage-collector-controller,ttl-after-finished-controller,serviceaccount-controller,namespace-controller',
+      [
+        ...[
+          'job',
+          'garbage-collector',
+          'ttl-after-finished',
+          'serviceaccount',
+          'namespace',
+          'deployment',
+          'replicaset',
+        ],
+        ...['statefulset', 'disruption', 'resourcequota', 'root-ca-certificate-publisher'],
+      ]
+        .map((name) => `${name}-controller`)
+        .join(),
     );
     start('cluster', 'scheduler', '--kubeconfig', adminConfig, '--leader-elect=false', '--secure-port=0');
     const core = admin.makeApiClient(CoreV1Api);

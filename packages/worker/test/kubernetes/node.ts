@@ -35,8 +35,16 @@ const quietly = (...[program = '', ...args]: string[]): void => {
   }
 };
 
-/** Starts the node. `programs` is the folder with `cluster` and `cni`; `agentEntry` is the program in the agent's image. */
-export async function startNode(plane: ControlPlane, programs: string, agentEntry: string): Promise<Kubelet> {
+/**
+ * Starts the node. `programs` is the folder with `cluster` and `cni`; `agentEntry` is the program in the agent's image; `images` are archives of more
+ * images.
+ */
+export async function startNode(
+  plane: ControlPlane,
+  programs: string,
+  agentEntry: string,
+  images: readonly Buffer[] = [],
+): Promise<Kubelet> {
   // Paths of sockets are short.
   const folder = await mkdtemp(path.join(tmpdir(), 'ry-node-'));
   const inFolder = (...parts: string[]): string => path.join(folder, ...parts);
@@ -100,8 +108,10 @@ export async function startNode(plane: ControlPlane, programs: string, agentEntr
         return false;
       }
     });
-    await writeFile(inFolder('agent.tar'), await agentImage(agentEntry));
-    ctr('images', 'import', inFolder('agent.tar'));
+    for (const image of [await agentImage(agentEntry), ...images]) {
+      await writeFile(inFolder('image.tar'), image);
+      ctr('images', 'import', inFolder('image.tar'));
+    }
     for (const controller of await controllers()) await mkdir(path.join(controller, cgroup), { recursive: true });
     await writeKubelet(plane, places, await freePort());
     start(

@@ -1,0 +1,224 @@
+/**
+ * The chart in the real cluster of bin/test-kubernetes: installs it, executes a run, and upgrades it while runs are created. The cluster has no kube-proxy and no
+ * name server, so this test forwards the addresses of Services itself.
+ */
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppsV1Api, CoreV1Api } from '@kubernetes/client-node';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { archiveOf, imageKinds, imageOf } from '../deploy/images/images.ts';
+import { type ControlPlane, startControlPlane } from '../packages/worker/test/kubernetes/control-plane.ts';
+import type { Kubelet } from '../packages/worker/test/kubernetes/kubelet.ts';
+import { startNode } from '../packages/worker/test/kubernetes/node.ts';
+import { hasEnded } from './support/run-kinds.ts';
+import { type S3Server, startS3Server } from './support/s3-server.ts';
+import { eventually } from './support/system.ts';
+import { type SystemServer, startSystemPostgres, systemPostgres } from './support/system-postgres.ts';
+
+const root = path.resolve(import.meta.dirname, '..');
+const programs = process.env.TEST_KUBERNETES_PROGRAMS;
+const helmProgram = process.env.TEST_HELM;
+const isSkipped = programs === undefined || helmProgram === undefined || systemPostgres === undefined;
+const title = isSkipped ? 'the chart in a cluster (skipped: bin/test-kubernetes runs it)' : 'the chart in a cluster';
+const limitMs = 600_000;
+const release = 'ry';
+const namespace = 'runyard';
+
+describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
+  const key = `ryk_${randomBytes(24).toString('hex')}`;
+  const servers: net.Server[] = [];
+  let folder: string;
+  let plane: ControlPlane;
+  let node: Kubelet;
+  let database: SystemServer;
+  let s3: S3Server;
+  let values: Record<string, object | string>;
+  let origin: string;
+  let looking: NodeJS.Timeout | undefined;
+
+  /** Listens at an address of the node, and connects to what `target` names. */
+  const forward = async (host: string, port: number, target: () => { host: string; port: number }): Promise<number> => {
+    const server = net.createServer((from) => {
+      const to = net.connect(target());
+      from.on('error', () => to.destroy()).pipe(to);
+      to.on('error', () => from.destroy()).pipe(from);
+    });
+    servers.push(server.listen(port, host));
+    await once(server, 'listening');
+    return (server.address() as net.AddressInfo).port;
+  };
+  const helm = async (command: 'install' | 'upgrade', more: object): Promise<void> => {
+    const file = path.join(folder, 'values.json');
+    values = { ...values, ...more };
+    await writeFile(file, JSON.stringify(values));
+    execFileSync(
+      helmProgram ?? '',
+      [command, release, path.join(root, 'deploy/helm/runyard'), '--namespace', namespace, '--values', file],
+      {
+        env: { PATH: process.env.PATH, HOME: folder, KUBECONFIG: path.join(plane.folder, 'admin.json') },
+        stdio: 'pipe',
+      },
+    );
+  };
+  const core = () => plane.admin.makeApiClient(CoreV1Api);
+  const servicePods = async () =>
+    (await core().listNamespacedPod({ namespace, labelSelector: 'app.kubernetes.io/component=service' })).items.filter(
+      ({ metadata, status }) =>
+        metadata?.deletionTimestamp === undefined &&
+        status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'),
+    );
+  const rolledOut = (revision: string) =>
+    eventually(
+      'the rollout of the service',
+      async () => {
+        const { items } = await plane.admin.makeApiClient(AppsV1Api).listNamespacedDeployment({ namespace });
+        const [{ metadata, status, spec } = {}] = items;
+        return (
+          spec?.template.metadata?.annotations?.revision === revision &&
+          status?.observedGeneration === metadata?.generation &&
+          status?.updatedReplicas === 2 &&
+          status?.readyReplicas === 2 &&
+          status?.replicas === 2
+        );
+      },
+      limitMs,
+    ).catch(async (error: Error) => {
+      const { items } = await core().listNamespacedPod({ namespace });
+      const states = items.map(({ metadata, status }) => [
+        metadata?.name,
+        status?.containerStatuses,
+        status?.conditions,
+      ]);
+      throw new Error(`${error.message}: ${JSON.stringify(states)}`);
+    });
+  const call = async <T>(method: string, at: string, body?: object): Promise<T> => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' };
+    const answer = await fetch(`${origin}/api/v1${at}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as T;
+  };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'runyard-chart-'));
+    plane = await startControlPlane(programs ?? '');
+    const archives = [];
+    for (const kind of imageKinds) {
+      const name = `registry.test/runyard-${kind}:1`;
+      const request = { image: imageOf(kind, root), version: '1', name, source: undefined, compress: false };
+      archives.push(await buffer((await archiveOf(request)).pieces()));
+    }
+    node = await startNode(plane, programs ?? '', path.join(root, 'packages/agent/src/main.ts'), archives);
+    database = await startSystemPostgres(systemPostgres ?? '');
+    const started = await startS3Server();
+    if (started.kind === 'missing') throw new Error(started.reason);
+    s3 = started.server;
+    const reach = async (url: string): Promise<string> => {
+      const { port } = new URL(url);
+      const reached = new URL(url);
+      reached.hostname = node.address;
+      reached.port = String(await forward(node.address, 0, () => ({ host: '127.0.0.1', port: Number(port) })));
+      return reached.href.replace(/\/$/, '');
+    };
+    const secret = (name: string, stringData: Record<string, string>) =>
+      core().createNamespacedSecret({ namespace, body: { metadata: { name }, stringData } });
+    await secret('database', { url: await reach(database.url) });
+    await secret('keys', { 'operator-key': key, 'secrets-key': randomBytes(32).toString('base64') });
+    const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: word } = s3.env;
+    await secret('bucket', {
+      credentials: `[default]\naws_access_key_id = ${id}\naws_secret_access_key = ${word}\n`,
+    });
+    const small = { limits: { cpu: '2', memory: '1Gi', 'ephemeral-storage': '1Gi' } };
+    values = {
+      image: { registry: 'registry.test/', tag: '1', pullPolicy: 'Never' },
+      baseUrl: 'http://runyard.test',
+      database: { existingSecret: 'database' },
+      secrets: { existingSecret: 'keys' },
+      blobs: { url: `s3://${s3.bucket}`, endpoint: await reach(s3.endpoint), existingSecret: 'bucket' },
+      service: { resources: small, podAnnotations: { revision: '1' } },
+      worker: { replicas: 0, persistence: { enabled: false } },
+      runs: { agentImage: 'ghcr.io/test/agent:1', defaultImage: 'debian:12' },
+      unsafe: { shareKernelOfNodes: true },
+    };
+  }, limitMs);
+  afterAll(async () => {
+    clearInterval(looking);
+    for (const server of servers) server.close();
+    await node?.[Symbol.asyncDispose]();
+    await plane?.[Symbol.asyncDispose]();
+    await s3?.stop();
+    await database?.stop();
+    await rm(folder, { recursive: true, force: true });
+  }, limitMs);
+
+  test('two services become ready, in a namespace with the level restricted', async () => {
+    await helm('install', {});
+    await rolledOut('1');
+    const service = await core().readNamespacedService({ name: release, namespace });
+    const address = service.spec?.clusterIP ?? '';
+    let ready = await servicePods();
+    let turn = 0;
+    // Stands for kube-proxy: each connection goes to the next ready pod.
+    looking = setInterval(() => void servicePods().then((found) => (ready = found)), 500);
+    for (const each of [address, '10.0.0.1']) execFileSync('ip', ['addr', 'add', `${each}/32`, 'dev', 'ry-pods']);
+    await forward(address, 4180, () => {
+      turn += 1;
+      return { host: ready[turn % ready.length]?.status?.podIP ?? '', port: 4180 };
+    });
+    await forward('10.0.0.1', 443, () => ({ host: '127.0.0.1', port: Number(new URL(plane.server).port) }));
+    origin = `http://${address}:4180`;
+    expect((await fetch(`${origin}/readyz`)).status).toBe(200);
+  });
+
+  test('the worker executes a run in a pod of the other namespace, with the rights of its Role', async () => {
+    await helm('upgrade', { worker: { persistence: { enabled: false }, serviceUrl: origin } });
+    const { run_id } = await call<RunItem>('POST', '/agent/runs', { prompt: '```sh\necho made\n```' });
+    const run = await eventually(
+      'the end of the run',
+      async () => {
+        const found = await call<RunItem>('GET', `/agent/runs/${run_id}`);
+        return hasEnded(found) ? found : undefined;
+      },
+      limitMs / 2,
+    ).catch(async (error: Error) => {
+      const log = await core()
+        .readNamespacedPodLog({ name: `${release}-worker-0`, namespace, tailLines: 20 })
+        .catch(String);
+      throw new Error(`${error.message}: ${log}`);
+    });
+    expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
+  });
+
+  test('an upgrade under load loses no request', async () => {
+    const created: string[] = [];
+    let isOver = false;
+    const load = async (): Promise<void> => {
+      while (!isOver) {
+        const { run_id } = await call<RunItem>('POST', '/agent/runs', {
+          prompt: 'Wait',
+          config: { worker_host: 'nobody' },
+        });
+        created.push(run_id);
+        await sleep(50);
+      }
+    };
+    await helm('upgrade', { service: { ...(values.service as object), podAnnotations: { revision: '2' } } });
+    const upgrading = rolledOut('2').finally(() => {
+      isOver = true;
+    });
+    await Promise.all([load(), upgrading]);
+    expect(created.length).toBeGreaterThan(20);
+    for (const runId of created.slice(-3)) expect(await call('GET', `/agent/runs/${runId}`)).toBeDefined();
+  });
+});
