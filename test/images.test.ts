@@ -219,4 +219,16 @@ describe.skipIf(typeof started === 'string')(title, { timeout: limitMs }, () => 
     expect(report).toMatch(/sandbox\s+bubblewrap: /);
     expect(await logsOf('worker')).not.toContain('"level":50');
   });
+
+  test('the doctor says what to do where the engine allows no user namespaces', async () => {
+    const json = {
+      Image: 'runyard-worker:1',
+      Entrypoint: ['/usr/local/bin/runyard', 'doctor'],
+      HostConfig: { NetworkMode: 'none', ReadonlyRootfs: true, CapDrop: ['ALL'], Tmpfs: { '/tmp': 'mode=1777' } },
+    };
+    await engine.call('POST', '/containers/create?name=doctor', { json, answerMs: 0 });
+    await engine.call('POST', '/containers/doctor/start', { answerMs: 0 });
+    await engine.call('POST', '/containers/doctor/wait', { answerMs: 0 });
+    expect(await logsOf('doctor')).toContain('Where bubblewrap does not work');
+  });
 });

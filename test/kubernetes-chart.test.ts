@@ -221,4 +221,22 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     expect(created.length).toBeGreaterThan(20);
     for (const runId of created.slice(-3)) expect(await call('GET', `/agent/runs/${runId}`)).toBeDefined();
   });
+
+  test('a full quota of the namespace fails a run, which says how to find the reason', async () => {
+    await helm('upgrade', {
+      runs: { ...(values.runs as object), quota: { pods: '0' } },
+      worker: { ...(values.worker as object), env: { RUNYARD_KUBERNETES_START_SECONDS: 10 } },
+    });
+    const { run_id } = await call<RunItem>('POST', '/agent/runs', { prompt: '```sh\necho made\n```' });
+    const run = await eventually(
+      'the end of the run',
+      async () => {
+        const found = await call<RunItem>('GET', `/agent/runs/${run_id}`);
+        return hasEnded(found) ? found : undefined;
+      },
+      limitMs / 4,
+    );
+    expect(run.state).not.toBe('SUCCEEDED');
+    expect(JSON.stringify(run.status_message)).toContain('the cluster made no pod');
+  });
 });
