@@ -29,8 +29,8 @@ afterAll(async () => {
 
 describe.skipIf(sandboxProblem)(`operate.md${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
   test('shows the output of its commands', { timeout: 300_000 }, async () => {
-    databases.push(await createEmptyDatabase(), await createEmptyDatabase());
-    const [database, copy] = databases;
+    const [database, copy] = [await createEmptyDatabase(), await createEmptyDatabase()];
+    databases.push(database, copy);
     const ports = new Map<string, number>();
     for (const port of ['4181', '4182', '4183']) ports.set(port, await freePort());
     const runyard = await runyardFile();
@@ -41,7 +41,7 @@ describe.skipIf(sandboxProblem)(`operate.md${sandboxProblem ? ` (skipped: ${sand
       .replaceAll('bin/runyard', runyard);
     const { output } = await runCommand(['bash', '-c', `exec 2>&1\n${script}`], {
       cwd: repository,
-      env: { PATH: process.env.PATH ?? '', TMPDIR: folder, DATABASE_URL: database?.url, COPY_URL: copy?.url },
+      env: { PATH: process.env.PATH ?? '', TMPDIR: folder, DATABASE_URL: database.url, COPY_URL: copy.url },
     });
     const outputs = output.split('\x1e');
     for (const [index, { command, prints }] of steps.entries())

@@ -22,6 +22,19 @@ const databaseSubjects = [
 ];
 
 /**
+ * Files that take many seconds of the processor and show again, with other programs or more of them, what other files show. `bin/test-long`
+ * runs them, and `bin/test --filter` too.
+ */
+export const longFiles: readonly string[] = [
+  // Clients of model providers: `model-runs.test.ts` asks the same gateway with the AI SDK.
+  'test/model-clients.test.ts',
+  // Attacks of `sandbox-probes.test.ts` and limits of `sandbox-limits.test.ts` against gVisor.
+  'test/gvisor-probes.test.ts',
+  // The bounds of bodies and streams, which their own tests show one by one.
+  'test/memory-attacks.test.ts',
+];
+
+/**
  * Returns the part of the database tests that `bin/test` runs on the server: those of the store, the subjects above, and one of three
  * others. `bin/test-long` runs all of them: each statement is prepared on the server in both.
  */
@@ -32,7 +45,10 @@ export function sliceForServer(database: readonly string[]): string[] {
   return [...database.filter(always), ...others.filter((_, index) => index % 3 === 0)];
 }
 
-/** Returns all test files of the repository whose path contains `filter`, by the group that runs them. Paths are relative to `root`. */
+/**
+ * Returns the test files of the repository whose path contains `filter`, by the group that runs them; those of `longFiles` only if there is
+ * a filter. Paths are relative to `root`.
+ */
 export function findTestFiles(root: string, filter: string): TestFiles {
   const find = (pattern: string) =>
     globSync(pattern, { cwd: root, exclude: (name) => name === 'node_modules' })
@@ -40,13 +56,17 @@ export function findTestFiles(root: string, filter: string): TestFiles {
       .sort();
   const packages = find('packages/*/src/**/*.test.ts');
   const acrossPrograms = find('test/**/*.test.ts');
-  for (const file of databaseSubjects)
+  for (const file of [...databaseSubjects, ...longFiles])
     if (!existsSync(path.join(root, file))) throw new Error(`test-files.ts names ${file}, which does not exist`);
   const sendingSql = foldersWithSql(root);
   const dependsOnDatabase = (file: string) =>
     sendingSql.has(folderOf(file)) && usesTestDatabase(path.join(root, file)) && !databaseSubjects.includes(file);
+  const isLeftOut = (file: string) => filter === '' && longFiles.includes(file);
   return {
-    programs: [...acrossPrograms, ...packages.filter((file) => !file.startsWith(serviceFolder))],
+    programs: [
+      ...acrossPrograms.filter((file) => !isLeftOut(file)),
+      ...packages.filter((file) => !file.startsWith(serviceFolder)),
+    ],
     service: packages.filter((file) => file.startsWith(serviceFolder)),
     database: [...packages.filter(dependsOnDatabase), ...databaseSubjects.filter((file) => file.includes(filter))],
   };
