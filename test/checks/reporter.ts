@@ -41,19 +41,32 @@ function readModule(module: TestModule): VitestReport {
 /** @public vitest loads it by its path. */
 // biome-ignore lint/style/noDefaultExport: vitest loads a reporter by its default export
 export default class ChecksReporter implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
-    const file = process.env[reportVariable];
-    if (!file) return;
-    const read = modules.map(readModule);
-    const report: VitestReport = {
-      passed: read.reduce((sum, module) => sum + module.passed, 0),
-      skipped: read.flatMap((module) => module.skipped),
-      failures: [
-        ...read.flatMap((module) => module.failures),
-        ...unhandled.map((error) => `error outside of any test: ${error.message}`),
-      ],
-      files: read.flatMap((module) => module.files),
-    };
-    writeFileSync(file, JSON.stringify(report));
+  readonly #ended: VitestReport[] = [];
+
+  /** Writes what is known so far, for the case that the run takes too long and is ended. */
+  onTestModuleEnd(module: TestModule): void {
+    const read = readModule(module);
+    this.#ended.push(read);
+    for (const failure of read.failures) console.log(`\nFAILED: ${failure}`);
+    write(this.#ended, []);
   }
+
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
+    write(modules.map(readModule), unhandled);
+  }
+}
+
+function write(read: readonly VitestReport[], unhandled: readonly SerializedError[]): void {
+  const file = process.env[reportVariable];
+  if (!file) return;
+  const report: VitestReport = {
+    passed: read.reduce((sum, module) => sum + module.passed, 0),
+    skipped: read.flatMap((module) => module.skipped),
+    failures: [
+      ...read.flatMap((module) => module.failures),
+      ...unhandled.map((error) => `error outside of any test: ${error.message}`),
+    ],
+    files: read.flatMap((module) => module.files),
+  };
+  writeFileSync(file, JSON.stringify(report));
 }
