@@ -41,7 +41,17 @@ test.each(units)('%s names only settings that exist', (name) => {
   expect(named.filter((each) => !(each.replace(/_FILE$/, '') in settingsTable))).toEqual([]);
 });
 
-/** The user `nobody`, in the place of `runyard`. */
+test('the worker is not the user of the service, and does not see its folder', () => {
+  const optionOf = (name: (typeof units)[number], option: string) =>
+    new RegExp(`^${option}=(.+)$`, 'm').exec(unitOf(name))?.[1];
+  for (const option of ['User', 'Group', 'StateDirectory'])
+    expect(optionOf('runyard-worker', option)).not.toBe(optionOf('runyard-service', option));
+  expect(optionOf('runyard-worker', 'InaccessiblePaths')).toBe(
+    `-/var/lib/${optionOf('runyard-service', 'StateDirectory')}`,
+  );
+});
+
+/** The user `nobody`, in the place of the users of the units. */
 const plainUser = 65534;
 const isRoot = process.getuid?.() === 0;
 const problem =
