@@ -18,6 +18,7 @@ import {
 } from '../../../../test/identity-provider.ts';
 import { invite, newPerson, teamUidOf } from '../../../../test/people.ts';
 import { openTestService, type TestAnswer } from '../../../../test/service.ts';
+import { hashKey, newRawKey } from '../../../team/access/keys/key.ts';
 import { endManagementByHand } from '../../../team/access/people/by-rules.ts';
 import { confirmPeople } from '../../../team/access/sign-on/refresh.ts';
 import { sealPurpose } from '../../../team/access/sign-on/sign-in.ts';
@@ -429,7 +430,7 @@ describe('when the provider is asked again', () => {
     expect(await works(key)).toBe(false);
   });
 
-  test('a person whom it refuses loses keys and sessions in all teams, and at the bound what rules gave', async () => {
+  test('a person whom it refuses loses keys and sessions in all teams at once, also a key that is just being made, and then what rules gave', async () => {
     const subject = newAccount(['g-makers']);
     const own = await teamUidOf(service);
     const headers = sessionOf(await signOn(subject, { invitation: await invite(service, own, 'member') }));
@@ -444,11 +445,17 @@ describe('when the provider is asked again', () => {
     await confirmAll();
     await expect.poll(async () => [await works(key), (await get(headers, '/session')).status]).toEqual([false, 401]);
     expect(await teams()).toBe(2);
-    await confirmAll();
-    expect(await teams()).toBe(2);
-    await db.query(`UPDATE sign_on_identities SET confirmed_until = now() WHERE subject = $1`, [subject]);
-    await confirmAll();
+    // A request that was let in before the refusal inserts its key after it.
+    const late = newRawKey();
+    await db.query(
+      `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four)
+       SELECT gen_random_uuid(), $1, 'personal', 'Late', id, $2, '', '' FROM teams WHERE uid = $3`,
+      [hashKey(late), identity?.user_id, own],
+    );
+    expect(await works(late)).toBe(false);
+    await confirmPeople(service.deps).work(new AbortController().signal);
     expect(await teams()).toBe(1);
+    expect(await db.query('SELECT FROM api_keys WHERE user_id = $1', [identity?.user_id])).toEqual([]);
     const [row] = await db.query('SELECT refresh_token, next_check_at FROM sign_on_identities WHERE subject = $1', [
       subject,
     ]);

@@ -37,7 +37,7 @@ const takeDue = defineStatement({
       SELECT id FROM sign_on_identities WHERE next_check_at <= now() ORDER BY next_check_at LIMIT ${batchSize} FOR UPDATE SKIP LOCKED),
     taken AS (
       UPDATE sign_on_identities i SET next_check_at = now() + interval '2 minutes' FROM due WHERE i.id = due.id
-      RETURNING i.id, i.user_id, i.issuer, i.subject, i.refresh_token, i.confirmed_until <= now() AS is_over)
+      RETURNING i.id, i.user_id, i.issuer, i.subject, i.refresh_token)
     SELECT taken.*, u.uid, u.display_name FROM taken JOIN users u ON u.id = taken.user_id`,
   row: {
     id: uuid,
@@ -45,7 +45,6 @@ const takeDue = defineStatement({
     issuer: text(),
     subject: text(),
     refresh_token: nullable(bytes),
-    is_over: boolean,
     uid: text(),
     display_name: text(),
   },
@@ -57,8 +56,8 @@ const isUnchanged = 'id = $1 AND refresh_token IS NOT DISTINCT FROM $2';
 
 const lockUnchanged = defineStatement({
   name: 'lock_person_to_confirm',
-  text: `SELECT id FROM sign_on_identities WHERE ${isUnchanged} FOR UPDATE`,
-  row: { id: uuid },
+  text: `SELECT confirmed_until <= now() AS is_over FROM sign_on_identities WHERE ${isUnchanged} FOR UPDATE`,
+  row: { is_over: boolean },
 });
 
 const askLater = defineStatement({
@@ -72,6 +71,17 @@ const waitForEnd = defineStatement({
   name: 'wait_for_end_of_person',
   text: `UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = confirmed_until WHERE id = $1`,
   row: {},
+});
+
+/** No key of the person works any more, also one that a request is just making: `endAtBound` deletes it in the next round. */
+const endNow = defineStatement({
+  name: 'end_refused_person_now',
+  text: `
+    WITH ended AS (
+      UPDATE sign_on_identities SET refresh_token = NULL, confirmed_until = least(confirmed_until, now()), next_check_at = now()
+      WHERE id = $1 RETURNING id)
+    SELECT pg_notify('${keysChannel}', '')::text AS notified FROM ended`,
+  row: { notified: text() },
 });
 
 const stopAsking = defineStatement({
@@ -163,7 +173,7 @@ async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: An
         return await confirmPerson(tx, deps, provider, personOf(row), answer.person, null);
       case 'refused':
         await endAccess(tx, row, answer.reason);
-        await tx.query(waitForEnd, [row.id]);
+        await tx.query(endNow, [row.id]);
         return;
       case 'invalid':
       case 'unavailable':
@@ -177,9 +187,9 @@ async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: An
 async function endAtBound(deps: SignOnDeps, row: DueRow): Promise<void> {
   const { db, signOn } = deps;
   await db.transaction(async (tx) => {
-    const [isUnchanged] = await tx.query(lockUnchanged, [row.id, row.refresh_token]);
-    if (!isUnchanged) return;
-    if (!row.is_over) return void (await tx.query(waitForEnd, [row.id]));
+    const [unchanged] = await tx.query(lockUnchanged, [row.id, row.refresh_token]);
+    if (!unchanged) return;
+    if (!unchanged.is_over) return void (await tx.query(waitForEnd, [row.id]));
     await endAccess(tx, row, 'not confirmed');
     const none = new Map(signOn.teams.map(({ team }) => [team, null]));
     await applyRoles(tx, { uid: row.uid, displayName: row.display_name }, none, { from: null });
