@@ -139,7 +139,7 @@ test.each([
   await service.problem(400, 'GET', `${path}?limit=101`);
 });
 
-test('a filter that few of many deliveries pass has short pages, and misses none', async () => {
+test('a filter that few of many deliveries pass has short pages, misses none, and says nothing of them to another team', async () => {
   await db.query(
     `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, xact)
      SELECT new_uuid_v7(), uid, team_id, 'ACCEPTED', 1, '0' FROM webhooks, generate_series(1, $2) WHERE uid = $1`,
@@ -149,6 +149,12 @@ test('a filter that few of many deliveries pass has short pages, and misses none
   expect(page).toMatchObject({ deliveries: [], page_info: { has_next_page: true } });
   const next = await deliveries(`?started=true&cursor=${page.page_info.next_cursor}`);
   expect([ids(next), next.page_info]).toEqual([[first], { has_next_page: false }]);
+  const ofThisWebhook = `?started=true&webhook_uid=${b.uid}`;
+  expect((await deliveries(ofThisWebhook)).page_info.has_next_page).toBe(true);
+  expect(await deliveries(ofThisWebhook, service.otherKey)).toEqual({
+    deliveries: [],
+    page_info: { has_next_page: false },
+  });
   await db.query('DELETE FROM webhook_deliveries WHERE webhook_uid = $1', [b.uid]);
 });
 

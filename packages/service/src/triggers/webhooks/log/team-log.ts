@@ -60,11 +60,11 @@ function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') 
     ORDER BY d.id DESC`,
       row: teamDeliveryRow,
     }),
-    /** Finds the last delivery that a page with few deliveries has looked at, if there are more. */
+    /** Finds the last delivery that a page with few deliveries has looked at, if there are more. None: it is one of another team. */
     readEnd: defineStatement({
       name: `read_end_of_deliveries_of_team_by_${index}`,
       text: `
-    SELECT id ${lookedAt} OFFSET ${maxLookedAt - 1} LIMIT 1`,
+    SELECT id FROM webhook_deliveries WHERE team_id = ${team} AND id = (SELECT id ${lookedAt} OFFSET ${maxLookedAt - 1} LIMIT 1)`,
       row: { id: uuid },
     }),
   };
@@ -114,7 +114,7 @@ export async function listTeamDeliveries(
   const wanted = [webhook_uid, label, event, started, after, before, factory_uid].map((each) => each ?? null);
   const rows = await db.query(read, [...index, teamId, ...wanted, limit + 1]);
   const page = rows.slice(0, limit);
-  const next = rows.length > limit ? page.at(-1)?.id : (await db.query(readEnd, index))[0]?.id;
+  const next = rows.length > limit ? page.at(-1)?.id : (await db.query(readEnd, [...index, teamId]))[0]?.id;
   return {
     deliveries: page.map(toTeamDelivery),
     page_info: {
