@@ -16,6 +16,7 @@ import { copyBlobs } from '../packages/service/src/platform/store/blobs/move-blo
 import { openS3Blobs } from '../packages/service/src/platform/store/blobs/s3-blobs.ts';
 import { StoreUnavailable } from '../packages/service/src/platform/store/database/unavailable.ts';
 import { describeBlobStore } from '../packages/service/test/blob-store.ts';
+import { connectMcp } from '../packages/service/test/mcp.ts';
 import { startTestService, type TestService } from '../packages/service/test/service.ts';
 import { type S3Server, startS3Server } from './support/s3-server.ts';
 
@@ -52,14 +53,14 @@ const put = (blobs: BlobStore, key: string, bytes: Buffer) =>
   blobs.put(key, Readable.from([bytes]), { maxBytes: 100_000_000 });
 
 /** Stores a file of a run through the routes of its agent; returns the path of its download. */
-async function storeFile(service: TestService, text: string): Promise<string> {
+async function storeFile(service: TestService, text: string, type = 'text/plain'): Promise<string> {
   const { runToken: key } = await service.startExecution();
-  const body = { artifact_type: 'FILE', data: { filename: 'a.txt', mime_type: 'text/plain' } };
+  const body = { artifact_type: 'FILE', data: { filename: 'a.txt', mime_type: type } };
   const path = '/harness-support/report-artifact';
   const { artifact_uid, upload_url } = (
     await service.request<{ artifact_uid: string; upload_url: string }>('POST', path, { key, body })
   ).body;
-  const headers = { 'content-type': 'text/plain' };
+  const headers = { 'content-type': type };
   expect((await service.request('PUT', upload_url, { key: null, raw: text, headers })).status).toBe(200);
   return `/agent/artifacts/${artifact_uid}`;
 }
@@ -267,9 +268,12 @@ describe('a server that is not real', () => {
     ]);
   });
 
-  test('gets the download of an artifact, because the service redirects to it', async () => {
+  test('gets the download of an artifact, because the service redirects to it, without an active type, and MCP tools read through the service', async () => {
     const accept: RequestListener = (request, answer) =>
-      void request.resume().on('end', () => answer.writeHead(200, { etag: '"1"' }).end());
+      void request.resume().on('end', () => {
+        const isRead = request.method === 'GET' && request.url?.includes('/artifacts/');
+        answer.writeHead(200, { etag: '"1"' }).end(isRead ? 'hello' : undefined);
+      });
     await answering(accept, async () => {
       const service = await startTestService({ env: { RUNYARD_BLOBS: 's3://bucket' } });
       try {
@@ -278,6 +282,18 @@ describe('a server that is not real', () => {
         const redirect = await service.request('GET', signed, { key: null });
         expect(redirect.status).toBe(302);
         expect(redirect.headers.get('location')).toMatch(/\/bucket\/artifacts\/.*X-Amz-Signature=/);
+        const given = async (type: string): Promise<string | null> => {
+          const download = await service.request('GET', `${await storeFile(service, 'hello', type)}/download`);
+          const sent = await service.request('GET', download.headers.get('location') ?? '', { key: null });
+          return new URL(sent.headers.get('location') ?? '').searchParams.get('response-content-type');
+        };
+        expect(await given('text/csv')).toBe('text/csv');
+        for (const type of ['text/html; charset=utf-8', 'image/svg+xml', 'application/XML'])
+          expect(await given(type)).toBe('application/octet-stream');
+        const { client, call } = await connectMcp(`${service.baseUrl}/mcp`, service.key);
+        const { texts } = await call('get_artifact', { artifact_uid: artifact.split('/').at(-1) });
+        expect(texts.at(-1)).toBe('hello');
+        await client.close();
       } finally {
         await service.close();
       }

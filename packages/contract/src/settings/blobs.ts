@@ -17,6 +17,9 @@ const blobsAddress: ReadText<BlobsAddress> = (text) => {
     : { value: { kind: 's3', bucket, prefix: names === '' ? '' : `${names.slice(1)}/` } };
 };
 
+/** Seconds in which a client must begin to read at a presigned URL. */
+export const presignedSeconds = 300;
+
 export const blobSettings = {
   RUNYARD_BLOBS: {
     read: blobsAddress,
@@ -39,8 +42,7 @@ export const blobSettings = {
   RUNYARD_BLOBS_DOWNLOADS: {
     read: oneOf('bucket', 'service'),
     default: 'bucket',
-    description:
-      'Where people download artifacts that are in a bucket: `bucket`: by presigned URLs of 15 minutes, so that the bytes do not pass the service; `service`: from the service, for a bucket that only it can reach. Sandboxes always read from the service.',
+    description: `Where people download artifacts that are in a bucket: \`bucket\`: by presigned URLs of ${presignedSeconds / 60} minutes, so that the bytes do not pass the service; \`service\`: from the service, for a bucket that only it can reach. Sandboxes and MCP tools always read from the service.`,
     usedBy: ['service'],
   },
 } as const satisfies Record<string, Setting<unknown>>;

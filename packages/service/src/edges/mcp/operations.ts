@@ -2,6 +2,7 @@
 import { Problem } from '@runyard/contract/wire/errors';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { clientOf } from '../http/server/authorize.ts';
+import { readHere } from '../http/server/download.ts';
 import type { OperationRequest } from './tool.ts';
 
 export type OperationAnswer =
@@ -29,6 +30,7 @@ export function operationsFor(app: FastifyInstance, request: FastifyRequest): Ca
       remoteAddress: clientOf(request).address,
       headers: {
         ...own,
+        ...readHere,
         // A model that misspells a member reads so, and tries again.
         prefer: 'handling=strict',
         ...(body ? { 'content-type': 'application/json' } : {}),

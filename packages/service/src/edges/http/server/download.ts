@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { presignedSeconds } from '@runyard/contract/settings/blobs';
 import type { FastifyReply } from 'fastify';
 import { refuse } from '../../../platform/serving/refusal.ts';
 import type { Blob, BlobStore, ByteRange } from '../../../platform/store/blobs/blobs.ts';
@@ -21,8 +23,15 @@ export function redirect(reply: FastifyReply, url: string): FastifyReply {
   return reply.code(302).header('location', url).header('cache-control', 'no-store').send();
 }
 
-/** Seconds in which a client must begin to read at the URL to which it is redirected. */
-const redirectSeconds = 300;
+const [readsHereHeader, readsHere] = ['x-runyard-reads-here', randomUUID()];
+
+/** Headers of a request of this process to itself: the answer has the bytes of a file, and no redirect. No client knows the value. */
+export const readHere = { [readsHereHeader]: readsHere };
+
+/** Types that browsers show with scripts. The bucket sends neither `nosniff` nor a policy with them. */
+const activeType = /\b(?:[xm]?html|svg|xml|xslt?)\b/i;
+const bucketType = (contentType: string): string =>
+  isHeaderText(contentType) && !activeType.test(contentType) ? contentType : 'application/octet-stream';
 
 /**
  * Sends a file of an agent for download: its bytes, or a redirect to the bucket that has them. Returns false if there is no such blob.
@@ -32,11 +41,13 @@ export async function sendFile(
   blobs: BlobStore,
   { key, sizeBytes, fileName, contentType }: FileToSend,
 ): Promise<boolean> {
-  const elsewhere = await blobs.presign?.(key, {
-    contentType: isHeaderText(contentType) ? contentType : 'application/octet-stream',
+  const answer = {
+    contentType: bucketType(contentType),
     contentDisposition: contentDisposition(fileName),
-    seconds: redirectSeconds,
-  });
+    seconds: presignedSeconds,
+  };
+  const isInner = reply.request.headers[readsHereHeader] === readsHere;
+  const elsewhere = isInner ? null : await blobs.presign?.(key, answer);
   if (elsewhere) {
     redirect(reply, elsewhere);
     return true;
