@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { inspectDatabase } from '@runyard/service/inspect-database';
 import { type Context, dataPlace } from '../context.ts';
 import { formatAgo } from '../live/times.ts';
@@ -5,8 +7,14 @@ import type { Finding } from './finding.ts';
 
 const name = 'database';
 
-/** Checks that the embedded PostgreSQL is installed, or that the server of RUNYARD_DATABASE_URL answers and is new enough. */
+/**
+ * Checks that the embedded PostgreSQL is installed, or that the server of RUNYARD_DATABASE_URL answers and is new enough. A machine that uses
+ * the service of RUNYARD_BASE_URL and has no database has nothing to check.
+ */
 export async function checkDatabase(context: Context): Promise<Finding> {
+  const { RUNYARD_BASE_URL: service, RUNYARD_DATABASE_URL: server } = context.settings;
+  if (service !== undefined && server === undefined && !existsSync(path.join(context.folder.path, 'postgres')))
+    return { name, level: 'fact', detail: `none on this machine, which uses the service at ${service}` };
   const found = await inspectDatabase(context.settings.RUNYARD_DATABASE_URL);
   switch (found.kind) {
     case 'embedded':

@@ -1,0 +1,13 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { createContext } from '../context.ts';
+import { checkDatabase } from './database.ts';
+
+test('expects no database on a machine that only has a worker', async () => {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-doctor-'));
+  const elsewhere = { RUNYARD_DATA_DIR: dataDir, RUNYARD_BASE_URL: 'https://runyard.example.com' };
+  expect(await checkDatabase(createContext(elsewhere))).toMatchObject({ level: 'fact' });
+  expect(await checkDatabase(createContext({ RUNYARD_DATA_DIR: dataDir }))).toMatchObject({ level: 'good' });
+});
