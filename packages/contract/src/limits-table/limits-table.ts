@@ -21,6 +21,7 @@ import {
   maxEnvironmentGuests,
   maxEnvironments,
   maxEnvironmentVisitors,
+  maxExchangesPerSignOn,
   maxFilePatchBytes,
   maxGitRequestsAtOnce,
   maxIdentities,
@@ -70,6 +71,7 @@ import {
   maxWaitingFollowups,
   maxWorkerConnections,
   maxWorkerPools,
+  signOnsPerMinute,
 } from '../limits.ts';
 import { serviceSettings } from '../settings/service.ts';
 import { factoryLimits } from './factory-limits.ts';
@@ -151,6 +153,11 @@ export const limits: readonly Limit[] = [
     of: 'requests of all API keys of a team in a minute, for each service process',
     most: `\`RUNYARD_TEAM_REQUESTS_PER_MINUTE\` (${serviceSettings.RUNYARD_TEAM_REQUESTS_PER_MINUTE.default})`,
     above: '429',
+  },
+  {
+    of: 'sign-ins with an identity provider, for each service process',
+    most: `${signOnsPerMinute.address} begins and ends of an address in a minute; ${maxExchangesPerSignOn} ends of one begin`,
+    above: '429; 403 for one begin',
   },
   {
     of: 'cost, model answers and time of a run',

@@ -3,6 +3,8 @@ import type { Route } from '../wire/route.ts';
 import { BrowserSession, CreateBrowserSessionRequest, CreateSignInCodeResponse, Session } from './browser-sessions.ts';
 import { ListSignOnProvidersResponse, StartSignOnRequest, StartSignOnResponse, signOnMinutes } from './sign-on.ts';
 
+const tooOften =
+  'The address signed in with an identity provider too often, or there are too many requests with a body at once; `Retry-After` tells when to send it again';
 const providerAway = 'The identity provider does not answer, or not as agreed; `Retry-After` says when to try again';
 
 export const browserSessionRoutes = {
@@ -35,6 +37,7 @@ export const browserSessionRoutes = {
     errors: {
       403: 'The code was used, has expired or is unknown; the key is not that of a person; the identity provider refused the person, or its answer is not for this browser or was used; the person is in no team; or the request is not from a page of the service over https or on this machine',
       409: 'The invitation with which the sign-in began cannot be accepted',
+      429: tooOften,
       503: providerAway,
     },
   },
@@ -64,6 +67,7 @@ export const browserSessionRoutes = {
     errors: {
       403: 'The request is not from a page of the service at its base URL, over https or on this machine',
       404: 'No such provider',
+      429: tooOften,
       503: providerAway,
     },
   },

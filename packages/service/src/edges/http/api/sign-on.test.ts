@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { maxExchangesPerSignOn, signOnsPerMinute } from '@runyard/contract/limits';
 import type { Session } from '@runyard/contract/team/browser-sessions';
 import type { ListTeamMembersResponse } from '@runyard/contract/team/teams';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -51,7 +52,7 @@ teams:
       - { provider: gone, group: g-makers, role: owner }
 `,
 );
-const service = await openTestService({ env: { RUNYARD_OIDC_FILE: file } });
+const service = await openTestService({ env: { RUNYARD_OIDC_FILE: file, RUNYARD_TRUSTED_PROXIES: '127.0.0.1' } });
 const { db } = service.deps;
 provider.register(`${service.baseUrl}/sign-in`);
 await db.query(`INSERT INTO teams (id, uid, name) VALUES (gen_random_uuid(), $1, 'Ruled')`, [ruled]);
@@ -75,8 +76,13 @@ const newAccount = (groups: readonly string[], more: Partial<Account> = {}): str
   return subject;
 };
 
-const page = { origin: service.baseUrl };
-const begin = async (body: Record<string, unknown> = {}) => {
+let addresses = 0;
+/** Returns the headers of a page in a browser with an address of its own, as a proxy reports it. */
+const newPage = () => {
+  addresses += 1;
+  return { origin: service.baseUrl, 'x-forwarded-for': `10.0.${Math.floor(addresses / 250)}.${addresses % 250}` };
+};
+const begin = async (body: Record<string, unknown> = {}, page = newPage()) => {
   const answer = await service.request<{ url: string }>('POST', '/sign-on', {
     key: null,
     headers: page,
@@ -91,7 +97,7 @@ const finish = async (
 ): Promise<TestAnswer<{ next?: string; display_name: string; detail?: string }>> =>
   await service.request('POST', '/browser-sessions', {
     key: null,
-    headers: { ...page, cookie, ...headers },
+    headers: { ...newPage(), cookie, ...headers },
     body: { sign_on: query },
   });
 const queryOf = async (url: string, subject: string) => (await provider.signIn(url, subject)).search.slice(1);
@@ -315,6 +321,30 @@ test('a provider that is slow, broken or away is answered with 503 within its ti
     // The code was not used, so that the page can try again.
     sessionOf(await finish(cookie, query));
   }
+});
+
+test('an address that signs in too often is refused for a while, before the provider is called', async () => {
+  const page = newPage();
+  const { cookie } = await begin({}, page);
+  for (let sent = 1; sent < signOnsPerMinute.address; sent += 1) await begin({}, page);
+  const before = provider.requests.length;
+  const over = await begin({}, page);
+  expect([over.status, over.text]).toEqual([429, expect.stringContaining('Without a key, this address')]);
+  expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await finish(cookie, 'code=a', page)).status).toBe(429);
+  expect(provider.requests.length).toBe(before);
+  expect((await begin()).status).toBe(200);
+});
+
+test('a sign-in is exchanged a few times only, also if the provider fails', async () => {
+  const { cookie, url } = await begin();
+  const query = await queryOf(url, newAccount(['g-makers']));
+  provider.trouble = { path: /^\/token/, with: 500 };
+  for (let sent = 0; sent < maxExchangesPerSignOn; sent += 1) expect((await finish(cookie, query)).status).toBe(503);
+  const before = provider.requests.length;
+  const answer = await finish(cookie, query);
+  expect([answer.status, answer.body.detail]).toEqual([403, expect.stringContaining('tried too often')]);
+  expect(provider.requests.length).toBe(before);
 });
 
 test('the keys and the userinfo of a slow provider are waited for within the same time', async () => {

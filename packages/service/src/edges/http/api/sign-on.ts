@@ -1,14 +1,17 @@
 /** The routes of single sign-on, and its part of the sign-in of a browser. */
+
+import { maxExchangesPerSignOn } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { BrowserSession } from '@runyard/contract/team/browser-sessions';
-import { signOnPath } from '@runyard/contract/team/sign-on';
+import { signOnMinutes, signOnPath } from '@runyard/contract/team/sign-on';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { refuseAccept } from '../../../team/access/people/refusals.ts';
+import { makeBuckets } from '../../../team/access/rate-limits/buckets.ts';
 import { checksOf, newAttempt, openAttempt, sealAttempt } from '../../../team/access/sign-on/attempt.ts';
 import { type SignInRefusal, signInPerson } from '../../../team/access/sign-on/sign-in.ts';
 import { addRoute } from '../server/add-route.ts';
-import { originOf } from '../server/authorize.ts';
+import { type Authorizer, originOf } from '../server/authorize.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import {
   type CookieForPage,
@@ -49,10 +52,13 @@ type FinishSignOn = (
 export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): FinishSignOn {
   const { baseUrl, signOn, vault } = deps;
   const redirectUri = () => `${baseUrl()}${signOnPath}`;
+  const { admitSignOn } = app.getDecorator<Authorizer>('authorizer');
+  const exchanges = makeBuckets({ quota: maxExchangesPerSignOn, windowSeconds: signOnMinutes * 60 });
   let waiting = 0;
 
-  /** Does work that waits for a provider, unless too much waits already. */
-  const wait = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+  /** Does work that waits for a provider, unless the address does so too often or too much waits already. */
+  const wait = async <T>(request: FastifyRequest, name: string, work: () => Promise<T>): Promise<T> => {
+    admitSignOn(request);
     if (waiting >= maxWaiting) throw away(name);
     waiting += 1;
     try {
@@ -72,7 +78,7 @@ export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): F
     const provider = signOn.providers.find(({ id }) => id === body.provider);
     if (provider === undefined) return notFound('identity provider');
     const attempt = newAttempt(body);
-    const url = await wait(provider.name, () => provider.authorizationUrl(checksOf(attempt), redirectUri()));
+    const url = await wait(request, provider.name, () => provider.authorizationUrl(checksOf(attempt), redirectUri()));
     if (url === null) return away(provider.name);
     reply.header(
       'set-cookie',
@@ -89,7 +95,13 @@ export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): F
     if (attempt === null || provider === undefined)
       return denied(`The sign-in did not begin in this browser, or took too long. ${beginAgain}`);
     const { name } = provider;
-    const answer = await wait(name, () => provider.exchange(redirectUri(), query, checksOf(attempt)));
+    const checks = checksOf(attempt);
+    if (exchanges.read(checks.state, performance.now()).remaining < 1)
+      return denied(`The sign-in was tried too often. ${beginAgain}`);
+    const answer = await wait(request, name, () => {
+      exchanges.take(checks.state, performance.now());
+      return provider.exchange(redirectUri(), query, checks);
+    });
     // The code was not used, so that the page can send it again.
     if (answer.kind === 'unavailable') return away(name);
     const drop = dropCookie(cookie);

@@ -31,6 +31,8 @@ export interface Authorizer {
   checkBody(allow: Allow, request: FastifyRequest, body: unknown): void;
   /** Throws the refusal of a run that may not start others, on a route that only such a run may call. */
   checkRun(request: FastifyRequest): Promise<void>;
+  /** Throws the refusal of an address that signs in too often, before an identity provider is called. */
+  admitSignOn(request: FastifyRequest): void;
   /** Returns the caller that the hook found. */
   callerOf(request: FastifyRequest): Caller;
   /** Returns the raw key from the header, or else from the cookie of the session; empty if the request has none. */
@@ -217,6 +219,10 @@ export function makeAuthorizer(
     checkRun: async (request) => {
       const { session } = callers.get(request) ?? noCaller;
       if (session && !(await readChildRunsPermission(db, session))) throw mayStartNone();
+    },
+    admitSignOn: (request) => {
+      const { over } = rateLimits.countSignOn(clientOf(request).address, performance.now());
+      if (over) throw tooManyRequests(over);
     },
     callerOf: (request) => callers.get(request) ?? noCaller,
     keyIn: (request) => {

@@ -3,7 +3,7 @@
  * at most N times as much. The limits write nothing to the database.
  */
 
-import { keylessChecksPerMinute } from '@runyard/contract/limits';
+import { keylessChecksPerMinute, signOnsPerMinute } from '@runyard/contract/limits';
 import type { Settings } from '@runyard/contract/settings/settings';
 import { type BucketState, makeBuckets, type RatePolicy } from './buckets.ts';
 
@@ -23,6 +23,8 @@ export interface RateLimits {
   count(caller: { readonly keyId: string; readonly teamId: string }, now: number): RateOutcome;
   /** Counts a request without a key, on a route that accepts it. */
   countKeyless(address: string, now: number): RateOutcome;
+  /** Counts a request of a sign-in for which an identity provider is called. */
+  countSignOn(address: string, now: number): RateOutcome;
 }
 
 const windowSeconds = 60;
@@ -36,9 +38,11 @@ export function makeRateLimits(
     team: settings.RUNYARD_TEAM_REQUESTS_PER_MINUTE,
   });
   const countAddress = makeCounter(keylessChecksPerMinute);
+  const countSignOns = makeCounter(signOnsPerMinute);
   return {
     count: ({ keyId, teamId }, now) => countKey({ key: keyId, team: teamId }, now),
     countKeyless: (address, now) => countAddress({ address, total: '' }, now),
+    countSignOn: (address, now) => countSignOns({ address }, now),
   };
 }
 
