@@ -69,6 +69,7 @@ const full = {
     host: 'runyard.example.com',
     tlsSecret: 'tls',
     annotations: { c: 'd' },
+    trustedProxies: ['10.244.0.0/16', 'fd00::/64'],
   },
   metrics: { enabled: true, existingSecret: 'metrics', serviceMonitor: true, serviceMonitorLabels: { release: 'p' } },
   worker: {
@@ -97,17 +98,22 @@ const unsafe = {
 const sets = { least, full, unsafe, 'without a worker': { ...least, runs: {}, worker: { enabled: false } } };
 
 const chart = path.join(root, 'deploy/helm/runyard');
+const rest = ['ry', chart, '--namespace', 'runyard'];
+const helmWords = {
+  lint: ['lint', chart],
+  template: ['template', ...rest],
+  install: ['install', ...rest, '--dry-run=client'],
+};
 let files = 0;
 function helm(
-  command: 'lint' | 'template',
+  command: keyof typeof helmWords,
   values: object,
 ): { readonly status: number | null; readonly output: string } {
   files += 1;
   const file = path.join(folder, `${files}.json`);
   writeFileSync(file, JSON.stringify(values));
-  const words = command === 'lint' ? ['lint', chart] : ['template', 'ry', chart, '--namespace', 'runyard'];
   const env = { PATH: process.env.PATH, HOME: folder };
-  const { status, stdout, stderr } = spawnSync(path.join(tools, 'helm'), [...words, '--values', file], {
+  const { status, stdout, stderr } = spawnSync(path.join(tools, 'helm'), [...helmWords[command], '--values', file], {
     encoding: 'utf8',
     env,
   });
@@ -196,9 +202,32 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
         .map(({ metadata }) => metadata.name);
     expect(policies(least).sort()).toEqual(['ry-closed', 'ry-service', 'ry-worker']);
     expect(render(least).text.match(/except: .*/g)).toEqual(
-      expect.arrayContaining(['except: [169.254.0.0/16]', "except: ['fd00:ec2::254/128']"]),
+      expect.arrayContaining([
+        'except: [169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32]',
+        "except: ['fd00:ec2::254/128', 'fd20:ce::254/128']",
+      ]),
     );
     expect(policies(unsafe)).toEqual([]);
+  });
+
+  test('names the proxies of the ingress to the service', () => {
+    const named = (values: object) => /RUNYARD_TRUSTED_PROXIES, value: (".*")/.exec(render(values).text)?.[1];
+    expect(named(full)).toBe('"10.244.0.0/16,fd00::/64"');
+    expect(named(least)).toBeUndefined();
+  });
+
+  test('warns after an installation of what the values leave open', () => {
+    const warnings = (values: object) =>
+      [...helm('install', values).output.matchAll(/^WARNING: ([\w.]+)/gm)].map(([, name]) => name);
+    expect(warnings(full)).toEqual([]);
+    expect(warnings({ ...unsafe, ingress: { enabled: true, host: 'a.example' } })).toEqual([
+      'unsafe.shareKernelOfNodes',
+      'unsafe.withoutNetworkPolicies',
+      'unsafe.allowCloudMetadata',
+      'worker.existingSecret',
+      'runs.createNamespace',
+      'ingress.trustedProxies',
+    ]);
   });
 
   test.each([
@@ -210,6 +239,7 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
       /runs\.namespace: must be another/,
     ],
     ['another backend', { ...least, worker: { env: { RUNYARD_SANDBOX: 'none' } } }, /RUNYARD_SANDBOX/],
+    ['a second list of proxies', { ...least, service: { env: { RUNYARD_TRUSTED_PROXIES: '' } } }, /TRUSTED_PROXIES/],
     ['a secret in plain sight', { ...least, service: { env: { RUNYARD_MODEL_KEY: 'k' } } }, /RUNYARD_MODEL_KEY/],
     ['no database', { ...least, database: {} }, /database\/existingSecret/],
     ['a worker without limits', { ...least, worker: { resources: null } }, /resources/],

@@ -55,12 +55,12 @@ imagePullSecrets:
 - ipBlock:
     cidr: 0.0.0.0/0
     {{- if not .Values.unsafe.allowCloudMetadata }}
-    except: [169.254.0.0/16]
+    except: [169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32]
     {{- end }}
 - ipBlock:
     cidr: ::/0
     {{- if not .Values.unsafe.allowCloudMetadata }}
-    except: ['fd00:ec2::254/128']
+    except: ['fd00:ec2::254/128', 'fd20:ce::254/128']
     {{- end }}
 - namespaceSelector: {}
 {{- end -}}
