@@ -95,6 +95,10 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     const { service } = signOn;
     await signIn(page, service);
     const first = await startWithCode();
+    await page.goto(first.address);
+    const shown = page.getByText(/^[A-Z2-9]{4}-[A-Z2-9]{4}$/);
+    await shown.waitFor();
+    expect(first.running.output()).toContain(`only if the page shows this code: ${await shown.textContent()}`);
     const code = await codeFor(first.address);
     const other = await startWithCode();
     other.running.child.stdin?.end(`${code}\n`);
@@ -128,6 +132,12 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     const { address } = await startWithCode();
     await page.goto(`${address}&port=80`);
     await page.getByText('This address is not complete.').waitFor();
+    const keys = async () => (await service.deps.db.query(`SELECT FROM api_keys WHERE kind = 'personal'`)).length;
+    const before = await keys();
+    await page.goto(`${service.baseUrl}/command-line?key=${'A'.repeat(392)}&name=a`);
+    await button('Allow').click();
+    await page.getByRole('alert').waitFor();
+    expect(await keys()).toBe(before);
     await service.deps.db.query(
       `UPDATE api_keys SET created_at = now() - interval '2 hours' WHERE minted_by IS NOT NULL`,
     );

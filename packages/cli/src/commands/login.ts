@@ -6,7 +6,12 @@ import { hostname } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { promisify } from 'node:util';
 import { createClient } from '@runyard/client';
-import { type CommandLineQuery, commandLinePath, commandLineSeal } from '@runyard/contract/team/command-line';
+import {
+  type CommandLineQuery,
+  commandLineCode,
+  commandLinePath,
+  commandLineSeal,
+} from '@runyard/contract/team/command-line';
 import type { Command } from 'commander';
 import { type Context, processContext, requireOrigin } from '../context.ts';
 import { Failure } from '../failure.ts';
@@ -21,11 +26,15 @@ const patienceMs = 10 * 60_000;
 async function login(context: Context, options: { readonly code?: true }): Promise<void> {
   const origin = requireOrigin(context);
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: commandLineSeal.bits });
+  const exported = publicKey.export({ format: 'der', type: 'spki' });
   const query = {
-    key: publicKey.export({ format: 'der', type: 'spki' }).toString('base64url'),
+    key: exported.toString('base64url'),
     name: hostname().slice(0, 100) || 'this machine',
   };
   const problem = options.code ? '' : whyNoBrowser(context.env);
+  context.report(
+    `allow the sign-in only if the page shows this code: ${await commandLineCode(new Uint8Array(exported))}`,
+  );
   const sealed =
     problem === null ? await receive(context, origin, query) : await askForCode(context, urlOf(origin, query), problem);
   const login = openSealed(privateKey, sealed);

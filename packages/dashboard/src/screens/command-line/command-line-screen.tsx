@@ -1,9 +1,9 @@
 import type { CommandLineQuery } from '@runyard/contract/team/command-line';
-import { commandLineKeyLifetime, commandLineSeal } from '@runyard/contract/team/command-line';
+import { commandLineCode, commandLineKeyLifetime, commandLineSeal } from '@runyard/contract/team/command-line';
 import { visible, visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
@@ -24,14 +24,18 @@ function readQuery(search: Search): CommandLineQuery | null {
 const toBytes = (text: string) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), byteOf);
 const byteOf = (char: string) => char.charCodeAt(0);
 
+const readPublicKey = async (text: string): Promise<CryptoKey> =>
+  await crypto.subtle.importKey('spki', toBytes(text), commandLineSeal, false, ['encrypt']);
+
 /** Seals a text so that only the command that has made the public key can open it. Returns base64url. */
-async function seal(text: string, publicKey: string): Promise<string> {
-  const { subtle } = crypto;
-  const key = await subtle.importKey('spki', toBytes(publicKey), commandLineSeal, false, ['encrypt']);
-  const sealed = await subtle.encrypt({ name: commandLineSeal.name }, key, new TextEncoder().encode(text));
+async function seal(text: string, key: CryptoKey): Promise<string> {
+  const sealed = await crypto.subtle.encrypt({ name: commandLineSeal.name }, key, new TextEncoder().encode(text));
   const base64 = btoa(String.fromCharCode(...new Uint8Array(sealed)));
   return base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
+
+/** The button works after this time: a click that was meant for a page before allows nothing. */
+const readMs = 600;
 
 /** Asks the person whether the command line may act as the person, and hands it a key. */
 export function CommandLineScreen() {
@@ -43,15 +47,38 @@ export function CommandLineScreen() {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [code, setCode] = useState<string | undefined>();
+  const [check, setCheck] = useState<string | undefined>();
+  const publicKey = query?.key;
+
+  useEffect(() => {
+    setCheck(undefined);
+    if (publicKey === undefined) return;
+    let isOld = false;
+    const show = async () => {
+      try {
+        const shown = await commandLineCode(toBytes(publicKey));
+        if (!isOld) setCheck(shown);
+      } catch (failure) {
+        if (!isOld) setError(failure);
+      }
+    };
+    const timer = setTimeout(() => void show(), readMs);
+    return () => {
+      isOld = true;
+      clearTimeout(timer);
+    };
+  }, [publicKey]);
 
   const allow = async ({ key, name, port, state = '' }: CommandLineQuery) => {
     setBusy(true);
     setError(undefined);
     try {
+      // A malformed key fails here, before there is a key that nobody can read.
+      const sealFor = await readPublicKey(key);
       const made = await client.createKey({
         body: { name: `Command line, ${name}`.slice(0, 200), kind: 'personal', expires_in: commandLineKeyLifetime },
       });
-      const sealed = await seal(`${made.uid} ${made.key}`, key);
+      const sealed = await seal(`${made.uid} ${made.key}`, sealFor);
       if (port === undefined) setCode(sealed);
       else location.assign(`http://127.0.0.1:${port}/?${new URLSearchParams({ state, sealed })}`);
     } catch (failure) {
@@ -83,8 +110,10 @@ export function CommandLineScreen() {
           <code>bin/runyard logout</code>, or when you leave the team.
         </p>
         <p className="mut">
-          Allow this only if you have just run <code>bin/runyard login</code> there yourself.
+          Allow this only if you have just run <code>bin/runyard login</code> there yourself, and it shows the same code
+          as this page:
         </p>
+        <p className="mono">{check ?? '…'}</p>
         <Problem error={error} />
         {statusOf(error) === 403 && (
           <button type="button" className="btn start" onClick={() => void signInAgain()}>
@@ -93,7 +122,12 @@ export function CommandLineScreen() {
         )}
         {code === undefined ? (
           <div className="row">
-            <button type="button" className="btn pri" disabled={isBusy} onClick={() => void allow(query)}>
+            <button
+              type="button"
+              className="btn pri"
+              disabled={isBusy || check === undefined}
+              onClick={() => void allow(query)}
+            >
               Allow
             </button>
             <button type="button" className="btn" onClick={() => void navigate({ to: '/runs' })}>
