@@ -63,6 +63,9 @@ async function restoreAll(context: Context, file: string): Promise<void> {
   context.report(
     'the installation is paused: after the start it serves requests, but no queued run, schedule or delivery starts until bin/runyard resume. Stop the source first, or do not resume: both would do the same work',
   );
+  context.report(
+    'keys and members that were deleted since the backup work again: compare bin/runyard keys and bin/runyard users, and delete them before bin/runyard resume. All browsers are signed out',
+  );
   if (!existsSync(context.folder.bootstrapKeyFile)) {
     context.report(
       `API keys continue to work, but are stored only as hashes: copy bootstrap-key from the old data folder to ${context.folder.path}, or set RUNYARD_BOOTSTRAP_KEY`,

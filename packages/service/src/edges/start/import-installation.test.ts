@@ -3,8 +3,10 @@ import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createEmptyDatabase, createTestDatabase } from '../../../test/database.ts';
+import { insertKey } from '../../../test/insert-key.ts';
 import { openTestSubscriptions } from '../../../test/subscriptions.ts';
 import {
   lockInstallation,
@@ -17,6 +19,7 @@ import { openFolderBlobs } from '../../platform/store/blobs/folder-blobs.ts';
 import { exportDatabase } from '../../platform/store/transfer/export.ts';
 import { importDatabase } from '../../platform/store/transfer/import.ts';
 import { createSubscription } from '../../runs/subscriptions/subscriptions.ts';
+import { hashKey } from '../../team/access/keys/key.ts';
 import { importInstallation } from './import-installation.ts';
 
 const source = await openTestSubscriptions();
@@ -41,14 +44,22 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 /** Imports into a new database and a new data folder, which `prepare` may change first. */
-async function imported(prepare: (dataFolder: string) => Promise<unknown>, secretsKey?: string) {
+async function imported(
+  prepare: (dataFolder: string) => Promise<unknown>,
+  secretsKey?: string,
+  look: (db: pg.Client) => Promise<void> = async () => {},
+) {
   const database = await createEmptyDatabase();
   const dataFolder = path.join(folder, 'new');
   await mkdir(dataFolder);
   await prepare(dataFolder);
   try {
     const place = { dataFolder, databaseUrl: database.url, blobs: {}, ...(secretsKey ? { secretsKey } : {}) };
-    return { dataFolder, ...(await importInstallation(place, file)) };
+    const result = await importInstallation(place, file);
+    const client = new pg.Client(database.url);
+    await client.connect();
+    await look(client).finally(() => client.end());
+    return { dataFolder, ...result };
   } finally {
     await database.drop();
   }
@@ -93,6 +104,31 @@ test('names secrets of every kind that the key does not open', async () => {
     await db.query('DELETE FROM stored_secrets');
     await db.query('DELETE FROM mcp_servers');
   }
+});
+
+test('keeps keys, and leaves no browser session and no sign-in code of the source', async () => {
+  const raw = await insertKey(db, source.teamId, {});
+  const [key] = await db.query<{ id: string }>('SELECT id FROM api_keys WHERE hash = $1', [hashKey(raw)]);
+  await db.query(
+    `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at, minted_by)
+     SELECT gen_random_uuid(), sha256('session'), kind, 'Browser', team_id, user_id, '', '', now() + interval '1 hour', id
+     FROM api_keys WHERE id = $1`,
+    [key?.id],
+  );
+  await db.query(
+    `INSERT INTO sign_in_codes (hash, key_id, team_id, expires_at) VALUES (sha256('code'), $1, $2, now() + interval '1 minute')`,
+    [key?.id, source.teamId],
+  );
+  await exportDatabase({ db, blobs: await openFolderBlobs(path.join(oldFolder, 'blobs')), to: file });
+  await imported(
+    async () => undefined,
+    undefined,
+    async (copy) => {
+      const { rows } = await copy.query(`SELECT name FROM api_keys WHERE kind = 'personal'`);
+      expect(rows).toEqual([{ name: 'A key' }]);
+      expect((await copy.query('SELECT FROM sign_in_codes')).rowCount).toBe(0);
+    },
+  );
 });
 
 test('counts the rows whose blob was missing when the file was written', async () => {

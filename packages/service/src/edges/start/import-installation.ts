@@ -14,6 +14,7 @@ import { type DataPlace, withStore } from '../../platform/store/transfer/data-fo
 import type { TransferResult } from '../../platform/store/transfer/export.ts';
 import { importDatabase } from '../../platform/store/transfer/import.ts';
 import { runBlobs } from '../../runs/runs/delete.ts';
+import { endAllBrowserSessions } from '../../team/access/key-management/browser-sessions.ts';
 import { reportMissingBlobs } from '../retention/blobs.ts';
 import { findKeyProblem } from './find-key-problem.ts';
 
@@ -26,7 +27,7 @@ export interface ImportResult extends TransferResult {
 
 /**
  * Fills an empty database and an empty blob store from a backup, and checks that the key decrypts the secrets in it and that no blob is
- * missing. The services of the database are paused until `resume`. The service must not run. Rejects with a message for a person.
+ * missing. The services of the database are paused until `resume`, and its browsers are signed out. The service must not run. Rejects with a message for a person.
  */
 export async function importInstallation(
   place: DataPlace & { readonly secretsKey?: string },
@@ -59,6 +60,7 @@ export async function importInstallation(
       await createBlobMarker(blobs, id);
       await setBlobsMarked(tx);
       await setBackedUp(tx, null);
+      await endAllBrowserSessions(tx);
       if (keyProblem === null) await setVaultKey(tx, vault?.keyId ?? null);
       await pauseInstallation(tx);
     });

@@ -97,6 +97,14 @@ const deleteSession = defineStatement({
   row: {},
 });
 
+const deleteCodes = defineStatement({ name: 'delete_sign_in_codes', text: 'DELETE FROM sign_in_codes', row: {} });
+
+const deleteSessions = defineStatement({
+  name: 'delete_browser_sessions',
+  text: `DELETE FROM api_keys k WHERE ${isSession('k')}`,
+  row: {},
+});
+
 /** The sessions of a person are in teams of the person, so the index of a team's keys finds them. The codes would open further ones. */
 const deleteSessionsOfPerson = defineStatement({
   name: 'delete_browser_sessions_of_person',
@@ -184,6 +192,12 @@ export async function endBrowserSession(db: Database, principal: Principal): Pro
     await recordAction(tx, principal, { action: 'browser_session.delete', subject: { type: 'browser_session', uid } });
     return true;
   });
+}
+
+/** Ends all sessions of all people, and the sign-in links that wait: those of a copy are of browsers that use its source. */
+export async function endAllBrowserSessions(tx: Queryable): Promise<void> {
+  await tx.query(deleteCodes);
+  await tx.query(deleteSessions);
 }
 
 /** Ends all sessions of the person, and the sign-in links that wait. */
