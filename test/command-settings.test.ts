@@ -39,14 +39,17 @@ describeSupervised('a command', (here) => {
     expect(processesOf(here.folder)).toEqual([]);
   });
 
-  test('reports an unreachable database server with the last log lines of the service', async () => {
+  test('reports a database that does not exist with the last log lines of the service', async () => {
+    const database = new URL(process.env.TEST_DATABASE_URL ?? '');
+    database.password = 'hunter2';
+    database.pathname = '/nowhere';
     const refused = await runCommand([runyard, 'up'], {
       cwd: here.folder,
-      env: { ...here.env, RUNYARD_DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/d' },
+      env: { ...here.env, RUNYARD_DATABASE_URL: database.href },
     });
     expect(refused.code).toBe(1);
     expect(refused.output).toContain('the service did not start');
-    expect(refused.output).toContain('ECONNREFUSED');
+    expect(refused.output).toContain('database "nowhere" does not exist');
     expect(refused.output).not.toContain('hunter2');
     expect(processesOf(here.folder)).toEqual([]);
   });
