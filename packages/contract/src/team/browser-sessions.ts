@@ -69,10 +69,14 @@ const SessionKind = z.enum(['session', 'user']).meta({
   description: '`session`: a browser is signed in. `user`: the request has a personal key',
 });
 
+const RequestScheme = z
+  .enum(['http', 'https'])
+  .meta({ id: 'RequestScheme', description: 'Scheme of a request, as the client sent it' });
+
 export const SessionClient = z
   .object({
     address: z.string().describe('IP address of the client'),
-    scheme: z.enum(['http', 'https']),
+    scheme: RequestScheme,
     host: z.string().optional().describe('Host name that the client asked, and its port where it named one'),
     undeclared_proxy: z
       .string()
