@@ -266,7 +266,7 @@ export function storeDomain(deps: ServiceDeps): Domain {
     name: 'store',
     readiness: {
       problem: makeStoreCheck(deps),
-      degraded: () => freeSpace.problem() ?? problemOfBlobs ?? describePause(deps.pause),
+      degraded: () => deps.freeSpace.problem() ?? problemOfBlobs ?? describePause(deps.pause),
     },
     loops: async () => [
       { name: 'measuring the free disk space', everyMs: 1_000, work: () => freeSpace.measure() },
