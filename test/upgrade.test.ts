@@ -173,9 +173,23 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
         .at(0),
     );
 
+    const factory = await call<{ uid: string }>(origin(), 'POST', '/factory', { name: 'Upgrades' });
+    const webhook = await call<{ url: string }>(origin(), 'POST', `/factory/${factory.uid}/webhooks`, {
+      name: 'Alerts',
+    });
+
     const present = await startService(root);
     const throughOlder = await create(`http://127.0.0.1:${older.port}`, '```sh\necho older\n```');
+    // A delivery that the older service writes into the newer table.
+    const received = await fetch(webhook.url, { method: 'POST', body: JSON.stringify({ status: 'firing' }) });
+    expect([received.status, await received.text()]).toEqual([202, expect.any(String)]);
     const throughPresent = await create(`http://127.0.0.1:${present.port}`, '```sh\necho present\n```');
+    const listed = await call<{ deliveries: object[] }>(
+      `http://127.0.0.1:${present.port}`,
+      'GET',
+      '/webhook-deliveries',
+    );
+    expect(listed.deliveries).toMatchObject([{ label: 'ACCEPTED', webhook_name: 'Alerts' }]);
     for (const runId of [throughOlder, throughPresent])
       for (const { port } of [older, present])
         expect(await until(`http://127.0.0.1:${port}`, runId, hasEnded)).toMatchObject({ state: 'SUCCEEDED' });

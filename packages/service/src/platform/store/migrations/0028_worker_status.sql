@@ -1,4 +1,4 @@
--- What a worker reports about its program and its disk. NULL: it does not.
+-- Report of a worker about its program and its disk. NULL: the worker sends none.
 ALTER TABLE worker_connections
   ADD COLUMN version text,
   -- Of the file system of its sandboxes.

@@ -1,4 +1,4 @@
--- What the runs of the use were started by and executed in: NULL: the row is older than the column; '': the runs had none.
+-- Automation, factory and environment of the runs. NULL: the row is older than the column; '': the runs had none.
 ALTER TABLE usage_days
   ADD COLUMN automation_uid text COLLATE "C",
   ADD COLUMN factory_uid text COLLATE "C",

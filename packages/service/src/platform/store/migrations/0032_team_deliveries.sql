@@ -6,6 +6,15 @@ UPDATE webhook_deliveries d SET team_id = w.team_id FROM webhooks w WHERE w.uid 
 DELETE FROM webhook_deliveries WHERE team_id IS NULL;
 ALTER TABLE webhook_deliveries ALTER COLUMN team_id SET NOT NULL;
 
+-- Code that ends before this file writes deliveries without the team.
+CREATE FUNCTION add_team_of_webhook_delivery() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  SELECT team_id INTO NEW.team_id FROM webhooks WHERE uid = NEW.webhook_uid;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER add_team_of_webhook_delivery BEFORE INSERT ON webhook_deliveries
+  FOR EACH ROW WHEN (NEW.team_id IS NULL) EXECUTE FUNCTION add_team_of_webhook_delivery();
+
 -- The transaction that wrote the delivery or its last outcome. Streams read deliveries in the order (xact, id), so none appears before one
 -- that was already read. 0: the delivery is in no stream, because it is older than the streams or came from another database (live/epoch.ts).
 ALTER TABLE webhook_deliveries ADD COLUMN xact xid8 NOT NULL DEFAULT '0';

@@ -108,7 +108,7 @@ describe('a database that is newer than the code', () => {
 
 /** Statements after which code of the release before fails, or writes rows that the schema refuses. */
 const contracting: Readonly<Record<string, RegExp>> = {
-  'drops a table, a column or a function': /\bDROP (?:TABLE|COLUMN|FUNCTION|TYPE|VIEW)\b/i,
+  'drops a table, a column, a function or a rule': /\bDROP (?:TABLE|COLUMN|FUNCTION|TYPE|VIEW|CONSTRAINT)\b/i,
   'renames a table or a column': /\bRENAME (?:TO|COLUMN)\b/i,
   'changes the type of a column': /\bALTER COLUMN \w+ (?:SET DATA )?TYPE\b/i,
   'forbids NULL in a column': /\bSET NOT NULL\b/i,
@@ -126,7 +126,7 @@ test('each migration after the column oldest_code that old code cannot live with
 });
 
 test.each([
-  ['drops a table, a column or a function', 'ALTER TABLE runs DROP COLUMN title;'],
+  ['drops a table, a column, a function or a rule', 'ALTER TABLE runs DROP COLUMN title;'],
   ['renames a table or a column', 'ALTER TABLE runs RENAME COLUMN title TO name;'],
   ['changes the type of a column', 'ALTER TABLE runs ALTER COLUMN title TYPE varchar;'],
   ['forbids NULL in a column', 'ALTER TABLE runs ALTER COLUMN title SET NOT NULL;'],
