@@ -27,6 +27,8 @@ const lostHint = 'If they are lost, bin/runyard use-folder makes those of its da
  * what to copy: with another key, secrets could be opened only by some processes, and with other blobs only some downloads would work.
  */
 export async function checkInstallation(db: Database, place: Place): Promise<void> {
+  // The id is committed before the blob store gets it: a process that is killed in between leaves no marker of an unknown id.
+  await db.transaction(lockInstallation);
   await db.transaction(async (tx) => {
     const installation = await lockInstallation(tx);
     await checkKey(tx, installation, place);

@@ -41,6 +41,11 @@ export async function importInstallation(
         `${nameOfAddress(blobsAddress(place.blobs, dataFolder))} has the blobs of another database (${owner}), such as the one that the backup was made of: name an empty folder or another prefix in RUNYARD_BLOBS, or a new data folder`,
       );
     const result = await importDatabase({ db, blobs, from, whenFilled: separateCopy });
+    // The source may still run: two installations must not do the same work. A backup of an older version has no row to pause before.
+    await db.transaction(async (tx) => {
+      await lockInstallation(tx);
+      await pauseInstallation(tx);
+    });
     const vault = await readVault(dataFolder, secretsKey);
     const keyProblem = await findKeyProblem(db, {
       keyIds: vault?.keyIds ?? [],
@@ -54,7 +59,6 @@ export async function importInstallation(
       log: { error: () => {} },
       goOn: async () => {},
     });
-    // The source may still run: two installations must not do the same work.
     await db.transaction(async (tx) => {
       const { id } = await lockInstallation(tx);
       await createBlobMarker(blobs, id);
@@ -62,7 +66,6 @@ export async function importInstallation(
       await setBackedUp(tx, null);
       await endAllBrowserSessions(tx);
       if (keyProblem === null) await setVaultKey(tx, vault?.keyId ?? null);
-      await pauseInstallation(tx);
     });
     return { ...result, keyProblem, missingBlobs };
   });
