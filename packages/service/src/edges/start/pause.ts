@@ -38,7 +38,10 @@ export async function afterPause(
     log.info('the pause has ended');
     await start();
   })().catch((error: unknown) => {
-    if (!stopping.signal.aborted) log.error({ err: error }, 'the work of this service could not start after the pause');
+    if (stopping.signal.aborted) return;
+    log.fatal({ err: error }, 'the work of this service could not start after the pause; the process ends');
+    // Nothing handles this rejection, so the process ends, and its next start has no pause.
+    throw error;
   });
   return async () => {
     stopping.abort();
