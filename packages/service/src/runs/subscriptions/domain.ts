@@ -8,6 +8,7 @@ import { sealAgain } from '../../platform/secrets/seal-again.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import { secretsKeyFile, type Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
+import { idAt } from '../../platform/store/database/uuid.ts';
 import { dueDeliveries, measureDueDeliveries } from './claim.ts';
 import { type Deliverer, openDeliverer } from './deliverer.ts';
 import { subscriptionRoutes } from './routes.ts';
@@ -26,7 +27,7 @@ interface SubscriptionDeps {
 /** Deliveries with their attempts, delivered or not. The ids sort by time, so the primary key finds the old ones. */
 const oldDeliveries: RowRule = {
   table: 'event_deliveries',
-  isOver: `id < (lpad(to_hex((extract(epoch FROM now() - interval '14 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`,
+  isOver: `id < ${idAt('14 days')}`,
 };
 
 export function subscriptionsDomain(deps: SubscriptionDeps): Domain {

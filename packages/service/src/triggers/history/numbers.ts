@@ -3,6 +3,7 @@ import { maxCountedEvents, type TeamAutomation } from '@runyard/contract/automat
 import type { FireOutcome } from '@runyard/contract/schedules/schedules';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, timestamp, uuid } from '../../platform/store/database/statement.ts';
+import { idAt } from '../../platform/store/database/uuid.ts';
 
 const outcomes = ['started', 'skipped', 'waiting', 'failed'] as const satisfies readonly FireOutcome[];
 
@@ -13,7 +14,7 @@ const readNumbers = defineStatement({
       CROSS JOIN LATERAL (
         SELECT ${outcomes.map((outcome) => `count(*) FILTER (WHERE outcome = '${outcome}') AS ${outcome}`).join(', ')}
         FROM (SELECT outcome FROM starts s WHERE s.automation_uid = a.uid
-            AND s.id >= (lpad(to_hex((extract(epoch FROM now() - interval '24 hours') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+            AND s.id >= ${idAt('24 hours')}
           ORDER BY s.id DESC LIMIT ${maxCountedEvents}) counted) day
       LEFT JOIN LATERAL (
         SELECT fired_at, outcome, reason, run_id, webhook_uid, delivery_id FROM starts s WHERE s.automation_uid = a.uid

@@ -3,6 +3,7 @@ import type { FireOutcome } from '@runyard/contract/schedules/schedules';
 import type { RowRule } from '../../platform/domain.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';
+import { idAt } from '../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { type Lane, liveStates, ownerOf } from './load.ts';
 
@@ -140,7 +141,7 @@ export async function noteCancelled(db: Queryable, startId: string): Promise<voi
  */
 export const oldStarts: RowRule = {
   table: 'starts',
-  isOver: `id < (lpad(to_hex((extract(epoch FROM now() - interval '30 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+  isOver: `id < ${idAt('30 days')}
     AND outcome <> 'waiting' AND (automation_uid IS NULL OR run_id IS NULL
       OR NOT EXISTS (SELECT FROM runs r WHERE r.id = starts.run_id AND r.state IN ${liveStates}))`,
 };

@@ -4,9 +4,9 @@ import type { PageInfo } from '@runyard/contract/wire/profiles';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, timestamp, uuid } from '../../platform/store/database/statement.ts';
+import { idAt } from '../../platform/store/database/uuid.ts';
 import { readFactoryNames } from '../factories/factories.ts';
 import { deliveryRow } from './log/deliveries.ts';
-import { idAt } from './log/retention.ts';
 import { toWebhook, webhookColumns, webhookRow } from './webhooks.ts';
 
 const readPage = defineStatement({

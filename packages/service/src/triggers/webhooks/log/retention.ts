@@ -1,10 +1,7 @@
 import type { RowRule } from '../../../platform/domain.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, text } from '../../../platform/store/database/statement.ts';
-
-/** SQL: the smallest UUIDv7 of a time. The ids sort by time, so the primary key finds the old ones. */
-export const idAt = (ago: string): string =>
-  `(lpad(to_hex((extract(epoch FROM now() - interval '${ago}') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`;
+import { idAt } from '../../../platform/store/database/uuid.ts';
 
 /** interface.md, "Limits": at least 50 deliveries. */
 const keptDeliveries = 50;
