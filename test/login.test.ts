@@ -98,7 +98,7 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     await page.goto(first.address);
     const shown = page.getByText(/^[A-Z2-9]{4}-[A-Z2-9]{4}$/);
     await shown.waitFor();
-    expect(first.running.output()).toContain(`only if the page shows this code: ${await shown.textContent()}`);
+    expect(first.running.output()).toContain(`only if the page shows this fingerprint: ${await shown.textContent()}`);
     const code = await codeFor(first.address);
     const other = await startWithCode();
     other.running.child.stdin?.end(`${code}\n`);

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { createClient } from '@runyard/client';
 import {
   type CommandLineQuery,
-  commandLineCode,
+  commandLineFingerprint,
   commandLinePath,
   commandLineSeal,
 } from '@runyard/contract/team/command-line';
@@ -33,7 +33,7 @@ async function login(context: Context, options: { readonly code?: true }): Promi
   };
   const problem = options.code ? '' : whyNoBrowser(context.env);
   context.report(
-    `allow the sign-in only if the page shows this code: ${await commandLineCode(new Uint8Array(exported))}`,
+    `allow the sign-in only if the page shows this fingerprint: ${await commandLineFingerprint(new Uint8Array(exported))}`,
   );
   const sealed =
     problem === null ? await receive(context, origin, query) : await askForCode(context, urlOf(origin, query), problem);

@@ -21,8 +21,11 @@ export interface CommandLineQuery {
 /** How the API key is sealed: `UID KEY` fits into one block of RSA (RFC 8017, 7.1). */
 export const commandLineSeal = { name: 'RSA-OAEP', hash: 'SHA-256', bits: 2048 } as const;
 
-/** Returns the code of a public key that command and page both show: whoever sends a page of another command shows another code. */
-export async function commandLineCode(publicKey: Uint8Array<ArrayBuffer>): Promise<string> {
+/**
+ * Returns the fingerprint of a public key. Command and page both show it, so a person notices the page of another command: its fingerprint
+ * differs.
+ */
+export async function commandLineFingerprint(publicKey: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', publicKey));
   // Without letters and digits that look alike. Each of the 32 is equally frequent.
   const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';

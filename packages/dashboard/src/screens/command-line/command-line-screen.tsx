@@ -1,5 +1,5 @@
 import type { CommandLineQuery } from '@runyard/contract/team/command-line';
-import { commandLineCode, commandLineKeyLifetime, commandLineSeal } from '@runyard/contract/team/command-line';
+import { commandLineFingerprint, commandLineKeyLifetime, commandLineSeal } from '@runyard/contract/team/command-line';
 import { visible, visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
@@ -47,17 +47,17 @@ export function CommandLineScreen() {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [code, setCode] = useState<string | undefined>();
-  const [check, setCheck] = useState<string | undefined>();
+  const [fingerprint, setFingerprint] = useState<string | undefined>();
   const publicKey = query?.key;
 
   useEffect(() => {
-    setCheck(undefined);
+    setFingerprint(undefined);
     if (publicKey === undefined) return;
     let isOld = false;
     const show = async () => {
       try {
-        const shown = await commandLineCode(toBytes(publicKey));
-        if (!isOld) setCheck(shown);
+        const found = await commandLineFingerprint(toBytes(publicKey));
+        if (!isOld) setFingerprint(found);
       } catch (failure) {
         if (!isOld) setError(failure);
       }
@@ -110,10 +110,10 @@ export function CommandLineScreen() {
           <code>bin/runyard logout</code>, or when you leave the team.
         </p>
         <p className="mut">
-          Allow this only if you have just run <code>bin/runyard login</code> there yourself, and it shows the same code
-          as this page:
+          Allow this only if you have just run <code>bin/runyard login</code> there yourself, and it shows the same
+          fingerprint as this page:
         </p>
-        <p className="mono">{check ?? '…'}</p>
+        <p className="mono">{fingerprint ?? '…'}</p>
         <Problem error={error} />
         {statusOf(error) === 403 && (
           <button type="button" className="btn start" onClick={() => void signInAgain()}>
@@ -125,7 +125,7 @@ export function CommandLineScreen() {
             <button
               type="button"
               className="btn pri"
-              disabled={isBusy || check === undefined}
+              disabled={isBusy || fingerprint === undefined}
               onClick={() => void allow(query)}
             >
               Allow
