@@ -1,7 +1,7 @@
 /** Times inside of a page: paints, frames, long tasks, and the way from a key to its paint. */
 import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 
-/** What a page measured since the last reading, milliseconds. */
+/** Measurements of a page since the last reading, milliseconds. */
 export interface Pace {
   /** From each key to the end of the frame that follows it. */
   readonly keys: number[];

@@ -29,7 +29,7 @@ describeSystem('a backup', { env }, (system) => {
     runCommand([runyard, ...args], { cwd: system.dataDir, env: { RUNYARD_DATA_DIR: dataDir } });
   const keyFile = () => path.join(system.dataDir, 'secrets-key');
 
-  /** What people read of a run that has ended. */
+  /** Returns the run, its conversation, its timeline, its transcript and its artifacts. */
   const everythingOf = async (of: System, runId: string) => {
     const run = await of.run(runId);
     const artifacts = await Promise.all(

@@ -86,7 +86,7 @@ function adapt(text: string, replacements: Readonly<Record<string, string>>): st
   return result;
 }
 
-/** What most people write first: TLS, and no more than the address of the service. */
+/** A usual first configuration: TLS, and only the address of the service. */
 export const plainNginx = `server {
     listen 443 ssl;
     ssl_certificate /etc/ssl/runyard/fullchain.pem;

@@ -17,7 +17,7 @@ const IdentityDialog = lazy(async () => ({ default: (await import('./identity-di
 const NewKey = lazy(async () => ({ default: (await import('../../parts/new-key.tsx')).NewKey }));
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 
-/** What the person does with an agent, or with a new one. */
+/** The dialog that is open, and its agent. */
 type Doing =
   | { readonly action: 'create' }
   | { readonly action: 'edit' | 'key' | 'delete'; readonly identity: AgentIdentity };

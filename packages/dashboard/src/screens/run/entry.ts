@@ -1,4 +1,4 @@
-/** What a conversation consists of, as the page shows it. */
+/** The entries of a conversation, as the page shows them. */
 
 import type { ActionState } from '@runyard/contract/runs/conversations';
 

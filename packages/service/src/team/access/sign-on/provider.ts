@@ -23,7 +23,7 @@ export interface ProvidedPerson {
 }
 
 /**
- * What the provider says of a person. `refused`: it does not vouch for the person. `invalid`: its answer is not valid, or is for another
+ * Answer of a provider about a person. `refused`: it does not vouch for the person. `invalid`: its answer is not valid, or is for another
  * browser or service. `unavailable`: it does not answer, or answers with an error that is not about the person.
  */
 export type Answer = { readonly kind: 'person'; readonly person: ProvidedPerson } | Failure;
