@@ -1,4 +1,8 @@
 /** Tests service processes that fire schedules on one database: kill -9 in between, and clocks that differ. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newRawKey } from '../packages/service/src/team/access/keys/key.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
@@ -23,10 +27,16 @@ beforeAll(async () => {
 afterAll(async () => {
   await stopAll();
   await database.drop();
+  rmSync(env.RUNYARD_BLOBS, { recursive: true, force: true });
 });
 
+/** Secrets key and blobs of the database, for services that start when all others have stopped. */
+const env = {
+  RUNYARD_SECRETS_KEY: randomBytes(32).toString('base64'),
+  RUNYARD_BLOBS: mkdtempSync(path.join(tmpdir(), 'runyard-schedules-')),
+};
 const start = (clockAheadMs?: number) =>
-  startService({ databaseUrl: database.url, key, ...(clockAheadMs === undefined ? {} : { clockAheadMs }) });
+  startService({ databaseUrl: database.url, key, env, ...(clockAheadMs === undefined ? {} : { clockAheadMs }) });
 const stopAll = () => Promise.all(services.splice(0).map((service) => service.stop()));
 
 const insert = (rows: Omit<Parameters<ReturnType<typeof testSchedules>['insert']>[0], 'teamId'>) =>

@@ -176,6 +176,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
     const factory = await call<{ uid: string }>(origin(), 'POST', '/factory', { name: 'Upgrades' });
     const webhook = await call<{ url: string }>(origin(), 'POST', `/factory/${factory.uid}/webhooks`, {
       name: 'Alerts',
+      auth_mode: 'url_token',
     });
 
     const present = await startService(root);

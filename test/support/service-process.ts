@@ -34,20 +34,35 @@ const movedClock = (ms: number): string =>
       static now() { return Real.now() + ${ms}; }
     };`)}`;
 
-/** Blobs and secrets key that the services of a database share, by its URL: also those that start after all others have stopped. */
-const shared = new Map<string, Promise<{ readonly folder: string; readonly key: string }>>();
+/** Folders of the blobs that the services of a database share, by its URL, with the number of services and their secrets key. */
+const shared = new Map<string, { readonly folder: string; readonly key: string; users: number }>();
 
-async function makeShared(): Promise<{ readonly folder: string; readonly key: string }> {
-  return { folder: await mkdtemp(path.join(tmpdir(), 'runyard-blobs-')), key: randomBytes(32).toString('base64') };
+/** Returns the blobs and the secrets key of the database's services, and the function that ends the use. */
+async function shareBlobs(databaseUrl: string) {
+  const place = shared.get(databaseUrl) ?? {
+    folder: await mkdtemp(path.join(tmpdir(), 'runyard-blobs-')),
+    key: randomBytes(32).toString('base64'),
+    users: 0,
+  };
+  shared.set(databaseUrl, place);
+  place.users += 1;
+  return {
+    folder: place.folder,
+    key: place.key,
+    async end() {
+      place.users -= 1;
+      if (place.users > 0) return;
+      shared.delete(databaseUrl);
+      await rm(place.folder, { recursive: true, force: true });
+    },
+  };
 }
 
 /** Starts a service process in a folder of its own; resolves when it listens. */
 export async function startService({ databaseUrl, key, clockAheadMs, env }: ServiceOptions): Promise<OneService> {
   const clock = clockAheadMs === undefined ? [] : ['--import', movedClock(clockAheadMs)];
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-service-'));
-  const sharing = shared.get(databaseUrl) ?? makeShared();
-  shared.set(databaseUrl, sharing);
-  const blobs = await sharing;
+  const blobs = await shareBlobs(databaseUrl);
   const program = await programFile('service');
   const child: ChildProcess = spawn(process.execPath, [...serviceNodeFlags, ...clock, program, '--stop-with-parent'], {
     env: {
@@ -76,6 +91,7 @@ export async function startService({ databaseUrl, key, clockAheadMs, env }: Serv
     kill,
     stop: async () => {
       await kill();
+      await blobs.end();
       await rm(dataDir, { recursive: true, force: true, maxRetries: 20 });
     },
   };
