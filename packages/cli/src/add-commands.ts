@@ -35,7 +35,10 @@ export function addCommands(program: Command, onLoad: (command: Command) => void
     loadAll: async () => {
       for (const command of listed.keys()) await list.load(command);
     },
-    termOf: (command) => `${command.name()} ${listed.get(command)?.usage ?? ''}`.trimEnd(),
+    termOf: (command) => {
+      const { usage = '', alias } = listed.get(command) ?? {};
+      return `${[command.name(), ...(alias === undefined ? [] : [alias])].join('|')} ${usage}`.trimEnd();
+    },
   };
   return list;
 }

@@ -108,8 +108,10 @@ test('files are prepared for the latest run of a conversation', async () => {
   const run = await service.request<{ conversation_id: string }>('GET', `/agent/runs/${runId}`);
   const of = (id: string) => `/agent/conversations/${id}/attachments/prepare`;
   const body = { files: filesOf(1) };
-  const answer = await service.request('POST', of(run.body.conversation_id), { body });
+  const headers = { 'idempotency-key': 'once' };
+  const answer = await service.request('POST', of(run.body.conversation_id), { body, headers });
   expect(answer.status, answer.text).toBe(200);
+  await service.problem(409, 'POST', of(run.body.conversation_id), { body: { files: filesOf(2) }, headers });
   expect(await db.query('SELECT run_id FROM prepared_attachments')).toEqual([{ run_id: runId }]);
   await service.problem(404, 'POST', of(nobody), { body });
   await service.problem(404, 'POST', of('x'), { body });
