@@ -141,7 +141,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
       },
       {
         name: 'blobs',
-        usage: '<command>',
+        usage: '',
         description: 'move transcripts, artifacts and workspaces between a folder and a bucket, while Runyard runs',
         load: async () => (await import('./commands/transfer.ts')).declareBlobs,
       },
