@@ -143,6 +143,7 @@ export const metricsTable = {
           'image_too_large',
           'image_wrong_architecture',
           'job_deleted',
+          'node_lost',
           'pod_evicted',
           'pod_lost',
           'pod_not_started',

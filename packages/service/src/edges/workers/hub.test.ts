@@ -171,6 +171,26 @@ test('counts a try for a worker that fails an assignment without claiming it', a
   expect(second?.execution_id).not.toBe(first.execution_id);
 });
 
+test('resumes a turn whose pod the cluster ended, and not one whose agent ended', async () => {
+  const fake = await connect(hello(2));
+  const lose = async (reason: string, count: number) => {
+    const runId = await t.newRun({ config: { on_worker_loss: 'resume' } });
+    const assigned = (await untilAssigned(fake, count)).find(({ task_id }) => task_id === runId);
+    const execution_id = assigned?.execution_id ?? '';
+    await fake.say('task_claimed', execution_id, runId);
+    await t.deps.db.pool.query("UPDATE executions SET phase = 'running' WHERE id = $1", [execution_id]);
+    await t.deps.db.pool.query("UPDATE runs SET state = 'INPROGRESS' WHERE id = $1", [runId]);
+    const failure = { phase: 'run' as const, reason };
+    const data = { task_id: runId, execution_id, message: 'ended', failure };
+    await fake.connection.message({ type: 'task_failed', data });
+  };
+  await lose('agent_exited', 1);
+  expect(await states()).toEqual(['ERROR']);
+  await lose('node_lost', 2);
+  const [, lost, again] = await untilAssigned(fake, 3);
+  expect(again?.task_id).toBe(lost?.task_id);
+});
+
 test('sends a cancel to the worker with the remaining grace time', async () => {
   const fake = await connect(hello(1));
   const runId = await t.newRun();

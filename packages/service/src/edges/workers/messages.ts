@@ -48,6 +48,9 @@ const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
   ['worker_stopped', 'stopped'],
   ['worker_lost', 'lost'],
   ['supervisor_lost', 'lost'],
+  ['node_lost', 'lost'],
+  ['pod_evicted', 'lost'],
+  ['pod_lost', 'lost'],
 ]);
 
 /** `failure_reason` of oz-agent-worker where a signal stopped the worker. The worker reports this while the agent's processes still end. */

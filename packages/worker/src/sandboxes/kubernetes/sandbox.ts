@@ -36,6 +36,11 @@ const keptCharacters = 64 * 1024;
  */
 const graceSeconds = { terminate: 10, kill: 1 } as const;
 const killAgainMs = 5000;
+/**
+ * A node that still has a deleted pod so long after the pod's grace is lost, or cut off from the cluster. The cluster itself deletes the pods of a node
+ * that is silent for their toleration, which is 5 minutes unless the pod template says otherwise.
+ */
+const silentNodeMs = 60_000;
 
 /** Follows a released Job to its end. */
 export function followJob(request: JobRequest): RunningJob {
@@ -45,6 +50,7 @@ export function followJob(request: JobRequest): RunningJob {
   let pods: readonly V1Pod[] = [];
   let firstPod: string | undefined;
   let killedAt = 0;
+  let deletedAt: number | undefined;
   let exit: Omit<SandboxExit, 'outputTail'> | undefined;
 
   const remove = async (how: 'terminate' | 'kill'): Promise<void> => {
@@ -81,6 +87,8 @@ export function followJob(request: JobRequest): RunningJob {
       return true;
     }
     firstPod ??= pod.metadata?.uid;
+    const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata ?? {};
+    if (deletionTimestamp !== undefined) deletedAt ??= performance.now();
     const state = readPod(pod, request.image, request.agentImage);
     if (state.phase === 'ended') {
       const { exitCode, outOfMemory, hasStarted } = state;
@@ -89,6 +97,12 @@ export function followJob(request: JobRequest): RunningJob {
       start(hasStarted ? undefined : why);
       // Other pods of the Job would be a second start.
       return pods.length === 1 || retryKill();
+    }
+    if (deletedAt !== undefined && performance.now() - deletedAt > deletionGracePeriodSeconds * 1000 + silentNodeMs) {
+      exit ??= { exitCode: 137, outOfMemory: false, ...(killedAt > 0 ? {} : { verdict: lostNode(pod) }) };
+      // The log of the pod is on the node.
+      pods = [];
+      return true;
     }
     if (pods.length > 1)
       fail({ reason: 'pod_lost', message: 'the cluster replaced the pod of the sandbox, which must not start twice' });
@@ -117,6 +131,11 @@ export function followJob(request: JobRequest): RunningJob {
 const late = ({ startSeconds }: JobRequest, why: string): SandboxVerdict => ({
   reason: 'pod_not_started',
   message: `the pod did not start within ${startSeconds} s (RUNYARD_KUBERNETES_START_SECONDS): ${why}`,
+});
+
+const lostNode = ({ spec }: V1Pod): SandboxVerdict => ({
+  reason: 'node_lost',
+  message: `the node ${spec?.nodeName ?? ''} of the sandbox does not answer the cluster, which deleted the pod. Run it again, or use on_worker_loss: resume`,
 });
 
 /** Tokens of runs and keys of the service. */
