@@ -1,10 +1,16 @@
 /** Runs of a whole system in pods, with the real agent. `test-cluster.ts` says which API server and node they have. */
 import path from 'node:path';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startWorker, type Worker } from '../packages/worker/src/worker.ts';
 import { silentLog } from '../packages/worker/test/kubernetes/silent-log.ts';
-import { type Scenario, startTestCluster, type TestCluster } from '../packages/worker/test/kubernetes/test-cluster.ts';
+import {
+  isRealCluster,
+  type Scenario,
+  startTestCluster,
+  type TestCluster,
+} from '../packages/worker/test/kubernetes/test-cluster.ts';
 import { workerEnvironment } from '../packages/worker/test/worker.ts';
 import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
 
@@ -68,4 +74,29 @@ describe.skipIf(problem !== null)(name, () => {
     await system.call('POST', `/agent/runs/${runId}/cancel`, {});
     expect(await system.untilEnded(runId, 120_000)).toMatchObject({ state: 'CANCELLED' });
   });
+
+  test.skipIf(!isRealCluster)(
+    'a lost node ends its runs, or they resume when it is back',
+    { timeout: 2 * limitMs },
+    async () => {
+      const isAtWork = async (runId: string, execution: number) => {
+        const { events } = await system.call<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`);
+        return events.some((event) => event.event_type === 'agent_started' && event.execution_id === execution);
+      };
+      const begin = async (config: object) => {
+        const runId = await system.createRun(sh('sleep 600'), { config });
+        await eventually('the start of the agent', () => isAtWork(runId, 1), 120_000);
+        return runId;
+      };
+      const ending = await begin({});
+      const resuming = await begin({ on_worker_loss: 'resume' });
+      await cluster.loseNode();
+      const ended = await system.untilEnded(ending, limitMs);
+      expect(ended).toMatchObject({ state: 'ERROR', status_message: { message: expect.stringContaining('node-1') } });
+      await cluster.returnNode();
+      await eventually('the second start of the agent', () => isAtWork(resuming, 2), limitMs);
+      await system.call('POST', `/agent/runs/${resuming}/cancel`, {});
+      expect(await system.untilEnded(resuming, 120_000)).toMatchObject({ state: 'CANCELLED' });
+    },
+  );
 });

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
+import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { type Exchange, startMemoryCluster } from '../../../../test/fakes/cluster.ts';
 import { makeAgentFolder } from './agent-folder.ts';
 import { kubeconfig, startControlPlane } from './control-plane.ts';
@@ -14,6 +14,7 @@ import { startRecorder } from './recorder.ts';
 
 /** Folder with the programs of a real cluster; absent: there is none. */
 const programs = process.env.TEST_KUBERNETES_PROGRAMS;
+export const isRealCluster = programs !== undefined;
 
 export interface Scenario extends AsyncDisposable {
   /** All requests of the worker, with the answers. */
@@ -30,6 +31,10 @@ export interface TestCluster extends AsyncDisposable {
   reach(url: string): Promise<string>;
   /** Begins a conversation of a worker with the cluster. */
   begin(name: string): Promise<Scenario>;
+  /** Cuts the power of the real node, and deletes its pods as the cluster does when a node is silent. */
+  loseNode(): Promise<void>;
+  /** Starts the node again, without the containers that it had. */
+  returnNode(): Promise<void>;
 }
 
 /** Starts the cluster. `agentEntry` is the agent of the pods. */
@@ -39,14 +44,16 @@ export async function startTestCluster(agentEntry: string): Promise<TestCluster>
   const plane = programs === undefined ? undefined : await startControlPlane(programs);
   const memory = plane === undefined ? await startMemoryCluster() : undefined;
   const admin = plane?.admin ?? adminOf(memory?.server ?? '');
-  const kubelet =
+  let kubelet =
     plane === undefined || programs === undefined
       ? await startKubelet({ admin, folder }, await makeAgentFolder(folder, agentEntry))
       : await startNode(plane, programs, agentEntry);
   const forwarders: net.Server[] = [];
   return {
     admin,
-    kubelet,
+    get kubelet() {
+      return kubelet;
+    },
     async reach(url) {
       const { hostname, port } = new URL(url);
       if (kubelet.address === hostname) return url;
@@ -70,6 +77,19 @@ export async function startTestCluster(agentEntry: string): Promise<TestCluster>
         exchanges: recorder?.exchanges ?? memory?.exchangesOf(name) ?? [],
         [Symbol.asyncDispose]: async () => recorder?.[Symbol.asyncDispose](),
       };
+    },
+    async loseNode() {
+      await kubelet[Symbol.asyncDispose]();
+      const core = admin.makeApiClient(CoreV1Api);
+      const { items } = await core.listPodForAllNamespaces();
+      for (const { metadata } of items) {
+        const { name = '', namespace = '' } = metadata ?? {};
+        await core.deleteNamespacedPod({ name, namespace });
+      }
+    },
+    async returnNode() {
+      if (plane === undefined || programs === undefined) throw new Error('the stand-in cannot return');
+      kubelet = await startNode(plane, programs, agentEntry);
     },
     async [Symbol.asyncDispose]() {
       for (const forwarder of forwarders) forwarder.close();
