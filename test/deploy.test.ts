@@ -224,7 +224,6 @@ describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
       'unsafe.shareKernelOfNodes',
       'unsafe.withoutNetworkPolicies',
       'unsafe.allowCloudMetadata',
-      'worker.existingSecret',
       'runs.createNamespace',
       'ingress.trustedProxies',
     ]);
@@ -281,7 +280,7 @@ describe('the compose file', () => {
     expect(Object.values(compose.services).filter(({ mem_limit }) => mem_limit === undefined)).toEqual([]);
     expect(Object.values(compose.services).flatMap(({ ports = [] }) => ports)).toEqual(['127.0.0.1:4180:4180']);
     expect(compose.services.worker?.networks).not.toContain('storage');
-    expect(compose.services.worker?.secrets).toEqual(['operator-key']);
+    expect(compose.services.worker?.secrets).toEqual(['worker-key']);
   });
 
   test('has each secret from deploy/make-secrets, which keeps what it made', () => {
@@ -301,6 +300,7 @@ describe('the compose file', () => {
     const text = (name: string): string => readFileSync(path.join(place, name), 'utf8').trim();
     expect(settingsTable.RUNYARD_SECRETS_KEY.read(text('secrets-key'))).toHaveProperty('value');
     expect(settingsTable.RUNYARD_BOOTSTRAP_KEY.read(text('operator-key'))).toHaveProperty('value');
+    expect(settingsTable.RUNYARD_WORKER_KEY.read(text('worker-key'))).toHaveProperty('value');
     expect(settingsTable.RUNYARD_DATABASE_URL.read(text('database-url'))).toHaveProperty('value');
     expect(JSON.parse(text('s3-config')).identities).toHaveLength(1);
   });

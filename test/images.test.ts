@@ -69,7 +69,8 @@ const title =
 
 describe.skipIf(typeof started === 'string')(title, { timeout: limitMs }, () => {
   const { engine, [Symbol.asyncDispose]: stopEngine } = started as TestEngine;
-  const key = `ryk_${randomBytes(24).toString('hex')}`;
+  const newKey = () => `ryk_${randomBytes(24).toString('hex')}`;
+  const [key, workerKey] = [newKey(), newKey()];
   let folder: string;
   let origin: string;
   let database: SystemServer;
@@ -158,6 +159,7 @@ describe.skipIf(typeof started === 'string')(title, { timeout: limitMs }, () => 
         RUNYARD_PORT: new URL(origin).port,
         RUNYARD_DATABASE_URL_FILE: '/run/secrets/database-url',
         RUNYARD_BOOTSTRAP_KEY_FILE: '/run/secrets/operator-key',
+        RUNYARD_WORKER_KEY_FILE: '/run/secrets/worker-key',
         RUNYARD_SECRETS_KEY_FILE: '/run/secrets/secrets-key',
         AWS_REGION: 'us-east-1',
         ...bucket,
@@ -165,6 +167,7 @@ describe.skipIf(typeof started === 'string')(title, { timeout: limitMs }, () => 
       [
         await secret('database-url', database.url),
         await secret('operator-key', key),
+        await secret('worker-key', workerKey),
         await secret('secrets-key', randomBytes(32).toString('base64')),
       ],
       [],
@@ -188,8 +191,8 @@ describe.skipIf(typeof started === 'string')(title, { timeout: limitMs }, () => 
   test('the worker executes a run in a sandbox of bubblewrap where the engine allows user namespaces', async () => {
     await start(
       'worker',
-      { RUNYARD_BASE_URL: origin, RUNYARD_API_KEY_FILE: '/run/secrets/operator-key', RUNYARD_WORKER_SLOTS: '1' },
-      [await secret('operator-key', key)],
+      { RUNYARD_BASE_URL: origin, RUNYARD_API_KEY_FILE: '/run/secrets/worker-key', RUNYARD_WORKER_SLOTS: '1' },
+      [await secret('worker-key', workerKey)],
       ['seccomp=unconfined', 'apparmor=unconfined', 'systempaths=unconfined'],
     );
     const { run_id } = await call<RunItem>('POST', '/agent/runs', {

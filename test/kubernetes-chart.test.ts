@@ -134,7 +134,11 @@ describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
     const secret = (name: string, stringData: Record<string, string>) =>
       core().createNamespacedSecret({ namespace, body: { metadata: { name }, stringData } });
     await secret('database', { url: await reach(database.url) });
-    await secret('keys', { 'operator-key': key, 'secrets-key': randomBytes(32).toString('base64') });
+    await secret('keys', {
+      'operator-key': key,
+      'worker-key': `ryk_${randomBytes(24).toString('hex')}`,
+      'secrets-key': randomBytes(32).toString('base64'),
+    });
     const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: word } = s3.env;
     await secret('bucket', {
       credentials: `[default]\naws_access_key_id = ${id}\naws_secret_access_key = ${word}\n`,

@@ -131,7 +131,10 @@ export async function openStored(settings: Settings, dataDir: string): Promise<B
 export async function wireParts(options: PartOptions, machine: MachineParts): Promise<ServiceDeps> {
   const { settings, log, dataDir, baseUrl, webhookBaseUrl, undo } = options;
   const { db, stored, freeSpace, databaseProblem, pause = { since: null }, probe, random } = machine;
-  const firstKey = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
+  const { RUNYARD_BOOTSTRAP_KEY: key, RUNYARD_WORKER_KEY: workerKey } = settings;
+  const firstKey = await bootstrap(db, { dataDir, key, workerKey });
+  if (firstKey.kind === 'worker_key_taken')
+    throw new StartProblem('RUNYARD_WORKER_KEY is the text of another key. Give the workers a key of their own.');
   if (firstKey.kind === 'stale_file')
     log.warn(
       'the key in bootstrap-key of the data folder is no key of the database any more: bin/runyard keys replace-operator-key makes a new one',
@@ -228,6 +231,7 @@ function secretsOf(settings: Settings): string[] {
     settings.RUNYARD_MODEL_KEY,
     settings.RUNYARD_CONTENT_POLICY_KEY,
     settings.RUNYARD_BOOTSTRAP_KEY,
+    settings.RUNYARD_WORKER_KEY,
     settings.RUNYARD_DATABASE_URL,
     process.env.AWS_SECRET_ACCESS_KEY,
     process.env.AWS_SESSION_TOKEN,

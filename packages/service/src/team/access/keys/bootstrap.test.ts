@@ -50,6 +50,27 @@ test('a changed RUNYARD_BOOTSTRAP_KEY replaces the old bootstrap key', async () 
   expect(await count('api_keys')).toBe(1);
 });
 
+test('the key of RUNYARD_WORKER_KEY connects only workers, and a changed setting replaces only this key', async () => {
+  const key = 'operator-key-of-twenty-characters';
+  const start = (workerKey: string) => bootstrap(database.db, { dataDir, key, workerKey });
+  const kinds = async () =>
+    (await database.db.query('SELECT name, kind, is_operator FROM api_keys ORDER BY name COLLATE "C"')).map(Object.values);
+  await start('first-worker-key-of-the-setting');
+  await database.db.query(
+    `INSERT INTO api_keys (id, hash, kind, name, team_id, prefix, last_four, created_by_uid)
+     SELECT gen_random_uuid(), 'x', 'worker', 'Rack 1', id, '', '', 'someone' FROM teams`,
+  );
+  expect((await start('second-worker-key-of-the-setting')).kind).toBe('ready');
+  expect((await start('second-worker-key-of-the-setting')).kind).toBe('ready');
+  expect(await kinds()).toEqual([
+    ['RUNYARD_WORKER_KEY', 'worker', false],
+    ['Rack 1', 'worker', false],
+    ['bootstrap', 'personal', true],
+  ]);
+  expect(await start(key)).toEqual({ kind: 'worker_key_taken' });
+  expect(await works(key)).toBe(true);
+});
+
 test('the key of a process with another data folder stays valid', async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   const elsewhere = await mkdtemp(path.join(tmpdir(), 'runyard-bootstrap-'));

@@ -38,16 +38,18 @@ async function ensureFirstTeam(tx: Queryable): Promise<FirstTeam> {
 
 /**
  * `kept_elsewhere`: the bootstrap key of the database was made already, and is neither in the setting nor in the data folder; or it was
- * deleted. `stale_file`: the data folder has another key, which does not work.
+ * deleted. `stale_file`: the data folder has another key, which does not work. `worker_key_taken`: the worker key of the setting is another key.
  */
 export type BootstrapResult =
   | { readonly kind: 'ready'; readonly key: string; readonly from: 'setting' | 'file' | 'generated' }
-  | { readonly kind: 'kept_elsewhere' | 'stale_file' };
+  | { readonly kind: 'kept_elsewhere' | 'stale_file' | 'worker_key_taken' };
 
 export interface BootstrapOptions {
   readonly dataDir: string;
   /** RUNYARD_BOOTSTRAP_KEY */
   readonly key: string | undefined;
+  /** RUNYARD_WORKER_KEY */
+  readonly workerKey?: string | undefined;
 }
 
 const keyName = 'bootstrap';
@@ -78,33 +80,69 @@ async function replaceBootstrapKey(tx: Queryable, key: string): Promise<void> {
   await tx.query('SELECT pg_notify($1, $2)', [keysChannel, '']);
 }
 
+/** Returns the operator's key, and creates it in the first start. Call it under a lock. */
+async function ensureOperatorKey(
+  tx: Queryable,
+  { dataDir, key: ofSetting }: BootstrapOptions,
+): Promise<BootstrapResult> {
+  const file = path.join(dataDir, fileName);
+  const { isBootstrapped } = await lockInstallation(tx);
+  if (ofSetting !== undefined) {
+    await replaceBootstrapKey(tx, ofSetting);
+    await setBootstrapped(tx);
+    return { kind: 'ready', key: ofSetting, from: 'setting' };
+  }
+  const storedKey = await readSecretFile(file);
+  const known = await tx.query(readBootstrapKeys, [keyName, storedKey === undefined ? null : hashKey(storedKey)]);
+  if (isBootstrapped || known.length > 0) {
+    await setBootstrapped(tx);
+    if (storedKey === undefined) return { kind: 'kept_elsewhere' };
+    return known.some(({ same }) => same) ? { kind: 'ready', key: storedKey, from: 'file' } : { kind: 'stale_file' };
+  }
+  // A process that was killed before the commit has left the file.
+  const key = storedKey ?? (await createSecretFile(file, newRawKey()));
+  await replaceBootstrapKey(tx, key);
+  await setBootstrapped(tx);
+  return { kind: 'ready', key, from: storedKey === undefined ? 'generated' : 'file' };
+}
+
+/** A worker key that nobody created by the API. */
+const isOfSetting = `kind = 'worker' AND created_by_uid IS NULL`;
+
+const readWorkerKey = defineStatement({
+  name: 'read_worker_key_of_setting',
+  text: `SELECT ${isOfSetting} AS mine FROM api_keys WHERE hash = $1`,
+  row: { mine: boolean },
+});
+
+/** Puts the key of the setting in the place of the one before. Returns false if the key exists with other rights. */
+async function putWorkerKey(tx: Queryable, key: string): Promise<boolean> {
+  const hash = hashKey(key);
+  const [known] = await tx.query(readWorkerKey, [hash]);
+  if (known) return known.mine;
+  const { teamId } = await ensureFirstTeam(tx);
+  const { prefix, lastFour } = shownParts(key);
+  await tx.query(`DELETE FROM api_keys WHERE ${isOfSetting}`);
+  await tx.query(
+    `INSERT INTO api_keys (id, hash, kind, name, team_id, prefix, last_four) VALUES ($1, $2, 'worker', $3, $4, $5, $6)`,
+    [randomUUIDv7(), hash, 'RUNYARD_WORKER_KEY', teamId, prefix, lastFour],
+  );
+  await tx.query('SELECT pg_notify($1, $2)', [keysChannel, '']);
+  return true;
+}
+
 /**
  * Creates the first team, its administrator and the bootstrap key, once for each database. The key is that of the setting, else
  * that of the data folder, else a new one, which is stored there with mode 0600. Later only the setting replaces the key: a key that was
- * deleted does not come back from a file. Any number of processes may call this at once.
+ * deleted does not come back from a file. The worker key exists while the setting gives it. Any number of processes may call this at once.
  */
 export async function bootstrap(db: Database, options: BootstrapOptions): Promise<BootstrapResult> {
-  const file = path.join(options.dataDir, fileName);
   return await db.transaction(async (tx) => {
     await tx.query(lockBootstrap);
-    const { isBootstrapped } = await lockInstallation(tx);
-    if (options.key !== undefined) {
-      await replaceBootstrapKey(tx, options.key);
-      await setBootstrapped(tx);
-      return { kind: 'ready', key: options.key, from: 'setting' };
-    }
-    const storedKey = await readSecretFile(file);
-    const known = await tx.query(readBootstrapKeys, [keyName, storedKey === undefined ? null : hashKey(storedKey)]);
-    if (isBootstrapped || known.length > 0) {
-      await setBootstrapped(tx);
-      if (storedKey === undefined) return { kind: 'kept_elsewhere' };
-      return known.some(({ same }) => same) ? { kind: 'ready', key: storedKey, from: 'file' } : { kind: 'stale_file' };
-    }
-    // A process that was killed before the commit has left the file.
-    const key = storedKey ?? (await createSecretFile(file, newRawKey()));
-    await replaceBootstrapKey(tx, key);
-    await setBootstrapped(tx);
-    return { kind: 'ready', key, from: storedKey === undefined ? 'generated' : 'file' };
+    const result = await ensureOperatorKey(tx, options);
+    // After the operator's key, which might have the same text.
+    const isPut = options.workerKey === undefined || (await putWorkerKey(tx, options.workerKey));
+    return isPut ? result : { kind: 'worker_key_taken' };
   });
 }
 
