@@ -119,7 +119,7 @@ test(
     const mark = `4719.${process.pid}`;
     const { child } = start(`echo begun; setsid sleep ${mark} & sleep ${mark}`);
     await fake.until(({ events }) => events.some(({ type }) => type === 'action_output'));
-    expect((await findProcesses('cmdline', mark)).length).toBe(2);
+    await eventually('both commands', async () => (await findProcesses('cmdline', mark)).length === 2);
     child.kill('SIGKILL');
     await eventually('the end of the run', async () => (await findProcesses('cmdline', mark)).length === 0);
     await eventually('the report of the agent', async () => fake.shutdowns.length === 1);

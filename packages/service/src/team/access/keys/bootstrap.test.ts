@@ -54,7 +54,9 @@ test('the key of RUNYARD_WORKER_KEY connects only workers, and a changed setting
   const key = 'operator-key-of-twenty-characters';
   const start = (workerKey: string) => bootstrap(database.db, { dataDir, key, workerKey });
   const kinds = async () =>
-    (await database.db.query('SELECT name, kind, is_operator FROM api_keys ORDER BY name COLLATE "C"')).map(Object.values);
+    (await database.db.query('SELECT name, kind, is_operator FROM api_keys ORDER BY name COLLATE "C"')).map(
+      Object.values,
+    );
   await start('first-worker-key-of-the-setting');
   await database.db.query(
     `INSERT INTO api_keys (id, hash, kind, name, team_id, prefix, last_four, created_by_uid)
