@@ -1,4 +1,5 @@
-# Makes the programs that check deploy/: helm, kubeconform and that of compose-go. bin/test-long sources this file after bin/prepare.sh.
+# Makes the programs that check deploy/: helm, kubeconform and the checker of compose-go. bin/test-long sources this
+# file after bin/prepare.sh.
 
 # Sets $deploy_tools to a folder with the programs and the schemas of Kubernetes. Compiles them from the Go module proxy, which needs Go and some minutes
 # of processor time once. Fails without Go. RUNYARD_DEPLOY_CACHE is the cache; default: runyard/deploy in the user's cache folder.

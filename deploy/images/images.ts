@@ -86,7 +86,7 @@ const readiness =
   "const ready = await fetch('http://127.0.0.1:' + (process.env.RUNYARD_PORT || 4180) + '/readyz').catch(() => undefined);\nprocess.exitCode = ready?.ok ? 0 : 1;\n";
 const second = 1_000_000_000;
 
-/** How containers of an image start, as image-spec and engines have it. */
+/** How containers of an image start, in the form of image-spec and of engines. */
 export interface ImageStart {
   readonly User: string;
   readonly WorkingDir: string;
@@ -143,7 +143,7 @@ export const archiveOf = ({ image, version, name, source, compress }: ArchiveReq
       title: `runyard-${image.kind}`,
       description: `The ${image.kind} of Runyard. Licences are in /usr/share/doc, /runyard/LICENSE and /runyard/node_modules.`,
       version,
-      // Of Runyard; the bill of materials has those of the packages.
+      // The license of Runyard. The bill of materials has the licenses of the packages.
       licenses: 'Apache-2.0',
       source,
     }),

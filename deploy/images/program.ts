@@ -22,7 +22,7 @@ export interface NpmPackage {
   readonly place: string;
 }
 
-/** The packages of the checkout whose sources the images contain. Of the dashboard they contain what vite makes of it. */
+/** The packages of the checkout whose sources the images contain. They contain the dashboard as vite builds it. */
 const own = ['contract', 'system', 'definitions', 'client', 'service', 'worker', 'agent', 'cli'];
 
 /** Returns the packages of npm that the program needs, by their places. Those of another platform are not installed. */

@@ -23,7 +23,7 @@ export function readLiterals(source: string): string[] {
       else if (char === '}' && depth-- === 0) return;
     }
   };
-  /** Reads a literal; `index` is its first quote before and its last quote after. */
+  /** Reads a literal. Moves `index` from its first quote to its last quote. */
   const readLiteral = (quote: string): string => {
     let text = '';
     for (index += 1; index < source.length && source[index] !== quote; index += 1) {

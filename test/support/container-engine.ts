@@ -33,7 +33,7 @@ const isExecutable = (file: string): boolean => {
   }
 };
 
-/** Returns why no engine can run here; undefined: one can. */
+/** Returns why no engine can run here; undefined if one can. */
 function missing(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root can start a container engine';
   if (!isExecutable('/usr/sbin/dockerd')) return 'no container engine is installed (package docker.io)';
@@ -43,8 +43,8 @@ function missing(): string | undefined {
 export const hasMusl = isExecutable(muslLoader);
 
 /**
- * Starts an engine. Returns why there is none if it does not start. `bridge` is the address of the machine in a network of the
- * containers, such as `172.30.0.1/24`; absent: they have none.
+ * Starts an engine. Returns why there is none if it does not start. `bridge` is the address of the machine in a network
+ * of the containers, such as `172.30.0.1/24`; absent: they have none.
  */
 export async function startTestEngine(bridge?: string): Promise<TestEngine | string> {
   const reason = missing();

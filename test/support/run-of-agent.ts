@@ -1,6 +1,6 @@
 /**
- * Returns the run of an agent's process, from its arguments in /proc; undefined: the process is not an agent at work. An agent that
- * waited for its run names the run in its title.
+ * Returns the run of an agent's process, from its arguments in /proc; undefined if the process is not an agent at work.
+ * An agent that waited for its run names the run in its title.
  */
 export function runOfAgent(cmdline: string): string | undefined {
   if (!/^(agent run |[^\0]*node\0)/.test(cmdline)) return undefined;

@@ -2,7 +2,10 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { filesOf, supervisorsFolder } from '../../packages/worker/src/supervisor-client/files.ts';
 
-/** Returns the process that supervises a sandbox; undefined: no agent was started in it. `state`: the folder of the worker's sandboxes. */
+/**
+ * Returns the process that supervises a sandbox; undefined if no agent was started in it. `state`: the folder of the
+ * worker's sandboxes.
+ */
 export async function supervisorOf(state: string, sandbox: string): Promise<number | undefined> {
   const { record } = filesOf(path.join(supervisorsFolder(state), sandbox));
   const text = await readFile(record, 'utf8').catch(() => undefined);

@@ -125,7 +125,7 @@ describe('child-run in the sandbox', () => {
         service.more = async ({ path }) =>
           path === '/messages'
             ? { status: 429, value: { title: 'Resource unavailable', detail: 'too often' } }
-            : { status: 403, value: { title: 'Not authorized', detail: 'This run may not start others.' } };
+            : { status: 403, value: { title: 'Not authorized', detail: 'This run may not start other runs.' } };
       },
     });
     await ended();

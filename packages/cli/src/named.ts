@@ -38,7 +38,7 @@ export function pickNamed<T extends Named>(things: readonly T[], wanted: string,
   if (only) throw new Failure(`several ${several} are called ${text}; give the id of one:\n${linesOf(named)}`);
   throw new Failure(
     things.length === 0
-      ? `there is no ${one} ${text}, and there are no others`
+      ? `there is no ${one} ${text}, and the list is empty`
       : `there is no ${one} ${text}. List them with: bin/runyard ${list}\n${linesOf(things)}`,
   );
 }

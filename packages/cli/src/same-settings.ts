@@ -8,8 +8,9 @@ import { type Difference, differencesTo, readEnvironmentOf } from './supervise/r
 import { readServiceFile } from './supervise/service-file.ts';
 
 /**
- * Returns the settings of this command that differ from those of the programs that run on its data folder. Empty if no programs run there;
- * `undefined` if this user cannot see their settings, for example because they run in another container.
+ * Returns the settings of this command that differ from the settings of the programs that run on its data folder. Empty
+ * if no programs run there; `undefined` if this user cannot see their settings, for example because they run in another
+ * container.
  */
 export function settingDifferences(context: Context, names?: readonly SettingName[]): Difference[] | undefined {
   const claim = readClaim(context.folder.supervisorFile);
@@ -30,8 +31,8 @@ export function settingDifferences(context: Context, names?: readonly SettingNam
 }
 
 /**
- * Checks that the settings of this command are those of the programs that run on its data folder. With `names`, checks only these
- * settings. A command with RUNYARD_BASE_URL does not use these programs, and is not checked.
+ * Checks that this command has the same settings as the programs that run on its data folder. With `names`, checks only
+ * these settings. A command with RUNYARD_BASE_URL does not use these programs, and is not checked.
  * @throws Failure that names each difference and says how to restart
  */
 export function requireSameSettings(context: Context, names?: readonly SettingName[]): void {

@@ -55,7 +55,7 @@ async function writeRedirect(link: string): Promise<string> {
   return pathToFileURL(file).href;
 }
 
-/** Opens a link that other users of the machine must not see. Returns why the browser did not start; null: it did. */
+/** Opens a link that other users of the machine must not see. Returns why the browser did not start; null if it did. */
 export async function openPrivately(link: string): Promise<string | null> {
   return await writeRedirect(link)
     .then(startBrowser)

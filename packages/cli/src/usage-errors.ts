@@ -3,7 +3,10 @@ import type { Command } from 'commander';
 const fullName = (command: Command): string =>
   command.parent === null ? 'bin/runyard' : `${fullName(command.parent)} ${command.name()}`;
 
-/** Returns the group whose subcommand the user probably meant with a surplus word; null: the command belongs to no group. */
+/**
+ * Returns the group whose subcommand the user probably meant with a surplus word; null if the command belongs to no
+ * group.
+ */
 function groupOf(command: Command): Command | null {
   if (command.registeredArguments.length > 0) return null;
   if (command.commands.length > 0) return command;

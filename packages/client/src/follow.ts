@@ -38,9 +38,9 @@ export type Open = (headers: Record<string, string>, signal: AbortSignal) => Pro
 
 /** The functions by which the caller of `follow` reads events. */
 export interface Reading<E> {
-  /** Returns the event; undefined: the client does not know its type and skips it. */
+  /** Returns the event; undefined if the client does not know its type and skips it. */
   readonly parse: (data: unknown) => E | undefined;
-  /** Returns whether the stream ends with this event; undefined: it may or may not. */
+  /** Returns whether the stream ends with this event; undefined if it may or may not. */
   readonly endsWith: (event: E) => boolean | undefined;
   /** Called when a connection has opened, and when one has broken, with the wait before the next. */
   readonly onOpen?: () => void;
@@ -49,8 +49,8 @@ export interface Reading<E> {
 
 /**
  * Yields the events of a stream and reconnects after the last event when the connection breaks.
- * @throws EventsGoneError if the service no longer keeps the events after the last one; ApiError if the service refuses; the signal's
- * reason
+ * @throws EventsGoneError if the service no longer keeps the events after the last one; ApiError if the service
+ * refuses; the signal's reason
  */
 export async function* follow<E>(
   open: Open,

@@ -6,7 +6,7 @@ export const maxPromptBytes = 1024 * 1024;
 export const maxRequestBodyBytes = 64 * 1024 * 1024;
 /** Attachments of one prompt or follow-up. */
 export const maxAttachments = 5;
-/** Attachments of a follow-up that were uploaded before it, and files of one request that prepares them. */
+/** Maximum number of attachments that a follow-up names, and of files in one request that uploads attachments. */
 export const maxPreparedOfFollowup = 25;
 /** Prepared attachments of a person or agent that no follow-up has used. */
 export const maxPreparedOfCaller = 50;
@@ -64,7 +64,7 @@ export const maxSnapshotFileBytes = 25 * 1024 * 1024;
 /** Repositories, and changed files in all of them, that a run reports. */
 export const maxChangedRepositories = 20;
 export const maxChangedFiles = 1000;
-/** Bytes of the patch of one changed file, and of all of them. */
+/** Maximum bytes of the patch of one changed file, and of all patches together. */
 export const maxFilePatchBytes = 128 * 1024;
 export const maxPatchesOfRunBytes = 2 * 1024 * 1024;
 /** Bytes of an action's output that a conversation holds. Of a longer output, head, tail and size are kept. */

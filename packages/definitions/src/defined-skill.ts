@@ -14,7 +14,7 @@ export interface DefinedSkill {
 /** Returns the spec by which runs name the skill. No repository can have it: an owner has no `@`. */
 export const definedSkillSpec = ({ factoryUid, path }: DefinedSkill): string => `@factory/${factoryUid}:${path}`;
 
-/** Reads the spec of a skill of a definition; undefined: it names another skill, or none. */
+/** Reads the spec of a skill of a definition; undefined if it names another skill, or none. */
 export function parseDefinedSkill(spec: string): DefinedSkill | undefined {
   const [, factoryUid, path] = pattern.exec(spec) ?? [];
   return factoryUid === undefined || path === undefined ? undefined : { factoryUid, path };

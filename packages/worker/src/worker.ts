@@ -86,7 +86,7 @@ async function waitForDataFolder(dataDir: string, { log, lockPatienceMs = 0 }: W
   return lock;
 }
 
-/** Returns the free space of the file system of a folder; undefined: the system does not say. */
+/** Returns the free space of the file system of a folder; undefined if the system does not say. */
 async function statusOf(folder: string): Promise<WorkerStatus | undefined> {
   const found = await statfs(folder).catch(() => undefined);
   if (found === undefined) return undefined;

@@ -18,7 +18,10 @@ const agentRoutes = Object.values<Route>(routes)
   .filter(({ path }) => path.startsWith('/harness-support/'))
   .map((route) => ({ route, pattern: new RegExp(`^${apiPrefix}${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
 
-/** Resolves to the reason why the service would refuse the request with 400; undefined: it would accept it, or it has no such route. */
+/**
+ * Resolves to the reason why the service would refuse the request with 400; undefined if it would accept it, or it has
+ * no such route.
+ */
 export async function whyRefused({ method, path, query, body }: FakeRequest): Promise<string | undefined> {
   const { route } = agentRoutes.find(({ route, pattern }) => route.method === method && pattern.test(path)) ?? {};
   try {

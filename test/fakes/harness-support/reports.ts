@@ -50,8 +50,8 @@ export const jsonOf = (body: Buffer): unknown => JSON.parse(body.toString() || '
 const ok = (value: unknown): FakeAnswer => ({ status: 200, value });
 
 /**
- * `take` answers a request that reports something; undefined: the request is none. `fake` has the address for uploads, and the answer
- * to the end of a turn.
+ * `take` answers a request that reports something; undefined if the request is none. `fake` has the address for
+ * uploads, and the answer to the end of a turn.
  */
 export function keepReports(fake: () => { readonly url: string; readonly next: 'wait' | 'leave' }): {
   readonly reports: FakeReports;

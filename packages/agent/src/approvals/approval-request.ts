@@ -33,7 +33,8 @@ const maxNameLength = 200;
 export const requestTitle = (title: string): string => shorten(title, maxTitleLength);
 
 /**
- * Returns why a person cannot be asked for this permission: a person must see the whole action to approve it. Undefined: a person can be asked.
+ * Returns why a person cannot be asked for this permission: a person must see the whole action to approve it. Returns
+ * undefined if a person can be asked.
  */
 export function unshowable({ kind, title, action }: ApprovalRequest): string | undefined {
   if (kind !== 'permission') return undefined;

@@ -26,7 +26,7 @@ export interface Approvals {
   startTurn(stepId: string): void;
   /**
    * Returns the decision about this request of an earlier sandbox, for a harness that continues the call which asked. The decision can
-   * be taken once. `undecided`: the person only continued the run; undefined: the decision is about another request.
+   * be taken once. `undecided`: the person only continued the run; undefined if the decision is about another request.
    */
   takeUp(requestId: string): Promise<Verdict | 'undecided' | undefined>;
   /** Decides by the policy, or asks a person and waits. Requests are decided one after another. Rejects when `signal` aborts. */
@@ -86,7 +86,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     return undefined;
   }
 
-  /** Takes the approval that a person gave to this action before; undefined if there is none. */
+  /** Uses up the approval that a person gave to this action before; returns undefined if there is no approval. */
   function takeGranted(fingerprint: string | undefined): string | undefined {
     const followUpId = fingerprint === undefined ? undefined : granted.get(fingerprint);
     if (fingerprint !== undefined) granted.delete(fingerprint);

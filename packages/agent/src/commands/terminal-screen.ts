@@ -4,7 +4,7 @@ import { type LeftOut, type OutputWindow, outputWindow } from './output-window.t
 export interface TerminalScreen {
   /** Takes the next part of the output. */
   push(text: string): void;
-  /** Returns head and tail of what is shown, and how much is left out between them. No more may be pushed. */
+  /** Returns the head and tail of the screen's text, and the size of the part between them. No more may be pushed. */
   end(): { readonly text: string; readonly leftOut: LeftOut };
 }
 

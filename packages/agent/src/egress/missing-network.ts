@@ -15,4 +15,4 @@ export function lacksHost(output: string, network: NetworkAccess): boolean {
 
 /** Says which hosts a sandbox with an allow-list reaches. */
 export const allowListAdvice =
-  "The sandbox reaches only the hosts of the environment's network.allowed_hosts and network.presets, and those only through the proxy of HTTPS_PROXY and HTTP_PROXY: a program that does not read these variables reaches none. The run's events connection_denied have the hosts that were denied.";
+  "The sandbox reaches only the hosts of the environment's network.allowed_hosts and network.presets, and those only through the proxy of HTTPS_PROXY and HTTP_PROXY: a program that does not read these variables reaches no host. The run's events connection_denied have the hosts that were denied.";

@@ -54,7 +54,10 @@ export function parseFileList(output: string): ListedFile[] {
 
 const escapes: Readonly<Record<string, string>> = { a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 
-/** Returns the path of a header line: of `+++ b/x`, and of `+++ "b/\303\244"` (git quotes as C does). Undefined: there is no file. */
+/**
+ * Returns the path of a header line: of `+++ b/x`, and of `+++ "b/\303\244"` (git quotes as C does). Returns undefined
+ * if there is no file.
+ */
 function pathOfHeader(line: string): string | undefined {
   const text = line.slice(4).replace(/\t$/, '');
   if (text === '/dev/null') return undefined;

@@ -22,8 +22,9 @@ function skipUnseen(text: string, start: number): number {
 }
 
 /**
- * Reads a line of a harness as a JSON-RPC message. Returns undefined if it is none, because some agents print other text. Their loggers and terminal
- * libraries may print invisible output before the message, such as a reset of the colour: `text` is the JSON alone.
+ * Reads a line of a harness as a JSON-RPC message. Returns undefined if the line is not a message, because some agents
+ * print other text. Their loggers and terminal libraries may print invisible output before the message, such as a reset
+ * of the colour: `text` is the JSON alone.
  */
 export function readMessageLine(line: string): { readonly message: AnyMessage; readonly text: string } | undefined {
   const start = skipUnseen(line, 0);

@@ -119,7 +119,7 @@ export function stdioServer(options: StdioServerOptions): StdioServer {
   return transport;
 }
 
-/** Returns the message of a line; undefined: the line is other output. */
+/** Returns the message of a line; undefined if the line is other output. */
 function parseMessage(text: string): JSONRPCMessage | undefined {
   if (!text.startsWith('{')) return undefined;
   try {

@@ -5,7 +5,7 @@ type Means = 'tools' | 'commands';
 
 const startAndAwait: Record<Means, string> = {
   tools:
-    'start_run starts an agent of its own on a prompt, in a fresh sandbox that has nothing of this workspace: put all that it needs into the prompt, and say what it shall answer. await_runs waits and gives the last words of each; list_runs, cancel_run and send_message do what they say.',
+    'start_run starts an agent of its own on a prompt, in a fresh sandbox that has nothing of this workspace: put all that it needs into the prompt, and say what it shall answer. await_runs waits and gives the last words of each; list_runs, cancel_run and send_message do what their names say.',
   commands:
     'The command child-run starts agents of their own, each in a fresh sandbox that has nothing of this workspace: put all that one needs into its prompt, and say what it shall answer. `child-run start PROMPT` prints its id, `child-run await [ID…]` waits and prints the last words of each; `child-run --help` has the rest.',
 };
@@ -15,7 +15,7 @@ export function aboutTree(tree: Pick<RunTree, 'maxLive' | 'parent'>, means: Mean
   const parts: string[] = [];
   if (tree.maxLive !== undefined) {
     parts.push(
-      `You can have other agents do parts of the work: ${startAndAwait[means]} At most ${tree.maxLive} of them at work at once. What they answer is their report: check what matters.`,
+      `You can have other agents do parts of the work: ${startAndAwait[means]} At most ${tree.maxLive} of them at work at once. Their answer is only a report: check the important parts.`,
     );
   }
   if (tree.parent !== undefined) {

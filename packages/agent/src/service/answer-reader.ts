@@ -34,7 +34,10 @@ export function answerReader(maxBytes: (status: number) => number): AnswerReader
   let head: Head | undefined;
   const body: Buffer[] = [];
   let size = 0;
-  /** Bytes of the body, or of its chunk, that are still to come; undefined: the next line of a chunked body says that. */
+  /**
+   * Bytes of the body, or of its chunk, that are still to come; undefined: the next line of a chunked body has this
+   * number.
+   */
   let left: number | undefined;
   let isAfterLastChunk = false;
 

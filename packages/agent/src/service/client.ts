@@ -56,7 +56,10 @@ export interface ServiceClient {
   ): Promise<z.infer<typeof ReportArtifactResponse>>;
   /** Begins a snapshot. Its files are uploaded one by one. */
   uploadSnapshot(body: UploadSnapshot, options?: CallOptions): Promise<UploadSnapshotResponse>;
-  /** Sends `size` bytes with PUT; undefined: the size is not known. `open` returns a new stream of the bytes for each try. */
+  /**
+   * Sends `size` bytes with PUT; undefined if the size is not known. `open` returns a new stream of the bytes for each
+   * try.
+   */
   upload(
     path: string,
     open: () => Readable,

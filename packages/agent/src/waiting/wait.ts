@@ -13,7 +13,7 @@ export interface GivenRun {
   readonly runToken: string;
 }
 
-/** Longest rehearsal. A run that comes later than that starts without it. */
+/** Longest rehearsal. A run that comes later starts without it. */
 const rehearsalMs = 10_000;
 
 /**

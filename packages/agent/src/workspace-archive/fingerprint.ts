@@ -9,8 +9,8 @@ const entriesAtOnce = 2_000;
 
 /**
  * Returns a hash of the state of the folders without reading files: names, kinds, sizes and times. Programs cannot set the change time
- * back. `empty`: the folders are empty. Undefined: they have too many entries. Reads synchronously, which takes a tenth of the processor
- * time of promises.
+ * back. `empty` if the folders are empty. Returns undefined if they have too many entries. Reads synchronously, which
+ * takes a tenth of the processor time of promises.
  */
 export async function fingerprint(
   folders: readonly ArchivedFolder[],

@@ -21,7 +21,7 @@ export interface PreparedOptions {
 
 /** The prepared workspace of this task's setup on the worker. */
 export interface PreparedWorkspace {
-  /** Fills workspace and home with it. False: no prepared workspace can be used; both folders are empty. */
+  /** Fills workspace and home with it. Returns false if no prepared workspace can be used; both folders are empty. */
   restore(): Promise<boolean>;
   /** Keeps workspace and home for later runs, if they are the result of the setup alone. Never rejects, except on abort. */
   keep(hasExpectedCommits: boolean): Promise<void>;
@@ -35,9 +35,9 @@ const maxNamedFiles = 3;
 const ofSandbox = new Set(['PATH', 'USER', 'LANG', 'TERM', 'PWD', 'SHLVL', '_']);
 
 /**
- * Returns the prepared workspace of a task; undefined if the setup is not to be reused. The setup is not reused if more than the repositories, the
- * setup commands and the variables of the environment could have an effect on it: existing files, attachments, or a variable of unknown origin, which
- * may be a secret of this run.
+ * Returns the prepared workspace of a task; undefined if the setup is not to be reused. The setup is not reused if more
+ * than the repositories, the setup commands and the variables of the environment could have an effect on it: existing
+ * files, attachments, or a variable of unknown origin, which may be a secret of this run.
  */
 export async function preparedWorkspace(options: PreparedOptions): Promise<PreparedWorkspace | undefined> {
   const { task, cache, workspace, env, proxyVariables, step, signal } = options;

@@ -70,7 +70,7 @@ function folderNames(repositories: AgentTask['repositories']): string[] {
   );
 }
 
-/** Returns the cloned commit; undefined: the repository is empty. */
+/** Returns the cloned commit; undefined if the repository is empty. */
 async function clone(
   repository: AgentTask['repositories'][number],
   folder: string,
@@ -154,8 +154,8 @@ async function useMirror(
 }
 
 /**
- * Marks the cloned commit with a ref: the patch of the run is made against it, also after branches have moved. Keeps the mirror if it has
- * another commit. Returns the commit.
+ * Marks the cloned commit with a ref: the patch of the run is made against it, also after branches have moved. Keeps
+ * the mirror if it has another commit. Returns the commit.
  */
 async function finish(
   target: string,

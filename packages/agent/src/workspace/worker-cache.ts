@@ -15,7 +15,7 @@ export interface KeptObject {
  * Objects that runs leave to later runs on the same worker. No result depends on them: after a failure of the cache the agent does the work itself.
  */
 export interface WorkerCache {
-  /** Undefined: the worker does not have it. Rejects if the worker cannot be asked. */
+  /** Returns undefined if the worker does not have it. Rejects if the worker cannot be asked. */
   get(name: string, signal: AbortSignal): Promise<KeptObject | undefined>;
   /** Returns whether the worker keeps the content. */
   put(name: string, content: Readable, signal: AbortSignal): Promise<boolean>;

@@ -38,7 +38,7 @@ export async function accept(context: Context, kind: ContentKind, uid: string, o
   const client = connect(context);
   const [waiting] = (await client.listAcceptances({ query: { kind, uid } })).waiting;
   if (!waiting)
-    throw new Failure(`nothing of ${kind} ${uid} waits for you: you wrote or accepted it, or may not see it`);
+    throw new Failure(`${kind} ${uid} does not wait for your acceptance: you wrote or accepted it, or may not see it`);
   const { revision } = waiting;
   if (options.revision !== undefined && options.revision !== revision)
     throw new Failure(`the present revision is ${revision}, not ${options.revision}; read the difference to it first`);

@@ -56,7 +56,7 @@ async function callApi(context: Context, method: string, path: string, options: 
 /** Methods of the routes of the API. */
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-/** Returns the method in capital letters. @throws Failure for a word that is none */
+/** Returns the method in capital letters. @throws Failure if the word is not a method */
 export function methodOf(word: string): string {
   const method = word.toUpperCase();
   if (methods.includes(method)) return method;

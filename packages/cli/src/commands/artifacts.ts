@@ -108,7 +108,7 @@ export function pickArtifact(artifacts: readonly ArtifactItem[], name: string): 
   ];
   for (const isNamed of ways) {
     const found = artifacts.filter(isNamed);
-    // Of artifacts with one name, `filepath` and uid tell them apart.
+    // `filepath` and `uid` distinguish artifacts with the same name.
     if (found.length > 1)
       throw new Failure(`several artifacts are named ${harmlessLine(name)}; name one by its uid:\n${lines(found)}`);
     if (found[0]) return found[0];

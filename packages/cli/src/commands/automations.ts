@@ -162,8 +162,7 @@ or at times: {"provider": "schedule", "event": "cron_fired", "schedule": {"name"
 docs/factory-files.md has all triggers and filters, and the API reference all members.`;
 
 const updateHelp = `
-Members that the file leaves out get their defaults. bin/runyard automations show UID prints the present members: take name,
-prompt, triggers and, where they are there, agent, config, overlap, concurrency_key and enabled from it.
+Members that the file leaves out get their defaults. bin/runyard automations show UID prints the present members: take name, prompt and triggers from it, and agent, config, overlap, concurrency_key and enabled if it has them.
 `;
 
 const filterHelp = `

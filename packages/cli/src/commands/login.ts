@@ -122,7 +122,7 @@ function openSealed(privateKey: KeyObject, sealed: string): Login {
   }
 }
 
-/** Deletes the key at the service. Returns why it could not be deleted; null: it is gone. */
+/** Deletes the key at the service. Returns why it could not be deleted; null if it is gone. */
 async function endKey(origin: string, login: Login): Promise<string | null> {
   return await clientWith(origin, login)
     .deleteKey({ params: { uid: login.uid } })

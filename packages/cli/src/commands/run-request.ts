@@ -38,8 +38,8 @@ export interface RunOptions {
 }
 
 /**
- * Builds the request of `run`. `source` is a file, `-` for standard input, or the prompt itself; undefined: the skill is the prompt. @throws Failure
- * that names the source if it cannot be read or is too large
+ * Builds the request of `run`. `source` is a file, `-` for standard input, or the prompt itself; undefined if the skill
+ * is the prompt. @throws Failure that names the source if it cannot be read or is too large
  */
 export function buildRunRequest(
   source: string | undefined,

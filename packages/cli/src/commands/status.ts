@@ -29,7 +29,7 @@ type Connected = Awaited<ReturnType<Client['listConnectedWorkers']>>;
 /** Longest wait for the service. The command is used where a service does not answer. */
 const patienceMs = 3000;
 
-/** Asks the service for its workers; null: no key may ask, or it did not answer. */
+/** Asks the service for its workers; null if no key may ask, or it did not answer. */
 async function readWorkers(context: Context): Promise<Connected | null> {
   if (apiKey(context) === null) return null;
   try {
@@ -77,7 +77,8 @@ function printWorkers(context: Context, { workers, hosted_workers: hosted }: Con
 }
 
 /**
- * Shows the service that commands talk to and the programs of this data folder. Exit code 0 if that service is ready, else 1.
+ * Shows the service that commands talk to and the programs of this data folder. Exit code 0 if that service is ready,
+ * else 1.
  */
 export async function status(context: Context, options: { readonly json?: true }): Promise<void> {
   const claim = readClaim(context.folder.supervisorFile);

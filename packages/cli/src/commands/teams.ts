@@ -70,7 +70,7 @@ export function declareTeams(teams: Command): void {
     .action((name, options) => createTeam(processContext(), name, options));
   teams
     .command('rename')
-    .description('rename the team that RUNYARD_TEAM names, or that of your key')
+    .description('rename the team that RUNYARD_TEAM names, or the team of your key')
     .argument('<name>')
     .action((name) => renameTeam(processContext(), name));
   teams

@@ -121,7 +121,7 @@ async function forward(
   }
 }
 
-/** Returns body and headers of a delivery; null: they are not stored any more. */
+/** Returns body and headers of a delivery; null if they are not stored any more. */
 async function readDelivery(client: Client, params: WebhookParams & { readonly deliveryId: string }) {
   try {
     const { headers = {} } = await client.getWebhookDelivery({ params });

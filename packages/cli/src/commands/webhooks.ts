@@ -205,7 +205,7 @@ export function declareWebhooks(webhooks: Command): void {
     .option('--secret-name <name>', 'secret of the team that is the secret of the webhook')
     .option('--delivery-id-header <name>', "header with the sender's own id of a delivery")
     .option('--delivery-id-path <path>', "member of the body with the sender's own id of a delivery, such as event.id")
-    .option('--event-header <name>', 'header that names the event (default: that of the scheme)')
+    .option('--event-header <name>', 'header that names the event (default: the header of the scheme)')
     .option('--duplicate-window <seconds>', 'how long equal signed bytes count once (default: 300)', wholeNumberOrZero)
     .option(
       '--signature <json>',

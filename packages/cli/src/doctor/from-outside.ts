@@ -78,7 +78,10 @@ function ask(origin: string, probe: Probe): Promise<Answer> {
 
 const isProblem = ({ type }: Answer): boolean => type.startsWith('application/problem+json');
 
-/** Returns the findings about the service at `origin`. `key`: for the checks that need one; undefined: they are left out. */
+/**
+ * Returns the findings about the service at `origin`. `key`: for the checks that need one; undefined if they are left
+ * out.
+ */
 export async function checkFromOutside(origin: string, key: string | undefined): Promise<Finding[]> {
   const reached = await checkReachable(origin);
   if (reached.finding.level === 'bad') return [reached.finding];
@@ -121,7 +124,7 @@ async function checkReachable(origin: string): Promise<{ readonly finding: Findi
   return status === 502 || status === 503 || status === 504
     ? bad(
         `the proxy at ${origin} does not reach the service (HTTP ${status})`,
-        'check that the service runs, and the address that the proxy has for it',
+        'check that the service runs, and that the proxy has the right address of it',
       )
     : bad(
         `${origin} answers with HTTP ${status}, and not as Runyard does`,

@@ -62,8 +62,8 @@ const pendingCode = 2;
 const problemsCode = 3;
 
 /**
- * Throws what the exit code of a command reports that has shown a plan, or has applied one.
- * @throws Failure with exit code 3 if automations do not fire and the command is strict, 2 if a dry run would change something
+ * Sets the exit code of a command that showed or applied a plan. @throws Failure with exit code 3 if automations do not
+ * fire and the command is strict, 2 if a dry run would change something
  */
 export function throwForPlan(
   plan: Plan,

@@ -59,7 +59,10 @@ export function table<T>(columns: readonly Column<T>[], rows: readonly T[], widt
 
 const cellOf = <T>({ text }: Column<T>, row: T): string => harmlessLine(text(row), 1_000);
 
-/** Returns the columns that fit beside each other: first the sentences leave, then flexible columns, then others, each time the last one. */
+/**
+ * Returns the columns that fit beside each other: it leaves out the sentences first, then flexible columns, then
+ * others, each time the last one.
+ */
 function columnsBeside<T>(
   columns: readonly Column<T>[],
   natural: ReadonlyMap<Column<T>, number>,

@@ -90,5 +90,5 @@ export const TaskPreparedWorkspace = z
   })
   .meta({
     id: 'TaskPreparedWorkspace',
-    description: 'The same setup, which an earlier run may have left on the worker',
+    description: 'Key of the setup, whose result an earlier run may have left on the worker',
   });

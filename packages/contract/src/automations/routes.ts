@@ -110,7 +110,7 @@ export const automationRoutes = {
     path: onePath,
     tag: 'automations',
     summary: 'Delete an automation',
-    description: 'It starts no more runs, not even waiting ones. Its runs stay, and live ones continue.',
+    description: 'It starts no more runs, and its waiting starts do not happen. Its runs stay, and live ones continue.',
     allow: members,
     params: automation,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },

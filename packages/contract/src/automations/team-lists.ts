@@ -11,7 +11,7 @@ import { Automation } from './automations.ts';
 export const maxCountedEvents = 10_000;
 
 const counted = `in the last 24 hours, of the newest ${maxCountedEvents.toLocaleString('en')}`;
-const uid = (what: string) => z.string().max(100).optional().describe(`Only those of this ${what}`);
+const uid = (what: string) => z.string().max(100).optional().describe(`Only entries of this ${what}`);
 const page = {
   limit: z.int().min(1).max(100).default(50).describe('Entries of a page, 1 to 100'),
   cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
@@ -44,7 +44,7 @@ const LastDelivery = z
 export const TeamWebhook = Webhook.extend({
   ...ofFactory,
   last_24_hours: WebhookCounts,
-  last_delivery: LastDelivery.optional().describe('Absent: the log has none'),
+  last_delivery: LastDelivery.optional().describe('Absent: the log has no delivery'),
 }).meta({ id: 'TeamWebhook', description: 'A webhook with its factory and its deliveries in numbers' });
 export type TeamWebhook = z.infer<typeof TeamWebhook>;
 

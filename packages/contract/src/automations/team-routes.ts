@@ -50,7 +50,7 @@ export const teamTriggerRoutes = {
     path: '/webhook-deliveries/events',
     tag: 'webhooks',
     summary: "Follow the deliveries to all of the team's webhooks live",
-    description: `Server-sent events: \`id\`, \`event\` and \`data\`, a TeamDeliveryEvent as JSON: deliveries from now on (a moment before may be among it). One that waited for the end of a run comes again when its outcome is known. ${streamRules} An \`id\` without \`data\` comes first and with each heartbeat: it continues from there. Ids are good for seven days. The stream does not end by itself.`,
+    description: `Server-sent events: \`id\`, \`event\` and \`data\`, a TeamDeliveryEvent as JSON: deliveries from now on (a moment before may be among it). A delivery that waited for the end of a run comes again when its outcome is known. ${streamRules} An \`id\` without \`data\` comes first and with each heartbeat: it continues from there. Ids are good for seven days. The stream does not end by itself.`,
     allow: teamReads,
     headers: { 'Last-Event-ID': lastEventId },
     answer: {

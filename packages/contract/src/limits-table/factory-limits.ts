@@ -69,7 +69,7 @@ export const factoryLimits: readonly Limit[] = [
   {
     of: 'comparisons of a payload filter with one body',
     most: `${maxComparisons}`,
-    above: 'the body does not match, and the explanation says so',
+    above: 'the body does not match, and the explanation shows the reason',
   },
   { of: 'factories of a team', most: `${maxFactories}`, above: '409' },
   {

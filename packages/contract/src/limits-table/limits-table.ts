@@ -82,12 +82,12 @@ export const limits: readonly Limit[] = [
   {
     of: 'conversation and setup events of a run',
     most: setting('RUNYARD_RUN_EVENTS_MB'),
-    above: 'the run continues; further text and output are dropped and counted, and the run says so',
+    above: 'the run continues; further text and output are dropped and counted, and the run reports the loss',
   },
   {
     of: 'raw transcript of a run',
     most: setting('RUNYARD_RUN_TRANSCRIPT_MB'),
-    above: 'the run continues; further lines are dropped and counted, and the run says so',
+    above: 'the run continues; further lines are dropped and counted, and the run reports the loss',
   },
   { of: 'output of one action in a conversation', most: size(maxOutputBytes), above: 'head, tail and size are kept' },
   {
@@ -101,23 +101,23 @@ export const limits: readonly Limit[] = [
     of: 'bytes of all that a team stores: requests with attachments, follow-ups, conversations, transcripts, artifacts, kept workspaces and memories, handoffs, changed files',
     most: `${setting('RUNYARD_TEAM_STORAGE_MB')}; a sixteenth more for requests of at most 16 KB without files, and for beginnings and ends in conversations`,
     above:
-      'requests and files get 413, workspaces are not kept; runs continue, but their further text and output are not stored, and they say so',
+      'requests and files get 413, and workspaces are not kept; runs continue, but do not store further text and output, and report the loss',
   },
   { of: "bytes of a run's artifacts together", most: setting('RUNYARD_RUN_ARTIFACTS_MB'), above: tooLarge },
   {
     of: 'kept workspace of an execution',
     most: setting('RUNYARD_WORKSPACE_MB'),
-    above: 'it is not kept; the conversation says so',
+    above: 'the workspace is not kept; the conversation reports it',
   },
   {
     of: 'files that are handed over from an execution',
     most: `${maxSnapshotFiles}, ${size(maxSnapshotFileBytes)} each`,
-    above: 'further files are left out; the conversation says so',
+    above: 'further files are left out; the conversation reports it',
   },
   {
     of: 'changed files of a run that are reported',
     most: `${maxChangedFiles}; patches of ${size(maxFilePatchBytes)} each, ${size(maxPatchesOfRunBytes)} together`,
-    above: 'further files and patches are left out; the report says so',
+    above: 'further files and patches are left out; the report shows this',
   },
   { of: 'prompt, message of a follow-up', most: size(maxPromptBytes), above: invalid },
   {
@@ -192,12 +192,12 @@ export const limits: readonly Limit[] = [
   {
     of: 'connections of a sandbox to hosts that its environment allows, at once',
     most: `${maxEgressConnections}`,
-    above: 'further connections are closed; the run says so',
+    above: 'further connections are closed; the run reports it',
   },
   {
     of: 'bytes between a sandbox and these hosts',
     most: size(maxEgressBytes),
-    above: 'its connections are closed; the run says so',
+    above: 'its connections are closed; the run reports it',
   },
   {
     of: 'denied connections that the timeline shows one by one',
@@ -211,7 +211,7 @@ export const limits: readonly Limit[] = [
   {
     of: 'fires of a schedule that wait for the end of a run',
     most: `${maxWaitingFires}`,
-    above: 'skipped, and the history says so',
+    above: 'the time is skipped, and the history shows it',
   },
   { of: 'MCP servers of a team', most: `${maxMcpServers}`, above: '409' },
   { of: 'MCP servers of a run', most: `${maxMcpServersOfRun}`, above: invalid },
@@ -253,12 +253,12 @@ export const limits: readonly Limit[] = [
   {
     of: 'repositories read for one list of skills',
     most: `${maxListedRepositories}`,
-    above: 'further ones are left out, and the list says so',
+    above: 'further entries are left out, and the list reports it',
   },
   {
     of: 'what the code host sends when a repository is searched for skills, or a definition is read from it',
     most: size(maxRepositoryPackBytes),
-    above: 'the repository is not read, and the list or the source says so',
+    above: 'the repository is not read, and the list or the source shows the reason',
   },
   { of: 'disabled models of a team', most: `${maxDisabledModels}`, above: invalid },
   { of: 'fallback models of a run, and of a team', most: `${maxModelFallbacks}`, above: invalid },

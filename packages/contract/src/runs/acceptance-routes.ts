@@ -15,7 +15,7 @@ export const acceptanceRoutes = {
     path: '/acceptances',
     tag: 'acceptances',
     summary: 'List what waits for acceptance',
-    description: `Environments, agent identities, schedules, automations, definitions of factories, MCP servers with a command and pools of self-hosted workers whose present revision the caller has neither written nor accepted, each with the difference to the revision that the caller accepted before; at most ${maxWaitingContents}. Runs of the caller that execute them have no right that the author lacks.`,
+    description: `Lists contents whose present revision the caller has neither written nor accepted: environments, agent identities, schedules, automations, definitions of factories, MCP servers with a command, and pools of self-hosted workers; at most ${maxWaitingContents}. Each entry has the difference to the revision that the caller accepted before. Runs of the caller that execute these contents have no right that the author lacks.`,
     allow: { user: 'member' },
     query: ListAcceptancesQuery,
     answer: { status: 200, description: 'Latest change first', schema: ListAcceptancesResponse },

@@ -1,7 +1,7 @@
 /** Which actions a person can be asked about. This file imports only constants: the agent loads it at its start. */
 import { maxAskedInputBytes, maxAskedInputDepth } from '../limits.ts';
 
-/** Returns why a person cannot be shown the whole input of an action; undefined: it can be shown. */
+/** Returns why a person cannot be shown the whole input of an action; undefined if it can be shown. */
 export function askedInputFault(input: unknown): string | undefined {
   if (isDeeper(input, maxAskedInputDepth)) return `it has more than ${maxAskedInputDepth} objects in each other`;
   const bytes = new TextEncoder().encode(JSON.stringify(input) ?? '').length;

@@ -54,7 +54,7 @@ export const RunMessagePage = z
     continued: z
       .array(ContinuedEvent)
       .describe(
-        'Events that arrived, in the time of this page, for actions on older pages. Apply it to them as the same events of the stream',
+        'Events that arrived, in the time of this page, for actions on older pages. Apply them to those actions like the events of the stream',
       ),
     reached: z
       .string()

@@ -126,7 +126,7 @@ export type ConversationResponse = z.infer<typeof ConversationResponse>;
 /** Target of the link of a session. */
 export const SessionRedirect = z
   .object({
-    conversation_id: Uuid.optional().meta({ description: 'Present where the session has ended and left one' }),
+    conversation_id: Uuid.optional().meta({ description: 'Present if the session has ended and left a conversation' }),
   })
   .meta({ id: 'SessionRedirect', description: 'The target of the link of a session' });
 

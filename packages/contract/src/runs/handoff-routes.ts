@@ -15,7 +15,7 @@ export const handoffRoutes = {
       'A patch for each git repository of the workspace against the commit that was cloned, with commits, staged, unstaged and untracked changes, and the files that the agent handed off; as of the end of the last turn.',
     allow: teamReads,
     params: z.object({ runId: z.string().meta({ description: 'Id of the run' }) }),
-    answer: { status: 200, description: 'Files; none where nothing was left', schema: HandoffAttachments },
+    answer: { status: 200, description: 'Files; empty if the run left nothing', schema: HandoffAttachments },
     errors: { 404: 'No such run, or it belongs to another team' },
   },
   getRunChanges: {
@@ -49,7 +49,7 @@ export const handoffRoutes = {
     allow: { run: 'until_end' },
     summary: 'Begin a snapshot',
     description:
-      "It takes the place of the execution's older one when the bytes of its last file have arrived, at once where it has no files.",
+      "It replaces the execution's older snapshot when the bytes of its last file have arrived, or at once if it has no files.",
     body: UploadSnapshot,
     answer: { status: 200, description: 'Upload addresses of the files, in order', schema: UploadSnapshotResponse },
     errors: {

@@ -18,9 +18,9 @@ export const HandoffAttachment = z
 /** `GET /agent/runs/{runId}/handoff/attachments`. */
 export const HandoffAttachments = z
   .object({
-    attachments: z.array(HandoffAttachment).describe('Files of the latest snapshot; none where nothing was left'),
+    attachments: z.array(HandoffAttachment).describe('Files of the latest snapshot; empty if the run left nothing'),
   })
-  .meta({ id: 'HandoffAttachments', description: "What to continue a run's work with elsewhere" });
+  .meta({ id: 'HandoffAttachments', description: "Files with which a person continues a run's work elsewhere" });
 export type HandoffAttachments = z.infer<typeof HandoffAttachments>;
 
 /** A file of a snapshot that is announced. */

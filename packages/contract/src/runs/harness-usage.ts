@@ -23,10 +23,10 @@ const ClaudeTokens = z
 
 const CodexTokens = z
   .object({
-    input_tokens: z.int().describe('Of the requests, with those of caches'),
+    input_tokens: z.int().describe('Tokens of the requests, cached tokens included'),
     cached_input_tokens: z.int().describe('Part of input_tokens that was read from a cache'),
     cache_write_input_tokens: z.int().describe('Part of input_tokens that was written to a cache'),
-    output_tokens: z.int().describe('Tokens of the answers, with those of reasoning'),
+    output_tokens: z.int().describe('Tokens of the answers, reasoning tokens included'),
     total_tokens: z.int().describe('Sum of input_tokens and output_tokens'),
   })
   .meta({ id: 'CodexTokens', description: 'Tokens in the counters of OpenAI' });

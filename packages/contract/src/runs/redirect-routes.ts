@@ -14,7 +14,7 @@ export const redirectRoutes = {
     description: `Empty while the session is live, or where it left none. ${withoutKey}`,
     allow: { anyone: 'always' },
     params: z.object({ sessionUuid: z.string().meta({ description: '`session_id` of a run' }) }),
-    answer: { status: 200, description: 'Where to go, or nothing', schema: SessionRedirect },
+    answer: { status: 200, description: 'Target of the redirect, or an empty object', schema: SessionRedirect },
     errors: { 404: 'No such session' },
   },
   checkConversationRedirect: {
@@ -25,7 +25,7 @@ export const redirectRoutes = {
     description: `Empty where none is live. ${withoutKey}`,
     allow: { anyone: 'always' },
     params: z.object({ conversationId: z.string().meta({ description: 'Id of the conversation' }) }),
-    answer: { status: 200, description: 'Where to go, or nothing', schema: ConversationRedirect },
+    answer: { status: 200, description: 'Target of the redirect, or an empty object', schema: ConversationRedirect },
     errors: { 404: 'No such conversation' },
   },
 } as const satisfies Record<string, Route>;

@@ -131,7 +131,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Cancel a run',
     description:
-      'And every run below it that has not ended, self-hosted ones too; one that is PENDING follows as soon as it was claimed. If the turn of the run was interrupted and its agent waits for a message, the sandbox ends, and the run keeps its state.',
+      'Also cancels every run below it that has not ended, self-hosted runs included. A run that is PENDING is cancelled as soon as a worker claims it. If the turn of the run was interrupted and its agent waits for a message, the sandbox ends, and the run keeps its state.',
     allow: teamWrites,
     params: run,
     answer: {

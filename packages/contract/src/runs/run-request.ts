@@ -177,7 +177,7 @@ export const FollowupAttachment = z
     file_name: AttachmentInput.shape.file_name
       .optional()
       .describe(
-        'Name of the file, without a path; at most 255 characters. With attachment_id: in place of the prepared one',
+        'Name of the file, without a path; at most 255 characters. With attachment_id: replaces the value of the prepared attachment',
       ),
     mime_type: AttachmentInput.shape.mime_type.optional(),
     data: AttachmentData.optional(),

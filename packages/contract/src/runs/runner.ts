@@ -28,7 +28,7 @@ const RunnerArch = z.enum(['x86_64', 'aarch64']).meta({
 export const RunnerConfig = z
   .object({
     docker_image: RunnerImage.optional().describe(
-      'Container image of the sandbox, such as `node:24`, instead of that of the environment. The run waits for a worker with RUNYARD_SANDBOX=docker. Required, except with the `os` macos',
+      'Container image of the sandbox, such as `node:24`, instead of the image of the environment. The run waits for a worker with RUNYARD_SANDBOX=docker. Required, except with the `os` macos',
     ),
     os: RunnerOs.optional(),
     arch: RunnerArch.optional(),

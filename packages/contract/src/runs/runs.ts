@@ -147,7 +147,7 @@ export const RunItem = z
     finished_at: Timestamp.optional().describe('When the run last ended; absent: it has not ended, or was continued'),
     status_message: RunStatusMessage.optional().meta({
       description:
-        'Why the run is in its state. Before it has begun, what it waits for; after an interrupt, until when its agent waits for a message',
+        'Why the run is in its state. Before the run has begun: what it waits for. After an interrupt: how long its agent waits for a message',
     }),
     blocked_on: BlockedOn.optional().meta({
       description:
@@ -164,7 +164,7 @@ export const RunItem = z
     model_id: z
       .string()
       .optional()
-      .describe('Model that the run uses now. In an outage of a provider it may be another one than the requested one'),
+      .describe('Model that the run uses now. In an outage of a provider it may differ from the requested model'),
     agent_skill: AgentSkill.optional(),
     conversation_id: Uuid.optional().describe('Conversation of the run'),
     parent_run_id: Uuid.optional().describe('Run that started this one'),

@@ -120,7 +120,7 @@ export const scheduleRoutes = {
     path: `${onePath}/pause`,
     tag: 'schedules',
     summary: 'Pause a schedule',
-    description: 'It fires no more until it is resumed, and what waited for the end of a run does not start.',
+    description: 'It fires no more until it is resumed, and a start that waited for the end of a run does not happen.',
     allow: teamEdits,
     params: schedule,
     answer: { status: 200, description: 'The schedule as it is now', schema: ScheduledAgentItem },

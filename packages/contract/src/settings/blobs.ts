@@ -30,7 +30,7 @@ export const blobSettings = {
   RUNYARD_BLOBS_FROM: {
     read: blobsAddress,
     description:
-      'Where blobs were before, while `bin/runyard blobs move` copies them to RUNYARD_BLOBS: the service reads those that are not there yet from here.',
+      'The earlier place of the blobs, while `bin/runyard blobs move` copies them to RUNYARD_BLOBS. The service reads blobs that were not copied yet from this place.',
     usedBy: ['service', 'cli'],
   },
   RUNYARD_BLOBS_ENCRYPTION: {

@@ -18,7 +18,7 @@ export const containerSettings = {
     read: matching(/^.{1,500}$/, 'must be the name of an image, at most 500 characters'),
     default: 'buildpack-deps:bookworm-scm',
     description:
-      'Image of containers of runs whose environment names none. It needs a shell, and git for repositories.',
+      'Image for the containers of runs whose environment names no image. It needs a shell, and git for repositories.',
     usedBy: ['worker'],
   },
   RUNYARD_DOCKER_RUNTIME: {
@@ -50,7 +50,7 @@ export const containerSettings = {
     read: whole(0, 104857600),
     default: '51200',
     description:
-      'Size of the images together that the worker has pulled. Above it, the worker removes those that were not used for longest, never one in use, and never one that the engine had before. 0: it removes none.',
+      'Size of the images together that the worker has pulled. Above this size, the worker removes the images that were not used for the longest time. It never removes an image in use, or an image that the engine had before. 0: it removes no image.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_SIDECAR_IMAGE: {

@@ -26,7 +26,8 @@ export const kubernetesSettings = {
   RUNYARD_KUBERNETES_IMAGE: {
     read: imageName,
     default: 'buildpack-deps:bookworm-scm',
-    description: 'Image of pods of runs whose environment names none. It needs a shell, and git for repositories.',
+    description:
+      'Image for the pods of runs whose environment names no image. It needs a shell, and git for repositories.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_REGISTRIES: {
@@ -60,7 +61,7 @@ export const kubernetesSettings = {
   RUNYARD_KUBERNETES_RUNTIME_CLASS: {
     read: matching(dnsName, 'must be the name of a RuntimeClass'),
     description:
-      'RuntimeClass of the pods, such as one of gVisor or Kata, which gives each pod a kernel of its own. Default: that of the cluster, usually runc.',
+      'RuntimeClass of the pods. gVisor or Kata, for example, gives each pod a kernel of its own. Default: that of the cluster, usually runc.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_START_SECONDS: {

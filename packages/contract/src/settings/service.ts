@@ -46,7 +46,7 @@ export const serviceSettings = {
   RUNYARD_FILES_URL: {
     read: httpUrl,
     description:
-      'URL with another host name than RUNYARD_BASE_URL, from which browsers get files of runs. The service answers there signed downloads only, and a page can show HTML and SVG of it in a sandboxed frame. A proxy in front must pass the header Host. Absent: files come from RUNYARD_BASE_URL, and HTML and SVG are downloads only.',
+      'URL with another host name than RUNYARD_BASE_URL, from which browsers get files of runs. At this URL the service answers signed downloads only, so a page can show HTML and SVG files in a sandboxed frame. A proxy in front must pass the header Host. Absent: files come from RUNYARD_BASE_URL, and HTML and SVG are downloads only.',
     usedBy: ['service'],
   },
   RUNYARD_CA_FILE: {
@@ -75,14 +75,14 @@ export const serviceSettings = {
   RUNYARD_WEBHOOK_PORT: {
     read: whole(0, 65535),
     description:
-      'Port of its own for deliveries to webhooks, so that only it has to be reachable for senders; the API then takes none. Absent: they arrive on RUNYARD_PORT.',
+      'A separate port for deliveries to webhooks, so that senders need to reach only this port; the port of the API then accepts no deliveries. Absent: they arrive on RUNYARD_PORT.',
     usedBy: ['service'],
   },
   RUNYARD_WEBHOOK_PAYLOADS_MB: {
     read: whole(16, 1048576),
     default: '1024',
     description:
-      'Payloads that one webhook may store. Above it the oldest ones are deleted, but never those of the latest 50 deliveries.',
+      'Payloads that one webhook may store. Above this size the oldest payloads are deleted, but never the payloads of the latest 50 deliveries.',
     usedBy: ['service'],
   },
   RUNYARD_DATA_DIR: {
@@ -143,7 +143,7 @@ export const serviceSettings = {
       'must be 32 bytes as base64, or several such keys with commas between them',
     ),
     description:
-      'Key that encrypts stored secrets, 32 bytes as base64. Earlier keys may follow after a comma: what they sealed is opened, and sealed again with the first. Absent: generated once and kept in `{data dir}/secrets-key` (mode 0600). All service processes need the same.',
+      'Key that encrypts stored secrets, 32 bytes as base64. Earlier keys may follow after a comma: what they sealed is opened, and sealed again with the first. Absent: generated once and kept in `{data dir}/secrets-key` (mode 0600). All service processes need the same value.',
     usedBy: ['service'],
     secret: true,
   },

@@ -8,7 +8,7 @@ export const workerSettings = {
     read: oneOf('auto', 'bubblewrap', 'gvisor', 'docker', 'kubernetes', 'none'),
     default: 'auto',
     description:
-      'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `gvisor`: bubblewrap with a kernel of its own, for which runsc must be installed. `docker`: containers of an engine on this machine, with the image of the environment. `kubernetes`: pods of a cluster, with the image of the environment. `none`: agents run without protection, and every run says so.',
+      'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `gvisor`: bubblewrap with a kernel of its own, for which runsc must be installed. `docker`: containers of an engine on this machine, with the image of the environment. `kubernetes`: pods of a cluster, with the image of the environment. `none`: agents run without protection, and every run reports this.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_API_KEY: {
@@ -20,7 +20,7 @@ export const workerSettings = {
   RUNYARD_WORKER_NAME: {
     read: matching(workerName, 'must be 1 to 63 characters of [A-Za-z0-9._-]'),
     description:
-      'Name of the worker. Names that start with `runyard` serve all runs and need the key of the operator, which is the bootstrap key; a worker with another name serves only the runs of its key’s team that name it. Default: `runyard-{hostname}`.',
+      'Name of the worker. Names that start with `runyard` serve all runs and need the key of the operator, which is the bootstrap key; a worker with another name serves only runs that name this worker and belong to the team of its key. Default: `runyard-{hostname}`.',
     usedBy: ['worker'],
   },
   RUNYARD_WORKER_SLOTS: {
@@ -37,7 +37,8 @@ export const workerSettings = {
   RUNYARD_SANDBOX_MEMORY_MB: {
     read: whole(128, 1048576),
     default: '2048',
-    description: 'Memory of one sandbox (of the whole sandbox if cgroups are writable, else of each process).',
+    description:
+      'Memory limit of one sandbox. If cgroups are writable, it applies to the whole sandbox, else to each process.',
     usedBy: ['worker'],
   },
   RUNYARD_SANDBOX_PROCESSES: {
@@ -90,7 +91,7 @@ export const workerSettings = {
     read: egress,
     default: 'any',
     description:
-      'Hosts that sandboxes may reach at most. `any`: every public host that the environment of the run allows. `none`: no host. A list, comma-separated (`registry.npmjs.org,*.example.com:8443`): of the hosts of the environment only these. Without a list in the environment a sandbox reaches none.',
+      'Hosts that sandboxes may reach at most. `any`: every public host that the environment of the run allows. `none`: no host. A list, comma-separated (`registry.npmjs.org,*.example.com:8443`): of the hosts of the environment only these. Without a list in the environment, a sandbox reaches none of them.',
     usedBy: ['worker'],
   },
   RUNYARD_EGRESS_PRIVATE_NETWORKS: {

@@ -21,7 +21,7 @@ export const keyRoutes = {
     tag: 'keys',
     summary: 'Create an API key',
     description:
-      'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Administrators make agent keys; owners make those of an identity that acts for users; the operator makes worker keys. A personal key works in each team of its person: the header X-Team-Uid names another one than the team it was made in.',
+      'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Administrators make agent keys; owners make the keys of an identity that acts for users; the operator makes worker keys. A personal key works in each team of its person: the header X-Team-Uid names another one than the team it was made in.',
     // A person whose key expires creates the next one, with any role.
     allow: { user: 'viewer', session: 'recent', byBody: { member: 'kind', roles: { agent: 'admin' } } },
     body: CreateKeyRequest,

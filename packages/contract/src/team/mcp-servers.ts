@@ -112,7 +112,7 @@ export const UpdateMcpServerRequest = z
   .meta({
     id: 'UpdateMcpServerRequest',
     description:
-      'Absent members stay unchanged. A new `command` or `url` needs `env` or `headers` too where some are stored: they were meant for the earlier one',
+      'Absent members stay unchanged. A new `command` or `url` needs `env` or `headers` too if some are stored, because the stored values were meant for the earlier command or URL',
   });
 export type UpdateMcpServerRequest = z.infer<typeof UpdateMcpServerRequest>;
 

@@ -30,7 +30,7 @@ export const SearchResult = z
     name: z.string().describe('Name of the thing, title of a run'),
     path: z.string().describe('Path of its page in the dashboard'),
     is_id_match: z.boolean().describe('True: `q` has its id'),
-    changed_at: Timestamp.describe('When it last changed; when a person joined; RFC 3339 in UTC'),
+    changed_at: Timestamp.describe('When the thing last changed, or when the person joined; RFC 3339 in UTC'),
     state: RunState.optional().describe('Of a run'),
     enabled: z.boolean().optional().describe('Of a schedule, automation or webhook'),
     next_run_at: Timestamp.optional().describe('Of an enabled schedule: when it fires next'),

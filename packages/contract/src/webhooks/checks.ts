@@ -27,7 +27,7 @@ export const TriggerCheck = TestFilterCheck.extend({
   path: z
     .string()
     .optional()
-    .describe('Where in the body, such as data.items[2].state; of a trigger of GitHub, the member of its filter'),
+    .describe('Place in the body, such as data.items[2].state; for a trigger of GitHub, the member of its filter'),
   trigger: z.int().describe('Index in the triggers of the automation'),
 }).meta({ id: 'TriggerCheck', description: 'A condition of a trigger, and how it came out' });
 export type TriggerCheck = z.infer<typeof TriggerCheck>;

@@ -128,7 +128,7 @@ export const SimulatedStart = z
     refusals: z
       .array(z.string())
       .optional()
-      .describe('All that would refuse or delay the run of an event that matches; absent: nothing'),
+      .describe('Everything that would refuse or delay the run of a matching event; absent: nothing'),
     run: SimulatedRun.optional().describe('Absent: no trigger matches, or the request for the run is not valid'),
   })
   .meta({ id: 'SimulatedStart', description: 'The outcome that an automation would have for a delivery or a time' });

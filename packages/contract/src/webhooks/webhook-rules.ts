@@ -11,7 +11,7 @@ const harmlessHeader = /^(?:idempotency-key|x-event-key)$/i;
 /** Pattern of the name of an HTTP header. */
 export const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
 
-/** Returns why the log cannot show the value of this header; undefined: it can. */
+/** Returns why the log cannot show the value of this header; undefined if it can. */
 export function shownHeaderFault(header: string): string | undefined {
   if (!headerNamePattern.test(header)) return 'must be the name of an HTTP header, at most 100 characters';
   return harmlessHeader.test(header) || !credentialHeader.test(header)
@@ -52,7 +52,7 @@ export const ruleMembers = {
     .min(0)
     .max(24 * 60 * 60)
     .describe(
-      'How long a delivery with the same signed bytes counts as a duplicate where the signature does not cover its id, whatever its headers say; 0: not at all. Default: 300',
+      'How long a delivery with the same signed bytes counts as a duplicate, if the signature does not cover its id; the headers do not matter. 0: such a delivery is no duplicate. Default: 300',
     ),
   header: headerName.describe('Header with the signature'),
   prefix: z
@@ -66,7 +66,9 @@ export const ruleMembers = {
     .string()
     .max(200)
     .regex(printable, { error: 'must be printable ASCII' })
-    .describe('What is signed: text in which {body}, {timestamp} and {id} stand for these. Default: {body}'),
+    .describe(
+      'Template of the signed text: {body}, {timestamp} and {id} are replaced by their values. Default: {body}',
+    ),
   idHeader: shownHeader.describe("Header with the sender's own id of a delivery"),
   timestampHeader: headerName.describe('Header with the time of the signature: seconds since 1970, or RFC 3339'),
   maxAgeSeconds: z.int().min(1).max(86_400).describe('How old a signature may be. Default: 300'),
@@ -80,7 +82,7 @@ interface SignatureParts {
   readonly hasMaxAge: boolean;
 }
 
-/** Returns why the parts of a signature do not fit; undefined: they do. */
+/** Returns why the parts of a signature do not fit; undefined if they do. */
 export function faultOfSignature({
   signed = '{body}',
   hasId,

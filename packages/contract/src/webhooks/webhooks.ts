@@ -61,7 +61,7 @@ export const Webhook = z
       .describe('True: its secret is the one of the team with the name secret_name. Absent: it has its own'),
     delivery_id_header: z.string().optional().describe("Header with the sender's own id of a delivery"),
     delivery_id_path: z.string().optional().describe("Member of the body with the sender's own id of a delivery"),
-    event_header: z.string().optional().describe('Header that names the event; absent: that of the scheme'),
+    event_header: z.string().optional().describe('Header that names the event; absent: the header of the scheme'),
     duplicate_window_seconds: z
       .int()
       .optional()
@@ -83,7 +83,7 @@ export type Webhook = z.infer<typeof Webhook>;
 export const WebhookWithSecret = Webhook.extend({
   secret: z.string().optional().meta({
     description:
-      'Shown only once. Absent: its secret is one of the team, or that of a provider which was not stored yet',
+      'Shown only once. Absent: the webhook uses a secret of the team, or the secret of the provider was not stored yet',
   }),
 }).meta({ id: 'WebhookWithSecret', description: 'A webhook with its secret' });
 export type WebhookWithSecret = z.infer<typeof WebhookWithSecret>;
@@ -113,8 +113,11 @@ export const UpdateWebhookRequest = z
     delivery_id_path: deliveryIdPath
       .nullable()
       .optional()
-      .describe("Member of the body with the sender's own id of a delivery; null: that of the scheme"),
-    event_header: eventHeader.nullable().optional().describe('Header that names the event; null: that of the scheme'),
+      .describe("Member of the body with the sender's own id of a delivery; null: the member that the scheme names"),
+    event_header: eventHeader
+      .nullable()
+      .optional()
+      .describe('Header that names the event; null: the header of the scheme'),
     duplicate_window_seconds: duplicateWindowSeconds
       .nullable()
       .optional()
@@ -180,7 +183,7 @@ export const WebhookDelivery = z
     size_bytes: z
       .int()
       .describe(
-        'Bytes of the body, decompressed if it was accepted; of one that was too large, as its sender announced it',
+        'Bytes of the body: after decompression if it was accepted, or as its sender announced them if it was too large',
       ),
     received_at: Timestamp.describe('When it was received, RFC 3339 in UTC'),
     identity: z.string().optional().describe("The sender's own id, or sha256: and the hash of the body"),

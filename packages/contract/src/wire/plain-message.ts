@@ -117,7 +117,7 @@ function unknownKeysMessage(issue: Extract<RawIssue, { code: 'unrecognized_keys'
   return `${named.join('; ')}${hasOthers ? `; known members: ${knownNames.join(', ')}` : ''}`;
 }
 
-/** True: the whole value is of another kind than the alternative. */
+/** True if the whole value is of another kind than the alternative. */
 const isOther = (issues: readonly Issue[]): boolean =>
   issues.some(({ code, path }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value'));
 
@@ -169,8 +169,8 @@ export function plainMessage(issue: RawIssue): string {
 }
 
 /**
- * Returns the reason for a parameter of a URL, whose text was read as a number, or as true or false, if it looks like one. Text that
- * does not look like one is still a string, and a parameter that is given twice is an array.
+ * Returns the reason for a parameter of a URL, whose text was read as a number, or as true or false, if it looks like
+ * one. Text that does not look like one is still a string, and a parameter that is given twice is an array.
  */
 export function plainParameterMessage(issue: RawIssue): string {
   if (issue.code !== 'invalid_type' || issue.input === undefined) return plainMessage(issue);

@@ -24,7 +24,7 @@ export const routeTags = {
   mcp_servers: 'MCP servers that the team has stored for its runs',
   usage: 'The limits of a team for models, and its usage',
   factories: 'Groups of webhooks and of the automations that they start',
-  webhooks: 'URLs to which other systems POST what shall start runs',
+  webhooks: 'URLs to which other systems POST events that start runs',
   automations: 'Prompts that become runs when a webhook receives something',
   harness: 'The routes that the agent inside a sandbox calls, with the token of its run',
   service: 'The service itself',

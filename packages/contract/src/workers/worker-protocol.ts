@@ -64,7 +64,7 @@ export const TaskCancellation = z.object({
   type: z.literal('task_cancellation'),
   data: z.object({
     task_id: z.string(),
-    /** Ours: end only this execution, and no other one of the same task. */
+    /** Only Runyard's workers: end this execution, and no other execution of the same task. */
     execution_id: z.string().optional(),
     /** Ours: milliseconds in which the agent may end by itself before its sandbox is killed; 5,000 when absent. */
     grace_ms: z.int().optional(),

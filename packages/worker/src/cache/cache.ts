@@ -63,7 +63,10 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
     used -= bytes;
   };
 
-  /** Takes room for `bytes` more, from the objects that were not used for longest. False: no object is left, and nothing was taken. */
+  /**
+   * Takes room for `bytes` more, from the objects that were not used for longest. False if no object is left, and
+   * nothing was taken.
+   */
   const reserve = async (bytes: number): Promise<boolean> => {
     used += bytes;
     while (used > maxBytes) {

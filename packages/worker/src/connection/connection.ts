@@ -65,7 +65,7 @@ export interface ConnectionOptions {
   readonly outbox: Outbox;
   /** First message of each connection. */
   readonly hello: () => WorkerHello;
-  /** Sent after the hello and once a minute; undefined: nothing is known now. */
+  /** Sent after the hello and once a minute; undefined if nothing is known now. */
   readonly status: () => Promise<WorkerStatus | undefined>;
   /** Called when the service issued a token to this process. */
   readonly onToken: (token: string) => void;

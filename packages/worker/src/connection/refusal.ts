@@ -18,7 +18,10 @@ export function refusal(status: number, keySource: string, workerName: string, d
 /** Statuses of proxies that do not pass a WebSocket on, and of the service for a request whose header Upgrade they have removed. */
 const ofProxies: ReadonlySet<number> = new Set([400, 404, 405, 426]);
 
-/** Returns the rest of the sentence about a WebSocket that was answered with a status. `detail`: the text of the service; '': there is none. */
+/**
+ * Returns the rest of the sentence about a WebSocket that was answered with a status. `detail`: the text of the
+ * service; '' if there is none.
+ */
 export function withoutWebSocket(status: number, detail: string): string {
   const said = detail === '' ? '' : `: ${detail}`;
   // The detail of the service names the settings of proxies itself.

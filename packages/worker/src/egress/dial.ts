@@ -51,7 +51,7 @@ export async function dial(
   return { kind: 'failed', message: `${target.host} does not take connections on port ${port}` };
 }
 
-/** Returns the socket when it is connected; undefined: it could not be, or not in time. */
+/** Returns the socket when it is connected; undefined if it could not be, or not in time. */
 function connected(socket: Socket, signal: AbortSignal): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const giveUp = (): void => void socket.destroy();

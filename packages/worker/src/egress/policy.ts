@@ -11,7 +11,7 @@ export interface EgressPolicy {
   readonly allowed: readonly string[];
   /** Rules of the environment that the operator does not allow at all. */
   readonly refused: readonly string[];
-  /** Returns why a connection to the host is denied before its name is looked up; undefined: it is not denied. */
+  /** Returns why a connection to the host is denied before its name is looked up; undefined if it is not denied. */
   refusal(host: Host, port: number): DeniedReason | undefined;
 }
 

@@ -80,7 +80,7 @@ export function openTunnel(client: Socket, server: Socket, head: Buffer, options
   }
 }
 
-/** Returns why a tunnel to the host must not begin with these bytes; undefined: it may. */
+/** Returns why a tunnel to the host must not begin with these bytes; undefined if it may. */
 function helloFault(reading: HelloReading, target: Host): DeniedReason | undefined {
   if (reading.kind === 'not_tls') return 'not_tls';
   if (reading.kind !== 'hello') return 'bad_handshake';

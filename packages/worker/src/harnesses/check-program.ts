@@ -24,7 +24,7 @@ export async function checkProgram(harness: HarnessConfig | undefined, ground: P
   if (problem !== undefined) throw new SandboxError('prepare', reasons[problem.kind], problem.message);
 }
 
-/** Returns why a preset does not work on this worker; undefined: it does. */
+/** Returns why a preset does not work on this worker; undefined if it does. */
 async function problemOf(
   preset: HarnessPreset,
   { harnessDir, memoryMb, isInImage }: ProgramGround,

@@ -12,7 +12,10 @@ export interface FoundProgram {
 /** Folders of the machine's programs that every sandbox sees. */
 const systemFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
 
-/** Finds the program of a preset where sandboxes see it: in `harnessDir` first. Undefined: it is not installed. */
+/**
+ * Finds the program of a preset where sandboxes see it: in `harnessDir` first. Returns undefined if it is not
+ * installed.
+ */
 export async function findProgram(
   { program }: HarnessPreset,
   harnessDir: string | undefined,

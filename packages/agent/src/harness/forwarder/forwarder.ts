@@ -11,8 +11,8 @@ import { type ModelRefusal, refusalOf, type TurnAnswers } from './refusals.ts';
 const modelPath = /^\/(?:anthropic|openai|google|local)\/[A-Za-z0-9._:/-]+$/;
 
 /**
- * Returns the path and query at the service for a request of a harness; undefined: the forwarder does not pass it on. Google's clients
- * may write the colon of a method as `%3A`.
+ * Returns the path and query at the service for a request of a harness; undefined if the forwarder does not pass it on.
+ * Google's clients may write the colon of a method as `%3A`.
  */
 function gatewayTarget(requestTarget: string): string | undefined {
   const [path = '', ...query] = requestTarget.split('?');
@@ -33,7 +33,8 @@ const asksModel = (target: string): boolean =>
 const host = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
 
 /**
- * Returns host and port that a program wants to reach through a proxy, in a form that may be shown; undefined: the target is malformed.
+ * Returns host and port that a program wants to reach through a proxy, in a form that may be shown; undefined if the
+ * target is malformed.
  */
 const shownHost = (wanted: string): string | undefined => (host.test(wanted) ? wanted.toLowerCase() : undefined);
 

@@ -16,7 +16,8 @@ interface PlannedAction {
 }
 
 /**
- * Asks whether an action may run. Undefined: it may, because under auto-approve the built-in harness does not ask.
+ * Asks whether an action may run. Returns undefined if it may, because under auto-approve the built-in harness does not
+ * ask.
  */
 export async function askFirst(
   { title, resume, beforeAsked, ...action }: PlannedAction,

@@ -24,7 +24,10 @@ export interface ModelFailure {
 const ourFault =
   /^AI_(InvalidPrompt|InvalidArgument|UnsupportedFunctionality|LoadAPIKey|LoadSetting|NoSuchModel|InvalidMessageRole|MessageConversion)Error$/;
 
-/** Names of errors of the SDK that mean that an answer does not have the form of the API: the next one has neither. */
+/**
+ * Names of the SDK's errors for an answer that does not have the form of the API. A repeated request would get the same
+ * answer.
+ */
 const hasOtherForm = ({ name, message }: Error): boolean =>
   name === 'AI_TypeValidationError' || (name === 'AI_InvalidResponseDataError' && !message.includes('stream ended'));
 

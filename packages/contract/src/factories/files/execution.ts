@@ -34,7 +34,7 @@ const Skills = z
   .refine((specs) => new Set(specs).size === specs.length, { error: 'must not name a skill twice' })
   .meta({ uniqueItems: true });
 const skills =
-  'Skills of repositories as `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`; runs follow the first one. Those of the definition itself are there too';
+  'Skills of repositories as `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`; runs follow the first one. They are added to the entries of the definition itself';
 
 /** Stored MCP servers, by the name that the agent sees. */
 export const McpServers = z
@@ -92,11 +92,11 @@ const Model = NonBlank.max(200);
 const reasoningLevel = Text.max(100)
   .nullable()
   .optional()
-  .describe('How much the model thinks, in words of its provider; not for oz. Null: not the inherited one');
+  .describe('How much the model thinks, in words of its provider; not for oz. Null: no value, not the inherited one');
 const auth = HarnessAuth.nullable()
   .optional()
   .describe(
-    'Where the credential of the harness comes from; not for oz. Not available on this service, kept without effect. Null: not the inherited one',
+    'Where the credential of the harness comes from; not for oz. Not available on this service, kept without effect. Null: no value, not the inherited one',
   );
 
 interface AnyHarness {

@@ -52,7 +52,7 @@ export const FactoryFile = strictObject({
   mcpServers: McpServers.optional().describe(
     'MCP servers of every agent, besides its own, by the name that agents see',
   ),
-  agentDefaults: AgentDefaults.describe('How runs are executed where agent and automation say nothing else'),
+  agentDefaults: AgentDefaults.describe('How runs are executed, unless the agent or the automation sets another value'),
   credentialStrategy: notAvailableKey('factory', 'credentialStrategy'),
   integrations: notAvailableKey('factory', 'integrations'),
   cloudProviders: notAvailableKey('factory', 'cloudProviders'),

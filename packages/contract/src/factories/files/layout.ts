@@ -39,7 +39,7 @@ const fault = (message: string, suggestion?: string): Placed => ({
   ...(suggestion === undefined ? {} : { suggestion }),
 });
 
-/** Returns why a path is always refused; `undefined`: it is a plain relative path. */
+/** Returns why a path is always refused; `undefined` if it is a plain relative path. */
 export function pathFault(path: string): string | undefined {
   if (path.length > maxPathLength) return `the path has more than ${maxPathLength} characters`;
   if (/\p{Cc}/u.test(path) || !path.isWellFormed()) return 'the path has control characters';

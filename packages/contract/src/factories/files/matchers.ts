@@ -16,8 +16,8 @@ export function matcher<T extends string | number>(
 ) {
   const list = z.array(value).max(maxValues);
   const operators = strictObject({
-    in: list.optional().describe('Values of which one must be there'),
-    not_in: list.optional().describe('Values of which none may be there'),
+    in: list.optional().describe('The field must have one of these values'),
+    not_in: list.optional().describe('The field must have none of these values'),
   }).superRefine((matcher, context) => {
     const excluded = new Set(matcher.not_in?.map(sameAs));
     for (const [index, each] of (matcher.in ?? []).entries())

@@ -13,7 +13,7 @@ const Platform = strictObject({
     .optional()
     .describe('Default x86_64 on linux; macos has only aarch64. Runs with aarch64 need a `workerHost` of this kind'),
   linux: strictObject({
-    dockerImage: RunnerImage.describe('Container image of the sandbox, instead of that of the environment'),
+    dockerImage: RunnerImage.describe('Container image of the sandbox, instead of the image of the environment'),
   })
     .optional()
     .describe('Needed on linux'),

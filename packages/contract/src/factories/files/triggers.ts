@@ -89,7 +89,7 @@ const githubMatchers = {
   ),
   authors: nameMatcher.describe('Login of the person who opened the issue or pull request'),
   assignees: nameMatcher.describe(
-    'Login of the person to whom it was assigned, of the events `…_assigned`; of all others, of everybody to whom it is assigned',
+    'For the events `…_assigned`: login of the new assignee. For all other events: logins of all assignees',
   ),
   mentioned: nameMatcher.describe(
     'Logins, or teams as org/team, that the new text mentions with @. Code, quoted lines and the own name of the writer do not count',

@@ -51,7 +51,7 @@ export const WebhookFile = strictObject({
   deliveryIdPath: ruleMembers.deliveryIdPath.optional(),
   eventHeader: ruleMembers.eventHeader.optional(),
   duplicateWindowSeconds: ruleMembers.duplicateWindowSeconds.optional(),
-  signature: Signature.optional().describe('How the sender signs; for `signatureScheme: hmac`, and only there'),
+  signature: Signature.optional().describe('How the sender signs; only with `signatureScheme: hmac`'),
   enabled: z.boolean().optional().describe('False: senders get 404. Default true'),
 })
   .superRefine(({ authMode = 'token', signatureScheme, signature }, context) => {

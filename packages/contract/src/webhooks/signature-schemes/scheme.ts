@@ -28,7 +28,7 @@ export interface SignatureScheme {
   readonly eventMembers?: Readonly<Record<string, readonly string[]>>;
   /** Member of the body with the same name of the event as `eventHeader`. */
   readonly eventMember?: string;
-  /** Member of the body with the provider's id of the delivery; it counts where no header has one. */
+  /** Member of the body with the provider's id of the delivery, used if no header has an id. */
   readonly idMember?: string;
   /** Other headers that identify the event. None of them is a credential, so the log can store them. */
   readonly otherHeaders?: readonly string[];

@@ -45,7 +45,7 @@ export const schemes: Readonly<Record<Exclude<SignatureSchemeName, 'hmac'>, Sign
   sns,
 };
 
-/** Returns the scheme of a webhook; null: it has none. */
+/** Returns the scheme of a webhook; null if it has none. */
 export function schemeOf(
   name: SignatureSchemeName | null | undefined,
   { signature }: Pick<WebhookRules, 'signature'> = {},

@@ -59,7 +59,8 @@ function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
       case 'admitted':
         return { ok: true };
       case 'busy': {
-        const message = 'other requests of this run use what is left of its budget; send it again later';
+        const message =
+          'other requests of this run have reserved the rest of its budget; send this request again later';
         return { ok: false, status: 429, message, retryAfterSeconds: 5 };
       }
       case 'ended':

@@ -20,7 +20,7 @@ export interface Page<P> {
 
 /** The connection to the reader of a stream. */
 export interface Outlet {
-  /** Writes bytes. False: the outlet is full, and the next write must wait for `drained`. */
+  /** Writes bytes. Returns false if the outlet is full, and the next write must wait for `drained`. */
   write(bytes: Buffer): boolean;
   /** Ends the answer. */
   end(): void;

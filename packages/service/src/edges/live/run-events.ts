@@ -204,7 +204,7 @@ export interface RunPlace {
   readonly isInsideMerged: boolean;
 }
 
-/** Returns the facts about a position in a run; null: the team has no such run. */
+/** Returns the facts about a position in a run; null if the team has no such run. */
 export async function findRunPlace(
   db: Queryable,
   run: { readonly teamId: string; readonly runId: string },

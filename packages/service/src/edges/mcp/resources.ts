@@ -107,7 +107,10 @@ export async function listResources(call: CallOperation, cursor: string | undefi
   return { resources, ...(nextCursor ? { nextCursor } : {}) };
 }
 
-/** Reads a resource. The first part of the answer states that runs wrote the second part; null: no resource has such a URI. */
+/**
+ * Reads a resource. The first part of the answer states that runs wrote the second part; null if no resource has such a
+ * URI.
+ */
 export async function readResource(call: CallOperation, uri: string): Promise<ReadResourceResult | null> {
   for (const { pattern, operation, argument, template } of kinds) {
     const id = pattern.exec(uri)?.[1];

@@ -85,11 +85,11 @@ export async function reportMissingBlobs(deps: MissingBlobDeps): Promise<number>
         const still = await db.query(`SELECT FROM ${table} WHERE id = $1 AND ${column} = $2`, [id, key]);
         if (still.length === 0) continue;
         missing += 1;
-        if (missing <= loggedAtMost) log.error({ table, id, blob_key: key }, 'a row names a blob that is not there');
+        if (missing <= loggedAtMost) log.error({ table, id, blob_key: key }, 'a row names a missing blob');
       }
       if (rows.length < batchSize) break;
     }
   }
-  if (missing > loggedAtMost) log.error({ missing }, 'more rows name blobs that are not there');
+  if (missing > loggedAtMost) log.error({ missing }, 'more rows name missing blobs');
   return missing;
 }

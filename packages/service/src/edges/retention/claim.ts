@@ -43,7 +43,7 @@ const release: Statement = {
 
 /** A sweep that only this process does. */
 export interface ClaimedSweep {
-  /** Extends the claim. False: another process has taken the sweep over. */
+  /** Extends the claim. Returns false if another process has taken the sweep over. */
   renew(): Promise<boolean>;
   /** Stores the result. The sweep is due again in the next night. */
   finish(result: Readonly<Record<string, number>>): Promise<void>;
@@ -51,7 +51,7 @@ export interface ClaimedSweep {
   release(inMinutes: number): Promise<void>;
 }
 
-/** Claims a sweep; null: it is not due, or another process does it. `claimant` is a UUID of this attempt. */
+/** Claims a sweep; null if it is not due, or another process does it. `claimant` is a UUID of this attempt. */
 export async function claimSweep(db: Database, name: string, claimant: string): Promise<ClaimedSweep | null> {
   const [row] = await db.query(claim, [name, claimant]);
   if (row?.claimed_by !== claimant) return null;

@@ -20,11 +20,12 @@ interface Place {
   readonly blobs: BlobStore;
 }
 
-const lostHint = 'If they are lost, bin/runyard use-folder makes those of its data folder the ones of the database';
+const lostHint = 'If they are lost, bin/runyard use-folder makes the database use the key and blobs of its data folder';
 
 /**
- * Compares key and blobs with the row of the installation; the first process of a database brings its own. Throws `NotUsable`, which says
- * what to copy: with another key, secrets could be opened only by some processes, and with other blobs only some downloads would work.
+ * Compares key and blobs with the row of the installation; the first process of a database brings its own. Throws
+ * `NotUsable`, whose text says what to copy. With different keys, only some processes could decrypt a secret; with
+ * different blobs, only some downloads would work.
  */
 export async function checkInstallation(db: Database, place: Place): Promise<void> {
   // The id is committed before the blob store gets it: a process that is killed in between leaves no marker of an unknown id.
@@ -72,8 +73,8 @@ async function checkBlobs(tx: Queryable, { id, hasMarkedBlobs }: Installation, p
 }
 
 /**
- * Makes secrets key and blobs of a data folder those of the database, after the earlier ones were lost. The content of the earlier ones
- * stays lost.
+ * Makes a database use the secrets key and blobs of this data folder, after the earlier ones were lost. The content of
+ * the earlier ones stays lost.
  */
 export async function acceptFolder(db: Database, { dataDir, settings, blobs }: Place): Promise<void> {
   const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);

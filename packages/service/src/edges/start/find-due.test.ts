@@ -84,7 +84,7 @@ const settling = 'starting what waited for the end of a run, and cancelling repl
 
 type Prepare = string | ((tx: Queryable) => Promise<unknown>);
 
-/** Work, and the loops that must do it; no loops if the work is not due yet. */
+/** Each case prepares work and names the loops that must do it: none if the work is not due yet. */
 const cases: readonly (readonly [what: string, prepare: () => Prepare, due: readonly string[]])[] = [
   ['a schedule whose time has come', () => schedule('-1 second'), ['firing schedules']],
   ['a schedule within the horizon of a round', () => schedule('1 second'), ['firing schedules']],

@@ -137,7 +137,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     throw new StartProblem('RUNYARD_WORKER_KEY is the text of another key. Give the workers a key of their own.');
   if (firstKey.kind === 'stale_file')
     log.warn(
-      'the key in bootstrap-key of the data folder is no key of the database any more: bin/runyard keys replace-operator-key makes a new one',
+      'the database no longer has the key in bootstrap-key of the data folder: bin/runyard keys replace-operator-key makes a new one',
     );
   const opened = await openModels(settings, { log, ...(probe && { probe }) });
   if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
@@ -222,7 +222,10 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
   };
 }
 
-/** Returns the secrets of the service. They are removed from texts of agents; only an agent without a sandbox could read one. */
+/**
+ * Returns the secrets of the service. The service removes these keys from texts of agents; only an agent without a
+ * sandbox could read one.
+ */
 function secretsOf(settings: Settings): string[] {
   return [
     settings.RUNYARD_ANTHROPIC_API_KEY,

@@ -9,7 +9,7 @@ export interface Pause {
   since: string | null;
 }
 
-/** Returns the text about the pause for `/readyz`; null: there is none. */
+/** Returns the text about the pause for `/readyz`; null if there is none. */
 export const describePause = ({ since }: Pause): string | null =>
   since === null
     ? null

@@ -22,7 +22,10 @@ const readInstances = defineStatement({
   row: { id: text() },
 });
 
-/** Returns the ids of the instances that the tokens prove. An unknown token, or one of another pool, proves none. */
+/**
+ * Returns the ids of the instances that the tokens prove. An unknown token, or a token of another pool, proves no
+ * instance.
+ */
 export async function findInstances(
   tx: Queryable,
   { workerId, teamId }: InstanceScope,

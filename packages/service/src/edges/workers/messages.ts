@@ -43,7 +43,7 @@ interface Target {
   readonly assignmentId: string | null;
 }
 
-/** A worker's reasons for the end of a sandbox whose agent did not fail. Ends by other workers have none of these reasons. */
+/** A worker's reasons for the end of a sandbox whose agent did not fail. Other workers report no such reason. */
 const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
   ['worker_stopped', 'stopped'],
   ['worker_lost', 'lost'],

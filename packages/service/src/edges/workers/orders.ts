@@ -18,7 +18,7 @@ const restMs = 100;
 
 /** Makes the orders of this process. Calls `onFreeSlot` when an execution gave its slot back. */
 export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, onFreeSlot: () => void): Orders {
-  /** Tells our workers of each execution that takes a slot now, or takes none any more. */
+  /** Tells Runyard's workers when an execution begins or ceases to use a slot. */
   async function tellIdle(resting: ReadonlyMap<string, RestingExecution>): Promise<void> {
     let isFreed = false;
     for (const connection of connections.values()) {

@@ -130,7 +130,7 @@ const notConnector = (name: string, owner: string, uid: string): string =>
 
 const tooManyPools = `worker_id: the team has ${maxWorkerPools} pools of workers, as many as it can have. Delete one with bin/runyard workers delete, or connect under the name of one.`;
 
-const tooManyChanges = 'The team has made as many changes today as it can, and a new pool is one.';
+const tooManyChanges = 'The team has reached its limit of changes a day, and a new pool is a change.';
 
 const tooManyConnections =
   'The team has as many connections of workers to this service process as it can have. Stop workers that are not needed.';

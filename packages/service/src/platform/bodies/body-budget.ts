@@ -56,7 +56,7 @@ export interface Place {
 }
 
 export interface BodyBudget {
-  /** Takes room at once; undefined: there is no room now, or earlier requests wait. */
+  /** Takes room at once; undefined if there is no room now, or earlier requests wait. */
   tryEnter(owner: BodyOwner, bytes: number): Place | undefined;
   /**
    * Resolves when there is room for `bytes`. Until then the caller does not read the body, so its sender waits. `busy`:

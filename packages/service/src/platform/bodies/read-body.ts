@@ -95,7 +95,7 @@ export function readBody(
   });
 }
 
-/** Returns the Content-Length of a request; undefined: it has none, because the body is sent in chunks. */
+/** Returns the Content-Length of a request; undefined if it has none, because the body is sent in chunks. */
 export function announcedBytes(contentLength: string | undefined): number | undefined {
   return contentLength === undefined ? undefined : Number(contentLength);
 }

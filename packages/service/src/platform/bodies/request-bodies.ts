@@ -16,7 +16,10 @@ export interface RequestBody {
   readonly pace?: BodyPace;
   /** Bytes that the body takes besides its own, because it is compressed. Default: 0. */
   readonly moreBytes?: number;
-  /** Gives up the room of another request. False: no other request can give up its room, so this one waits. Absent: it waits at once. */
+  /**
+   * Gives up the room of another request. Returns false if no other request can give up its room, so this one waits.
+   * Absent: it waits at once.
+   */
   readonly giveUpOther?: () => boolean;
   /** Gets the room of the body before it is read. */
   readonly onPlace?: (place: Place) => void;

@@ -97,7 +97,7 @@ function makeScanner(
     known.add(name);
   };
 
-  /** Continues a string, at most up to `until`. False: the string is not valid. */
+  /** Continues a string, at most up to `until`. False if the string is not valid. */
   const readString = (until: number): boolean => {
     const end = Math.min(until, text.length);
     while (at < end) {

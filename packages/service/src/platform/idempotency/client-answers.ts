@@ -1,7 +1,7 @@
 /**
  * Answers that a published client may not have received. Such a client repeats a request without an answer by itself: with a greater
- * `X-Stainless-Retry-Count`, but without an `Idempotency-Key`. The repeat gets the first answer only if that answer may be lost, so two intended
- * requests never count as one.
+ * `X-Stainless-Retry-Count`, but without an `Idempotency-Key`. The repeat gets the first answer only if that answer may
+ * be lost, so two intended requests never count as one.
  */
 import { batched } from '../store/database/batched.ts';
 import type { Database, Queryable, Statement } from '../store/database/database.ts';
@@ -65,7 +65,10 @@ const take = defineStatement({
   row: { id: uuid, response: json<unknown>() },
 });
 
-/** Returns the answer of an earlier request that this one repeats; null: it repeats none, or the client has received the answer. */
+/**
+ * Returns the answer of an earlier request that this one repeats; null if it repeats none, or the client has received
+ * the answer.
+ */
 export async function takeAnswer<T>(db: Queryable, request: ClientAttempt): Promise<{ readonly response: T } | null> {
   if (request.attempt === 0) return null;
   const [row] = await db.query(take, [request.teamId, request.principal, request.requestHash, request.attempt]);

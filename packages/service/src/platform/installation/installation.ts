@@ -96,7 +96,7 @@ const readPause = defineStatement({
   row: { pausedAt: timestamp },
 });
 
-/** Returns since when the installation is paused; null: it is not. */
+/** Returns since when the installation is paused; null if it is not. */
 export async function readPausedSince(db: Queryable): Promise<string | null> {
   const [row] = await db.query(readPause);
   return row?.pausedAt ?? null;

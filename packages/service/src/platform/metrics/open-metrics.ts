@@ -35,7 +35,7 @@ const slowestReadMs = 3_000;
 
 const table: [MetricName, Metric][] = Object.entries(metricsTable) as [MetricName, Metric][];
 
-/** Opens the metrics; undefined: nothing reads them, and no `OTEL_…` variable says where to send them. */
+/** Opens the metrics; undefined if nothing reads them, and no `OTEL_…` variable says where to send them. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics | undefined> {
   const { env, log, known } = options;
   const isSent = exportsSignal(env, 'METRICS');

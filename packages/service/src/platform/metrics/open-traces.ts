@@ -1,4 +1,7 @@
-/** Sends traces by OTLP. The libraries of OpenTelemetry are loaded here, and only if a variable says where to send traces. */
+/**
+ * Sends traces by OTLP. The libraries of OpenTelemetry are loaded here, and only if a variable says where to send
+ * traces.
+ */
 
 import type { SpanContext } from '@opentelemetry/api';
 import { type SpanAttribute, spanAttributes } from '@runyard/contract/metrics/trace-names';
@@ -40,7 +43,7 @@ const maxWaiting = 10_000;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Opens traces; undefined: no variable says where to send them, or none is sampled. */
+/** Opens traces; undefined if no variable says where to send them, or none is sampled. */
 export async function openTraces(env: Env, log: Pick<Logger, 'warn'>): Promise<Traces | undefined> {
   const ratio = ratioOf(env);
   if (!exportsSignal(env, 'TRACES') || ratio === 0) return undefined;

@@ -1,4 +1,4 @@
-/** The place of the keys of an installation, for the text of a problem with them. */
+/** Where the keys of an installation are, for the text of a problem with the keys. */
 export interface KeyPlace {
   /** Ids of the keys; empty if there is no key yet. */
   readonly keyIds: readonly string[];

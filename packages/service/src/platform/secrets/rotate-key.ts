@@ -39,7 +39,7 @@ export async function rotateKey(dataDir: string): Promise<KeyRotation> {
 
 /**
  * Removes the earlier keys from the file, 25 hours after its last change. Call it only after every row is encrypted with the first key.
- * False: there are none, it is too early, or another process changes the file.
+ * Returns false if there are none, it is too early, or another process changes the file.
  */
 export async function forgetEarlierKeys(dataDir: string, now: Date): Promise<boolean> {
   const file = secretsKeyFile(dataDir);

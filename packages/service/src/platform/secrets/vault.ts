@@ -34,7 +34,10 @@ export interface Vault {
   readonly keyIds: readonly string[];
   /** Encrypts a text. `purpose` names its owner: a text that was encrypted for one owner cannot be decrypted for another. */
   seal(purpose: string, text: string): Buffer;
-  /** Decrypts a text. Throws if this process does not have its key, if it was encrypted for another purpose, or if it was changed. */
+  /**
+   * Decrypts a text. Throws if this process does not have its key, if it was encrypted for another purpose, or if it
+   * was changed.
+   */
   open(purpose: string, sealed: Buffer): string;
   /** Reads the keys again, because another process may have added one. */
   refresh(): Promise<void>;
@@ -76,10 +79,13 @@ function openWithOneOf([key, ...others]: Keys, purpose: string, sealed: Buffer):
   }
 }
 
-/** Returns the path of the file of the keys, used if RUNYARD_SECRETS_KEY is not set: one key on each line, the present one first. */
+/**
+ * Returns the path of the file of the keys, used if RUNYARD_SECRETS_KEY is not set: one key on each line, the present
+ * one first.
+ */
 export const secretsKeyFile = (dataDir: string): string => path.join(dataDir, 'secrets-key');
 
-/** Opens the vault with the keys of RUNYARD_SECRETS_KEY, or of `{data dir}/secrets-key`; undefined: there is neither. */
+/** Opens the vault with the keys of RUNYARD_SECRETS_KEY, or of `{data dir}/secrets-key`; undefined if there is neither. */
 export async function readVault(dataDir: string, setting: string | undefined): Promise<Vault | undefined> {
   const file = secretsKeyFile(dataDir);
   const text = setting ?? (await readSecretFile(file));

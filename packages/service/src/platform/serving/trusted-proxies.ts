@@ -25,7 +25,7 @@ export interface TrustedProxies {
 /** Removes the prefix with which an IPv6 socket shows an IPv4 address (RFC 4291, 2.5.5.2), and the zone of a link-local address. */
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
 
-/** Returns the address of an entry, which some proxies write with a port; undefined: it has none. */
+/** Returns the address of an entry, which some proxies write with a port; undefined if it has none. */
 function addressIn(entry: string): string | undefined {
   const address = plain(entry.replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1'));
   return isIP(address) ? address : undefined;

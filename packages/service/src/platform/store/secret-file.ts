@@ -4,7 +4,7 @@ import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { syncFolder } from './blobs/sync-folder.ts';
 
-/** Returns its text without white space at the ends; undefined: there is no such file, or it is empty. */
+/** Returns its text without white space at the ends; undefined if there is no such file, or it is empty. */
 export async function readSecretFile(file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, 'utf8')).trim() || undefined;

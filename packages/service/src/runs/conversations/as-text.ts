@@ -24,8 +24,8 @@ function blockText(block: ContentBlock): string {
 }
 
 /**
- * Returns a conversation as a text for a model; of a long conversation, its end. Undefined: the conversation has no
- * parts. Holds at most about twice the returned text in memory.
+ * Returns a conversation as a text for a model; of a long conversation, its end. Returns undefined if the conversation
+ * has no parts. Holds at most about twice the returned text in memory.
  */
 export async function conversationText(parts: AsyncIterable<ConversationPart>): Promise<string | undefined> {
   let text = '';

@@ -159,7 +159,7 @@ interface ReadPage {
   readonly older: PageEnd | undefined;
 }
 
-/** Reads the page that ends at `end`, or the newest one, of about `limit` messages; null: there is no such run. */
+/** Reads the page that ends at `end`, or the newest one, of about `limit` messages; null if there is no such run. */
 export async function readMessagePage(
   db: Database,
   runId: string,

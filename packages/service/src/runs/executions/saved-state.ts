@@ -49,8 +49,8 @@ const setAndForget = defineStatement({
 
 /**
  * Sets the archive that the execution saved after the turn, or at a checkpoint (null: workspace and home were empty), and removes archives of the run
- * that no later execution needs. Returns the keys of the blobs that no row names any more. Null: the execution has an archive of a later moment, or
- * has begun another checkpoint, and nothing was changed.
+ * that no later execution needs. Returns the keys of the blobs that no row names any more. Returns null if the
+ * execution has an archive of a later moment, or has begun another checkpoint, and nothing was changed.
  */
 export async function setWorkspaceArchive(
   tx: Queryable,
@@ -155,7 +155,7 @@ interface StoredMemory {
 
 /**
  * Records the memory as the execution's latest, unless the memory of a later turn is recorded. Returns the key of the blob to delete:
- * the previous one, or the given one; null: there was none before.
+ * the previous one, or the given one; null if there was none before.
  */
 export async function recordMemory(tx: Queryable, memory: StoredMemory): Promise<string | null> {
   const { executionId, blobKey, sizeBytes, turn, requestId } = memory;

@@ -111,7 +111,7 @@ const nothingToDownload = ({ type }: Pick<StoredArtifact, 'type'>) =>
     detail: `An artifact of type ${type} has nothing to read or download.`,
   });
 
-/** Returns how a page can show the file; undefined: its bytes were deleted. */
+/** Returns how a page can show the file; undefined if its bytes were deleted. */
 async function toPreview(deps: ArtifactRouteDeps, artifact: StoredFile): Promise<ArtifactPreview | undefined> {
   const preview = await readPreview(deps.blobs, artifact);
   if (!preview) return undefined;

@@ -89,7 +89,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
   };
 
   const cursorOf = (runId: string) => listIdentity(['messages', runId]);
-  /** Returns the end of the page that a cursor names; undefined: the cursor is not of this run. */
+  /** Returns the end of the page that a cursor names; undefined if the cursor is not of this run. */
   const readEnd = (runId: string, cursor: string): PageEnd | undefined => {
     const read = readCursor(deps.signing, cursorOf(runId), cursor);
     if (!read.ok) return undefined;

@@ -109,7 +109,7 @@ export interface RemovedMembers {
   readonly names: readonly string[];
 }
 
-/** Returns a name for the timeline: only a plain one, because another could contain any text. */
+/** Returns the name if it is plain, else a placeholder: the timeline must not show any text that a sandbox chose. */
 const safeName = (name: string): string =>
   /^[A-Za-z0-9_.:-]{1,80}$/.test(name) ? name : '(a name of other characters)';
 

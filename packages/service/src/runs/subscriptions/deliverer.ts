@@ -69,7 +69,7 @@ function payloadOf(delivery: ClaimedDelivery, baseUrl: string): EventPayload {
 /** Waits between attempts: 5 s, 20 s, 80 s, 5 min, 21 min, 85 min, then 4 h; a dozen attempts in 24 h. */
 const attemptBackoff = { firstMs: 5_000, factor: 4, longestMs: 4 * 3_600_000 };
 
-/** Returns the signing secrets; null: one was encrypted with another key, or was changed. */
+/** Returns the signing secrets; null if one was encrypted with another key, or was changed. */
 function openSecrets(vault: Vault, delivery: ClaimedDelivery): string[] | null {
   const purpose = sealPurpose(delivery.subscription_id);
   const sealed = [delivery.sealed_secret, delivery.previous_sealed_secret].filter((each) => each !== null);

@@ -106,7 +106,7 @@ async function withAttempts(db: Queryable, rows: readonly DeliveryRow[]): Promis
   }));
 }
 
-/** Returns one page of deliveries, newest first. Null: the cursor was made for another list. */
+/** Returns one page of deliveries, newest first. Returns null if the cursor was made for another list. */
 export async function listDeliveries(
   db: Queryable,
   signer: CursorSigner,

@@ -73,7 +73,10 @@ const release: Statement = {
     WHERE id = $1 AND attempts = $2 AND status = 'pending'`,
 };
 
-/** Records the outcome of an attempt. False: the lease had ended and another process has begun the next attempt. */
+/**
+ * Records the outcome of an attempt. Returns false if the lease had ended and another process has begun the next
+ * attempt.
+ */
 export async function recordAttempt(db: Queryable, outcome: AttemptOutcome): Promise<boolean> {
   const rows = await db.query(record, [
     outcome.deliveryId,

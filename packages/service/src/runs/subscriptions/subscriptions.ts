@@ -139,7 +139,7 @@ export async function listSubscriptions(db: Queryable, teamId: string): Promise<
   return rows.map(toSubscription);
 }
 
-/** Returns a subscription; null: the team has none with this id. */
+/** Returns a subscription; null if the team has none with this id. */
 export async function readSubscription(db: Queryable, teamId: string, id: string): Promise<EventSubscription | null> {
   const [row] = await db.query(readOne, [teamId, id]);
   return row ? toSubscription(row) : null;
@@ -203,7 +203,7 @@ export async function createSubscription(
   return { subscription: made, sealedSecret: sealed.toString('base64') };
 }
 
-/** Changes the fields that the request contains. Null: the team has no such subscription. */
+/** Changes the fields that the request contains. Returns null if the team has no such subscription. */
 export async function updateSubscription(
   db: Database,
   teamId: string,
@@ -243,7 +243,7 @@ export async function updateSubscription(
   });
 }
 
-/** Sets a new secret; the previous one also signs for 24 h. Null: the team has no such subscription. */
+/** Sets a new secret; the previous one also signs for 24 h. Returns null if the team has no such subscription. */
 export async function rotateSecret(
   db: Database,
   vault: Vault,
@@ -263,7 +263,7 @@ export async function rotateSecret(
   });
 }
 
-/** Deletes a subscription with its deliveries. False: the team has no such subscription. */
+/** Deletes a subscription with its deliveries. Returns false if the team has no such subscription. */
 export async function deleteSubscription(db: Database, teamId: string, id: string, by?: Author): Promise<boolean> {
   return await db.transaction(async (tx) => {
     const [gone] = await tx.query(remove, [teamId, id]);

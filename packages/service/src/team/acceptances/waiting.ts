@@ -159,7 +159,10 @@ type Members = Readonly<Record<string, unknown>>;
 /** Nesting below which values are compared as a whole. */
 const maxDepth = 8;
 
-/** Returns the members of an object, or of a list whose items have different names or paths; undefined: the value has no members. */
+/**
+ * Returns the members of an object, or of a list whose items have different names or paths; undefined if the value has
+ * no members.
+ */
 function membersOf(value: unknown): Members | undefined {
   if (value === null || typeof value !== 'object') return undefined;
   if (!Array.isArray(value)) return value as Members;

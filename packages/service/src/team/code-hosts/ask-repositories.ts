@@ -14,7 +14,8 @@ const plainBranch = /^refs\/heads\/([A-Za-z0-9_][A-Za-z0-9_./+@#-]{0,199})$/;
 
 /**
  * Reads the beginning of the answer to `info/refs` (gitprotocol-http, "Smart Clients"): a line with the service, a flush, and the
- * line `COMMIT HEAD\0CAPABILITIES`, each with its length in front. Null: there is no such line, or HEAD is not a branch.
+ * line `COMMIT HEAD\0CAPABILITIES`, each with its length in front. Returns null if there is no such line, or HEAD is
+ * not a branch.
  */
 export function headOf(advertisement: string): Head | null {
   const found = /^001e# service=git-upload-pack\n0000[0-9a-f]{4}([0-9a-f]{40}) HEAD\0([^\n]*)\n/.exec(advertisement);

@@ -62,8 +62,8 @@ export async function readDefaultBranch(about: AboutRepository): Promise<Default
 }
 
 /**
- * Reads the beginning of the answer to `info/refs` of protocol 1 (gitprotocol-http, "Smart Clients"). Null: there is no
- * default branch. Undefined: the answer does not say.
+ * Reads the beginning of the answer to `info/refs` of protocol 1 (gitprotocol-http, "Smart Clients"). Returns null if
+ * there is no default branch. Returns undefined if the answer does not say.
  */
 export function defaultBranchOf(advertisement: Buffer): string | null | undefined {
   try {

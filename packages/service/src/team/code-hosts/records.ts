@@ -182,7 +182,7 @@ export async function createCodeHostCredential(
   return made;
 }
 
-/** Deletes a credential. False: there is none with this id, or the principal may not delete it. */
+/** Deletes a credential. Returns false if there is none with this id, or the principal may not delete it. */
 export async function deleteCodeHostCredential(tx: Queryable, principal: Principal, id: string): Promise<boolean> {
   const { teamId, role } = principal;
   const [row] = await tx.query(lockOne, [teamId, id]);

@@ -41,7 +41,7 @@ export async function askForRefs(
   }
 }
 
-/** Returns why the code host refuses a repository, from the status of its answer; null: it does not. */
+/** Returns why the code host refuses a repository, from the status of its answer; null if it does not. */
 export function refusalOf(status: number, chosen: UsableCredential, { owner, repo }: Repository): string | null {
   const name = `${owner}/${repo}`;
   switch (status) {

@@ -23,7 +23,10 @@ export interface CodeHostRouteDeps {
   readonly settings: Pick<Settings, 'RUNYARD_CODE_HOST_URL'>;
 }
 
-/** Returns the host of a new credential. `usual` is the only host of this provider; null: the owner is part of the host name, so hosts differ. */
+/**
+ * Returns the host of a new credential. `usual` is the only host of this provider; null if the owner is part of the
+ * host name, so hosts differ.
+ */
 function hostOf({ host: named }: CreateCodeHostCredentialRequest, usual: string | null): string | Refusal {
   const host = named?.toLowerCase() ?? usual;
   if (host === null) {

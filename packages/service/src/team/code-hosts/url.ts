@@ -11,7 +11,7 @@ export function codeHostUrl(template: string, repository: Repository): URL {
 /** Returns the host that receives the credentials of a repository: in lower case, with the port if the URL has one. */
 export const hostOf = (url: URL): string => url.host.toLowerCase();
 
-/** Returns the host of all repositories; null: the template has the owner or the repository in its host. */
+/** Returns the host of all repositories; null if the template has the owner or the repository in its host. */
 export function onlyHost(template: string): string | null {
   const [one, other] = ['a', 'b'].map((name) => hostOf(codeHostUrl(template, { owner: name, repo: name })));
   return one === other ? (one ?? null) : null;

@@ -38,7 +38,7 @@ export type PolicyRule = z.output<typeof Rule>;
 export type ClassifierConfig = z.output<typeof Classifier>;
 export type PolicyFile = z.output<typeof PolicyFile>;
 
-/** Returns why a pattern cannot be used; null: it can. */
+/** Returns why a pattern cannot be used; null if it can. */
 function problemOf(pattern: string): string | null {
   try {
     const size = RE2JS.compile(pattern).programSize();

@@ -27,7 +27,7 @@ export interface EnvironmentContext {
   readonly creator: RunActor;
 }
 
-/** Returns the uid by which the caller may be a guest; null: the caller is not a person. */
+/** Returns the uid by which the caller may be a guest; null if the caller is not a person. */
 export const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): string | null =>
   creator.kind === 'user' ? creator.uid : null;
 
@@ -154,7 +154,10 @@ export async function listConfigs(
   return await db.query(readByName, [context.teamId, guestUid(context)]);
 }
 
-/** Returns an environment; null: there is none with this uid that the caller may see. A person who has the link of one may. */
+/**
+ * Returns an environment; null if there is none with this uid that the caller may see. A person who has the link of one
+ * may.
+ */
 export async function readEnvironment(
   db: Queryable,
   context: EnvironmentContext,
@@ -223,12 +226,15 @@ export async function createEnvironment(
   return made;
 }
 
-/** Locks an environment until the transaction ends, and returns its configuration. Null: the team has no such environment. */
+/**
+ * Locks an environment until the transaction ends, and returns its configuration. Returns null if the team has no such
+ * environment.
+ */
 export async function lockEnvironment(tx: Queryable, teamId: string, uid: string): Promise<EnvironmentConfig | null> {
   return (await tx.query(lockConfig, [teamId, uid]))[0]?.config ?? null;
 }
 
-/** Replaces the configuration. False: the team has no such environment. Throws `MadeByPerson`. */
+/** Replaces the configuration. Returns false if the team has no such environment. Throws `MadeByPerson`. */
 export async function updateEnvironment(
   tx: Queryable,
   by: Author,
@@ -248,7 +254,7 @@ export async function updateEnvironment(
   return true;
 }
 
-/** Deletes an environment. Runs keep its uid. False: the team has no such environment. Throws `MadeByPerson`. */
+/** Deletes an environment. Runs keep its uid. Returns false if the team has no such environment. Throws `MadeByPerson`. */
 export async function deleteEnvironment(tx: Queryable, by: Author, uid: string): Promise<boolean> {
   const [gone] = await tx.query(remove, [by.teamId, uid]);
   if (!gone) return false;

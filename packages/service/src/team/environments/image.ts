@@ -1,7 +1,10 @@
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { readImageName } from '@runyard/contract/runs/image-names';
 
-/** Returns why no run can have the container image of an environment; null if a run can, or if the environment has no image. */
+/**
+ * Returns why no run can have the container image of an environment; null if a run can, or if the environment has no
+ * image.
+ */
 export function imageProblem({ docker_image }: Pick<EnvironmentConfig, 'docker_image'>): string | null {
   const image = docker_image?.trim() ?? '';
   if (image === '') return null;
@@ -9,5 +12,5 @@ export function imageProblem({ docker_image }: Pick<EnvironmentConfig, 'docker_i
   return read.ok ? null : `the docker_image of the environment: ${read.problem}`;
 }
 
-/** SQL: the container image in the configuration of an environment; null: it has none. `config` is SQL. */
+/** SQL: the container image in the configuration of an environment; null if it has none. `config` is SQL. */
 export const imageOf = (config: string): string => `nullif(btrim(${config}->>'docker_image'), '')`;

@@ -135,7 +135,8 @@ export async function listInvitations(tx: Queryable, environmentUid: string): Pr
 
 /**
  * Invites a person by UID or address. The outcome is the same whether the person exists or not, so that the caller does not learn which people use
- * this service. Null: the team has no such environment. `too_many`: the environment has its maximum number of guests and invitations.
+ * this service. Returns null if the team has no such environment. `too_many`: the environment has its maximum number of
+ * guests and invitations.
  */
 export async function inviteGuest(
   tx: Queryable,
@@ -157,7 +158,7 @@ export async function inviteGuest(
   return toInvitation(made);
 }
 
-/** Withdraws an invitation. False: the environment of the team has none of this id. */
+/** Withdraws an invitation. Returns false if the environment of the team has none of this id. */
 export async function withdrawInvitation(
   db: Database,
   by: Author,
@@ -188,8 +189,8 @@ export async function listOwnInvitations(db: Queryable, { creator }: Author): Pr
 }
 
 /**
- * Accepts or declines an invitation of the person. The entry is in the log of the team that owns the environment. False: there is no
- * invitation of this id for the person.
+ * Accepts or declines an invitation of the person. The entry is in the log of the team that owns the environment.
+ * Returns false if there is no invitation of this id for the person.
  */
 export async function answerInvitation(db: Database, by: Author, id: string, isAccepted: boolean): Promise<boolean> {
   const { uid } = by.creator;
@@ -210,7 +211,7 @@ export async function answerInvitation(db: Database, by: Author, id: string, isA
   });
 }
 
-/** Ends the access of the person to an environment of another team. False: the person has none. */
+/** Ends the access of the person to an environment of another team. Returns false if the person has none. */
 export async function leaveEnvironment(db: Database, by: Author, environmentUid: string): Promise<boolean> {
   const { uid } = by.creator;
   return await db.transaction(async (tx) => {

@@ -31,8 +31,8 @@ const visit = defineStatement({
 });
 
 /**
- * Lets every person who has the uid of an environment use it as a guest, or ends that for everyone who opened the link. False: the team
- * has no such environment.
+ * Lets every person who has the uid of an environment use it as a guest, or ends that for everyone who opened the link.
+ * Returns false if the team has no such environment.
  */
 export async function setLinkSharing(db: Database, by: Author, uid: string, isShared: boolean): Promise<boolean> {
   return await db.transaction(async (tx) => {
@@ -49,7 +49,10 @@ export async function setLinkSharing(db: Database, by: Author, uid: string, isSh
   });
 }
 
-/** Records that a person opened an environment by its link. False: the environment is not shared, or the maximum number of people have opened it. */
+/**
+ * Records that a person opened an environment by its link. Returns false if the environment is not shared, or the
+ * maximum number of people have opened it.
+ */
 export async function visitByLink(db: Queryable, uid: string, personUid: string): Promise<boolean> {
   return (await db.query(visit, [uid, personUid, maxEnvironmentVisitors])).length > 0;
 }

@@ -15,7 +15,10 @@ export interface ReplaceDeps {
   readonly db: Database;
   readonly vault: Vault;
   readonly lastRuns: { readonly ofEnvironments: ReadEnvironmentRuns };
-  /** Returns why the caller may not give these secrets to an environment that has the secrets `before`; null: the caller may. */
+  /**
+   * Returns why the caller may not give these secrets to an environment that has the secrets `before`; null if the
+   * caller may.
+   */
   checkSecrets(
     db: Queryable,
     vault: Vault,

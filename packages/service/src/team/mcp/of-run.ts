@@ -55,7 +55,10 @@ export type RunMcpServer =
   /** The values of the server were encrypted with another key. */
   | { readonly kind: 'sealed'; readonly id: string };
 
-/** Returns the id of the stored server that a configuration names; undefined: the configuration describes the server itself. */
+/**
+ * Returns the id of the stored server that a configuration names; undefined if the configuration describes the server
+ * itself.
+ */
 export const storedId = (server: MCPServerConfig): string | undefined => server.warp_id ?? server.id;
 
 /** Returns the stored servers that a configuration names and the team does not have. */

@@ -11,7 +11,7 @@ export const purposeOf = (serverId: string): string => `mcp server ${serverId}`;
 export const sealValues = (vault: Vault, serverId: string, values: ServerValues): Buffer =>
   vault.seal(purposeOf(serverId), JSON.stringify(values));
 
-/** Decrypts the values of a server; null: another key encrypted them, or they were changed. */
+/** Decrypts the values of a server; null if another key encrypted them, or they were changed. */
 export function openValues(vault: Vault, serverId: string, sealed: Buffer): ServerValues | null {
   try {
     return JSON.parse(vault.open(purposeOf(serverId), sealed)) as ServerValues;

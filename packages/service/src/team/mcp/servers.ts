@@ -103,7 +103,7 @@ export async function listMcpServers(db: Queryable, teamId: string): Promise<Mcp
   return (await db.query(readAll, [teamId])).map(toServer);
 }
 
-/** Returns a server; null: the team has none with this id. */
+/** Returns a server; null if the team has none with this id. */
 export async function readMcpServer(db: Queryable, teamId: string, id: string): Promise<McpServer | null> {
   const [found] = await db.query(readOne, [teamId, id]);
   return found ? toServer(found) : null;
@@ -198,7 +198,7 @@ function faultOfChange(old: ServerRow, request: UpdateMcpServerRequest): Fault |
   return { path, message: `is required with a new ${what}: the stored values were given for the earlier one` };
 }
 
-/** Deletes a server. False: the team has no such server. */
+/** Deletes a server. Returns false if the team has no such server. */
 export async function deleteMcpServer(tx: Queryable, by: Author, id: string): Promise<boolean> {
   const [gone] = await tx.query(remove, [by.teamId, id]);
   if (!gone) return false;

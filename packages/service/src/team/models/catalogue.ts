@@ -120,7 +120,7 @@ export const catalogueMadeOn = file.made_on;
 /** Days after which names and prices have probably changed. */
 const staleAfterDays = 90;
 
-/** Returns the age of a catalogue in days if it is old; null: it is not old. */
+/** Returns the age of a catalogue in days if it is old; null if it is not old. */
 export function ageIfOld(madeOn: string, now: Date): number | null {
   const days = Math.floor((now.getTime() - Date.parse(madeOn)) / 86_400_000);
   return days > staleAfterDays ? days : null;

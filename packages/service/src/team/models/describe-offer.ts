@@ -4,7 +4,7 @@ import type { Offer } from './offers.ts';
 import type { Abilities } from './probe-endpoint.ts';
 import type { ProviderName } from './providers.ts';
 
-/** Returns why the team cannot choose a model of a configured provider; undefined: it can. */
+/** Returns why the team cannot choose a model of a configured provider; undefined if it can. */
 export function disableReason(
   choices: ModelChoices,
   modelId: string,

@@ -15,7 +15,7 @@ export interface LocalListOptions {
 
 /** The last answer of the endpoint. */
 export interface LocalList {
-  /** Returns the last good list, else the last failure; undefined: the endpoint was not asked yet. */
+  /** Returns the last good list, else the last failure; undefined if the endpoint was not asked yet. */
   current(): LocalModels | undefined;
   /** Asks in the background if the list is old. */
   refresh(): void;

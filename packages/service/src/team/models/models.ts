@@ -75,9 +75,12 @@ export interface Models {
   resolve(modelId: string | undefined, choices?: ModelChoices): ModelResolution;
   /** Returns the model of a run that begins. For `local/auto`, asks the endpoint for its models, for at most 10 s. */
   resolveForTask(modelId: string, choices?: ModelChoices): Promise<TaskModelResolution>;
-  /** True: a run that asks for this model gets `runbook` only because no model is configured. */
+  /** Returns true if a run that asks for this model gets `runbook` only because no model is configured. */
   fallsBackToRunbook(modelId: string | undefined): boolean;
-  /** Returns the target for the gateway; undefined if the model needs no provider or its provider is no longer configured. */
+  /**
+   * Returns the target for the gateway; undefined if the model needs no provider or its provider is no longer
+   * configured.
+   */
   target(modelId: string): ModelTarget | undefined;
   /** The configured providers, for probes of their health. */
   readonly upstreams: Readonly<Partial<Record<ProviderName, Upstream>>>;
@@ -95,8 +98,8 @@ const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
   neededSetting === keySetting ? `no key set; set ${neededSetting}` : `no endpoint set; set ${neededSetting}`;
 
 /**
- * Opens the catalogue for `settings`. Waits for the local endpoint at most 3 s; if it is down, the service starts without it and
- * asks again later. Problems name the setting and the reason.
+ * Opens the catalogue for `settings`. Waits for the local endpoint at most 3 s; if it is down, the service starts
+ * without it and asks again later. Problems name the setting and the reason.
  */
 export async function openModels(settings: ModelSettings, options: OpenModelsOptions = {}): Promise<OpenModelsResult> {
   const { log, now = () => new Date(), fetchLocal = fetchLocalModels, probe } = options;

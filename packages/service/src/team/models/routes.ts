@@ -20,7 +20,7 @@ interface ModelRouteDeps {
   readonly models: Models;
 }
 
-/** The list of models, and the team's choices about them. The team is that of the key: no body names one. */
+/** The list of models, and the team's choices about them. The team is the key's team: no request body names a team. */
 export const modelRoutes = (
   { db, models }: ModelRouteDeps,
   isOutOfRequests: (db: Database, teamId: string) => Promise<boolean>,

@@ -186,7 +186,7 @@ export async function changeTeamModels(
   const outcome = await db.transaction(async (tx): Promise<TeamModelsOutcome> => {
     await tx.query(makeRow, [teamId]);
     const [old] = await tx.query(lockTeam, [teamId]);
-    if (!old) throw new Error('the choices of the team are not there');
+    if (!old) throw new Error('the team has no row of choices');
     const disabled = new Set([...old.disabled_model_ids, ...change.disable]);
     for (const id of change.enable) disabled.delete(id);
     if (disabled.size > maxDisabledModels) return { kind: 'too_many' };

@@ -33,7 +33,7 @@ export function findSkills(entries: readonly TreeEntry[]): SkillPlace[] {
   return paths.slice(0, maxSkillsOfRepository).flatMap((path) => findIn(sorted, path) ?? []);
 }
 
-/** Returns the skill with a path; undefined: the repository has no such file. */
+/** Returns the skill with a path; undefined if the repository has no such file. */
 export const findSkill = (entries: readonly TreeEntry[], path: string): SkillPlace | undefined =>
   findIn(inOrder(entries), path);
 

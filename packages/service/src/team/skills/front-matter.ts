@@ -17,8 +17,8 @@ const maxCompatibilityLength = 500;
 
 /**
  * Reads a SKILL.md in the Agent Skills format (https://agentskills.io/specification). `folder`: the name of its folder, which must be the name of the
- * skill; null: the file is at the top of the repository. Returns the fault as a string. Front matter is plain YAML: no other language, no tag and no
- * alias is accepted, so reading it runs no code and cannot expand.
+ * skill; null if the file is at the top of the repository. Returns the fault as a string. Front matter is plain YAML:
+ * no other language, no tag and no alias is accepted, so reading it runs no code and cannot expand.
  */
 export function parseSkill(bytes: Buffer, folder: string | null): SkillText | string {
   if (bytes.length > maxSkillTextBytes) return `is larger than ${maxSkillTextBytes / 1024} KB`;

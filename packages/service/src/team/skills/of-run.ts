@@ -65,7 +65,10 @@ const insert = defineStatement({
   row: { id: uuid },
 });
 
-/** SQL: the skill that a run follows, as JSON; NULL: it follows none, or no agent has begun it. `run` is a row of `runs`. */
+/**
+ * SQL: the skill that a run follows, as JSON; NULL if it follows none, or no agent has begun it. `run` is a row of
+ * `runs`.
+ */
 export const skillOfRun = (run: string): string => `CASE WHEN ${run}.skill_spec IS NOT NULL THEN (
   SELECT jsonb_build_object('name', s.name, 'description', s.description, 'full_path', s.path, 'commit', s.commit_id)
   FROM run_skills s WHERE s.run_id = ${run}.id AND s.position = 0) END`;
@@ -155,7 +158,10 @@ interface ReadSkill {
   readonly skill: RunSkill;
 }
 
-/** Reads a skill of the definition of a factory in the revision that the run executes; returns a string with the reason if there is none. */
+/**
+ * Reads a skill of the definition of a factory in the revision that the run executes; returns a string with the reason
+ * if there is none.
+ */
 async function readDefined(
   { definedSkills }: RunSkillDeps,
   { teamId, contents }: RunWithSkills,

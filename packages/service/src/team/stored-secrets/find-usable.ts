@@ -31,7 +31,7 @@ export interface SecretUser {
   readonly teamId: string;
   /** The person or service account that the run works for. */
   readonly actor: RunActor;
-  /** Contents that the run executes. Absent: nothing that others wrote. */
+  /** Contents that the run executes. Absent: the run executes nothing that other people wrote. */
   readonly contents?: readonly RunContent[];
 }
 
@@ -241,7 +241,10 @@ export interface TeamSecret {
   readonly value: string;
 }
 
-/** Returns a secret of the team for the service itself. `unreadable`: it was sealed with another key. Null: there is none. */
+/**
+ * Returns a secret of the team for the service itself. `unreadable`: it was sealed with another key. Returns null if
+ * there is none.
+ */
 export async function findTeamSecret(
   db: Queryable,
   vault: Vault,

@@ -133,7 +133,7 @@ export async function putSecret(
   return toSecret(made);
 }
 
-/** Deletes a secret of the team, or a personal one of the caller. False: there is none. */
+/** Deletes a secret of the team, or a personal one of the caller. Returns false if there is none. */
 export async function deleteSecret(
   tx: Queryable,
   principal: Principal,
@@ -146,7 +146,7 @@ export async function deleteSecret(
   return true;
 }
 
-/** Returns the person who owns the secret; null: it is the team's. */
+/** Returns the person who owns the secret; null if it is the team's. */
 function ownerUid(principal: Principal, scope: SecretScope): string | null {
   const owner = ownerOf(principal, scope);
   if (owner === 'forbidden') throw new Error('the route admits people only');

@@ -118,13 +118,16 @@ async function setSchedules(tx: Queryable, row: AutomationRow, editor: RunActor)
 export const listAutomations = (db: Queryable, teamId: string, factoryUid: string): Promise<AutomationRow[]> =>
   db.query(readAll, [teamId, factoryUid]);
 
-/** Returns an automation; null: the team has none with these UIDs. */
+/** Returns an automation; null if the team has none with these UIDs. */
 export async function readAutomation(db: Queryable, address: AutomationAddress): Promise<AutomationRow | null> {
   const [row] = await db.query(readOne, [address.teamId, address.factoryUid, address.automationUid]);
   return row ?? null;
 }
 
-/** Why an automation was not stored. `no_factory`, `not_found`: 404. `too_many`, `taken`: 409. Other outcomes are those of a create of a run. */
+/**
+ * Why an automation was not stored. `no_factory`, `not_found`: 404. `too_many`, `taken`: 409. The other outcomes are
+ * the outcomes of creating a run.
+ */
 export type AutomationFailure =
   | { readonly kind: 'no_factory' | 'not_found' | 'too_many' | 'taken' }
   | Exclude<CheckOutcome, { kind: 'ok' }>;
@@ -183,7 +186,10 @@ export async function updateAutomation(
   return { kind: 'stored', automation: row };
 }
 
-/** Deletes an automation, and the deliveries and fires that wait for it. False: the team has none with these UIDs. */
+/**
+ * Deletes an automation, and the deliveries and fires that wait for it. Returns false if the team has none with these
+ * UIDs.
+ */
 export async function deleteAutomation(
   tx: Queryable,
   author: Author,

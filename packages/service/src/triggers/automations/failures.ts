@@ -34,7 +34,10 @@ export interface CountedFailure {
 
 type Counted = Pick<AutomationRow, 'uid' | 'last_spawn_error'>;
 
-/** Returns the statements that count the results of an automation in their order. Null: a run was created, which begins a new count. */
+/**
+ * Returns the statements that count the results of an automation in their order. Returns null if a run was created,
+ * which begins a new count.
+ */
 function countsOf({ uid, last_spawn_error: error }: Counted, results: readonly (CountedFailure | null)[]) {
   const lastSuccess = results.lastIndexOf(null);
   const failures = results.slice(lastSuccess + 1).flatMap((failure) => failure ?? []);

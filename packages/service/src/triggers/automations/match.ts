@@ -142,7 +142,7 @@ export const failedOf = <C extends Check>(checks: readonly C[]): C[] =>
       reason: shorten(check.reason, maxCheckLength),
     }));
 
-/** Returns the condition on the name of the event that is not met; null: all are. */
+/** Returns the condition on the name of the event that is not met; null if all are. */
 function mismatchOfEvent(matcher: Matcher, event: string | null): Check | null {
   const reason = reasonOfEvent(matcher, event);
   return reason === null ? null : { check: 'event', path: 'events', passed: false, reason };
@@ -159,7 +159,7 @@ function reasonOfEvent({ in: wanted, not_in: excluded }: Matcher, event: string 
   return event !== null && excluded?.includes(event) ? `${found}; not allowed: ${list(excluded)}` : null;
 }
 
-/** Returns the conditions that a trigger does not meet; null: it matches; undefined: it does not select the webhook. */
+/** Returns the conditions that a trigger does not meet; null if it matches; undefined if it does not select the webhook. */
 function mismatch(plan: Plan, delivery: MatchedDelivery, total: Budget): readonly Check[] | null | undefined {
   if (plan.provider === 'webhook') {
     if (!plan.webhookUids.includes(delivery.webhookUid)) return undefined;
@@ -203,7 +203,7 @@ export function matcherOf(delivery: MatchedDelivery): (automation: AutomationRow
 
 /**
  * Returns the lane of a run: the group of runs to which the overlap policy applies. It is a hash of the value at the
- * concurrency key. Null: the automation has no key, or the payload has no text, number or boolean at the key.
+ * concurrency key. Returns null if the automation has no key, or the payload has no text, number or boolean at the key.
  */
 export function laneOf(
   { concurrency_key: path }: Pick<AutomationRow, 'concurrency_key'>,

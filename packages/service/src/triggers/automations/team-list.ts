@@ -26,7 +26,7 @@ const readPage = defineStatement({
   row: automationRow,
 });
 
-/** Returns one page, by name. Null: the cursor was made for another list. */
+/** Returns one page, by name. Returns null if the cursor was made for another list. */
 export async function listTeamAutomations(
   db: Queryable,
   signer: CursorSigner,

@@ -64,7 +64,8 @@ export type ApplyOutcome =
 export interface FromCommit {
   readonly commit: string;
   /**
-   * Records the outcome as one of the transaction's last statements. False: the sync may not store anything any more.
+   * Records the outcome as one of the transaction's last statements. Returns false if the sync may not store anything
+   * any more.
    */
   keep(tx: Queryable): Promise<boolean>;
 }
@@ -191,7 +192,7 @@ async function applyWithin(
   return { kind: 'applied', response: { ...answer, version: next } };
 }
 
-/** Returns a stored definition; undefined: the format has changed, and its files cannot be read any more. */
+/** Returns a stored definition; undefined if the format has changed, and its files cannot be read any more. */
 function definitionOf(files: readonly StoredFile[]): FactoryDefinition | undefined {
   const read = readDefinition(files);
   return read.ok ? read.definition : undefined;

@@ -9,8 +9,8 @@ import { driftOf, type FactoryAddress, readFactoryState, readTeamSecrets } from 
 import { readStoredDefinition } from './stored.ts';
 
 /**
- * Returns the last applied definition, and how the factory differs from it now. Null: no definition was applied, or the
- * team has no such factory.
+ * Returns the last applied definition, and how the factory differs from it now. Returns null if no definition was
+ * applied, or the team has no such factory.
  */
 export async function readFactoryDefinition(
   { models, vault }: CheckDeps,

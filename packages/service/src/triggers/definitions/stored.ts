@@ -61,7 +61,7 @@ const readRepository = defineStatement({
 
 export type StoredDefinition = Readonly<RowOf<typeof readOne>>;
 
-/** Returns the last applied definition; null: no definition was applied. */
+/** Returns the last applied definition; null if no definition was applied. */
 export async function readStoredDefinition(
   db: Queryable,
   teamId: string,
@@ -86,7 +86,7 @@ export async function noteCommit(tx: Queryable, factoryUid: string, commit: stri
   await tx.query(note, [factoryUid, commit]);
 }
 
-/** Returns owner/repo of the source of a factory, which the caller has locked; null: it has none. */
+/** Returns owner/repo of the source of a factory, which the caller has locked; null if it has none. */
 export async function readRepositoryOfFactory(tx: Queryable, factoryUid: string): Promise<string | null> {
   return (await tx.query(readRepository, [factoryUid]))[0]?.repository ?? null;
 }

@@ -95,7 +95,10 @@ export const agentOfRun = (teamId: string, factoryUid: string, name: string): st
     FROM factories f JOIN factory_agents g ON g.factory_uid = f.uid
     WHERE f.team_id = ${teamId} AND f.uid = ${factoryUid} AND CASE WHEN ${name} IS NULL THEN g.agent_type = 'FOREMAN' ELSE g.name = ${name} END)`;
 
-/** Returns the agent for runs of the factory; without a name, the foreman. Null: the factory has no such agent. */
+/**
+ * Returns the agent for runs of the factory; without a name, the foreman. Returns null if the factory has no such
+ * agent.
+ */
 export async function readAgentOfRun(
   db: Queryable,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },

@@ -157,7 +157,7 @@ const toFactory = (found: RowOf<typeof readOne>): StoredFactory => ({
   updated_at: found.updated_at,
 });
 
-/** Returns one page of the factories of the team, by name. Null: the cursor was made for another list. */
+/** Returns one page of the factories of the team, by name. Returns null if the cursor was made for another list. */
 export async function listFactories(
   db: Queryable,
   signer: CursorSigner,
@@ -184,18 +184,21 @@ export async function listFactories(
   };
 }
 
-/** Returns a factory; null: the team has none with this UID. */
+/** Returns a factory; null if the team has none with this UID. */
 export async function readFactory(db: Queryable, teamId: string, uid: string): Promise<StoredFactory | null> {
   const [found] = await db.query(readOne, [teamId, uid]);
   return found ? { ...toFactory(found), agents: await listFactoryAgents(db, uid) } : null;
 }
 
-/** Locks a factory until the transaction ends, so that its parts can be counted. False: the team has no such factory. */
+/**
+ * Locks a factory until the transaction ends, so that its parts can be counted. Returns false if the team has no such
+ * factory.
+ */
 export async function lockFactory(tx: Queryable, teamId: string, uid: string): Promise<boolean> {
   return (await tx.query(lockOne, [teamId, uid])).length > 0;
 }
 
-/** Keeps a factory from being deleted until the transaction ends. False: the team has no such factory. */
+/** Keeps a factory from being deleted until the transaction ends. Returns false if the team has no such factory. */
 export async function keepFactory(tx: Queryable, teamId: string, uid: string): Promise<boolean> {
   return (await tx.query(keepOne, [teamId, uid])).length > 0;
 }
@@ -207,8 +210,8 @@ const revise = defineStatement({
 });
 
 /**
- * Writes a revision of the defaults, agents and skills that runs get from a factory, which the caller has locked. Writes no revision if they are
- * unchanged.
+ * Writes a revision of the defaults, agents and skills that runs get from a factory, which the caller has locked.
+ * Writes no revision if they are unchanged.
  */
 export async function reviseDefinition(
   tx: Queryable,
@@ -269,7 +272,7 @@ export async function defineFactory(
   return 'defined';
 }
 
-/** Deletes a factory with its webhooks. False: the team has no such factory. */
+/** Deletes a factory with its webhooks. Returns false if the team has no such factory. */
 export async function deleteFactory(db: Database, by: Author, uid: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     if (!(await lockFactory(tx, by.teamId, uid))) return false;

@@ -13,7 +13,7 @@ import { insertTask } from './tasks/write.ts';
 
 type Dispatched = Omit<DispatchResponse, 'run_url'>;
 
-/** Outcome of a dispatch. `no_factory`: 404; other refusals are those of a create of a run. */
+/** Outcome of a dispatch. `no_factory`: 404; the other refusals are the refusals of creating a run. */
 export type DispatchOutcome =
   | { readonly kind: 'dispatched'; readonly response: Dispatched }
   | { readonly kind: 'no_factory' }

@@ -79,7 +79,7 @@ const lockOldest = defineStatement({
 
 export type WaitingStart = RowOf<typeof lockOldest>;
 
-/** Locks the start of a lane that has waited longest; undefined: no start waits. */
+/** Locks the start of a lane that has waited longest; undefined if no start waits. */
 export const lockOldestWaiting = async (tx: Queryable, { owner, lane }: Lane): Promise<WaitingStart | undefined> =>
   (await tx.query(lockOldest, [owner, lane]))[0];
 

@@ -36,7 +36,7 @@ export interface CheckDeps {
 
 type Requested = Omit<CreateScheduledAgentRequest, 'enabled' | 'team'>;
 
-/** Returns why runs of the configuration cannot have the overlap policy; null: they can. */
+/** Returns why runs of the configuration cannot have the overlap policy; null if they can. */
 export function faultOfOverlap(overlap: OverlapPolicy, config: AmbientAgentConfig): Fault | null {
   if (overlap !== 'cancel_previous' || workerHostOf(config) === undefined) return null;
   const message = 'runs on self-hosted workers cannot be cancelled for another; use skip or queue';

@@ -58,7 +58,8 @@ const readWait = defineStatement({
 });
 
 /**
- * Returns the milliseconds until the next schedule is due by the database's clock, below 0 if one is due already; null: there is none.
+ * Returns the milliseconds until the next schedule is due by the database's clock, below 0 if one is due already; null
+ * if there is none.
  */
 export async function waitForNext(db: Queryable): Promise<number | null> {
   return (await db.query(readWait))[0]?.wait_ms ?? null;

@@ -90,7 +90,7 @@ export async function changeSchedule(
   });
 }
 
-/** Deletes a schedule. False: there is none that the caller may delete. */
+/** Deletes a schedule. Returns false if there is none that the caller may delete. */
 export async function removeSchedule(db: Database, by: Principal, id: string): Promise<boolean> {
   if (!isUuid(id)) return false;
   return await db.transaction(async (tx) => {
@@ -100,7 +100,7 @@ export async function removeSchedule(db: Database, by: Principal, id: string): P
   });
 }
 
-/** Pauses a schedule, or resumes it. Null: there is none that the caller may change. */
+/** Pauses a schedule, or resumes it. Returns null if there is none that the caller may change. */
 export async function switchSchedule(
   db: Database,
   by: Principal,

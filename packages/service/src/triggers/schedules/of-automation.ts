@@ -68,7 +68,7 @@ export interface WantedTrigger extends WantedTimes {
   readonly trigger_name: string;
 }
 
-/** Returns the schedule of a start that waits; null: it was deleted. */
+/** Returns the schedule of a start that waits; null if it was deleted. */
 export async function readScheduleOfStart(db: Queryable, scheduleId: string): Promise<ScheduleOfRun | null> {
   const [found] = await db.query(readNamed, [scheduleId]);
   return found ? { id: found.id, name: found.name, cronSchedule: found.cron_schedule } : null;

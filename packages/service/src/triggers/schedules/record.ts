@@ -72,8 +72,8 @@ const recordLater = defineStatement({
 });
 
 /**
- * Counts a start that waited. `failure`: why there is no run, and whether it counts; null: the run was created. Returns whether the
- * schedule is still enabled.
+ * Counts a start that waited. `failure`: why there is no run, and whether it counts; null if the run was created.
+ * Returns whether the schedule is still enabled.
  */
 export async function recordLaterStart(
   tx: Queryable,

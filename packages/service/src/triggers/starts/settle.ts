@@ -109,7 +109,10 @@ interface Locked {
   readonly automation?: AutomationRow;
 }
 
-/** Locks the owner of a lane. Null: another transaction has locked it, it was deleted, or it is a schedule that is paused. */
+/**
+ * Locks the owner of a lane. Returns null if another transaction has locked it, it was deleted, or it is a schedule
+ * that is paused.
+ */
 async function lockOwner(tx: Queryable, { kind, owner: id }: Lane): Promise<Locked | null> {
   const schedules = kind === 'schedule' ? await tx.query(lockSchedule, [id]) : [];
   const automations = kind === 'automation' ? await tx.query(lockAutomation, [id]) : [];
@@ -132,7 +135,7 @@ async function startOldest(deps: StartDeps, tx: Queryable, lane: Lane): Promise<
   return started.outcome !== 'failed';
 }
 
-/** Returns the outcome of a waiting start; null: its lane has no room. */
+/** Returns the outcome of a waiting start; null if its lane has no room. */
 async function startUnlessFull(
   deps: StartDeps,
   tx: Queryable,

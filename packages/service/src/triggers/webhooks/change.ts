@@ -102,8 +102,8 @@ export async function updateWebhook(
 }
 
 /**
- * Sets the given secret, or a new one. The old one is accepted for `graceSeconds` more. Null: the team has no such webhook. The caller
- * has checked that the secret fits the mode, which never changes.
+ * Sets the given secret, or a new one. The old one is accepted for `graceSeconds` more. Returns null if the team has no
+ * such webhook. The caller has checked that the secret fits the mode, which never changes.
  */
 export async function rotateWebhookSecret(
   tx: Queryable,

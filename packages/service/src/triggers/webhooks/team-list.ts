@@ -66,7 +66,7 @@ async function numbersOf(db: Queryable, uids: readonly string[]): Promise<Readon
 /** A webhook without its URL, which depends on the address of the service. */
 type StoredTeamWebhook = Omit<TeamWebhook, 'url'>;
 
-/** Returns one page, by name. Null: the cursor was made for another list. */
+/** Returns one page, by name. Returns null if the cursor was made for another list. */
 export async function listTeamWebhooks(
   db: Queryable,
   signer: CursorSigner,

@@ -159,7 +159,7 @@ export const badSecret = (path: string, message: string): BadSecret => ({
   fault: { path, message },
 });
 
-/** Finds the secret of the team that a webhook names. Null: the team has none with this name. */
+/** Finds the secret of the team that a webhook names. Returns null if the team has none with this name. */
 export async function findFittingSecret(
   tx: Queryable,
   vault: Vault,
@@ -190,7 +190,7 @@ export const readSendingWebhooks = (
   factoryUids: readonly string[],
 ): Promise<SendingWebhook[]> => db.query(readSending, [teamId, factoryUids]);
 
-/** Returns a webhook; null: the team has none with these UIDs. */
+/** Returns a webhook; null if the team has none with these UIDs. */
 export async function readWebhook(db: Queryable, address: WebhookAddress): Promise<StoredWebhook | null> {
   const [found] = await db.query(readOne, [address.teamId, address.factoryUid, address.webhookUid]);
   return found ? toWebhook(found) : null;
@@ -245,7 +245,7 @@ export async function createWebhook(
   return { webhook, sealedSecret: sealed?.toString('base64') ?? null };
 }
 
-/** Deletes a webhook. False: the team has none with these UIDs. */
+/** Deletes a webhook. Returns false if the team has none with these UIDs. */
 export async function deleteWebhook(tx: Queryable, by: Author, address: WebhookAddress): Promise<boolean> {
   const { teamId, factoryUid, webhookUid: uid } = address;
   const [gone] = await tx.query(remove, [teamId, factoryUid, uid]);

@@ -170,7 +170,7 @@ export async function prepareSandbox(
   const started = process;
   const egressSocket = path.join(hostFolders.top, 'egress.sock');
 
-  /** Starts the command. `text`: the whole input of its descriptor; undefined: the command gets the input later. */
+  /** Starts the command. `text`: the whole input of its descriptor; undefined if the command gets the input later. */
   const begin = (command: readonly string[], env: Readonly<Record<string, string>>, text: string | undefined): void => {
     const view = {
       shared: ground.shared,

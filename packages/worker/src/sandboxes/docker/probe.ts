@@ -176,7 +176,7 @@ function readFacts(text: string): Facts | undefined {
   }
 }
 
-/** Returns why the containers of an engine cannot be sandboxes; undefined: they may be. */
+/** Returns why the containers of an engine cannot be sandboxes; undefined if they may be. */
 function engineFault(facts: EngineFacts, runtime: string | undefined): string | undefined {
   const has = (option: string) => facts.securityOptions.some((found) => found.split(',').includes(`name=${option}`));
   if (has('rootless') || has('userns'))

@@ -31,7 +31,10 @@ async function findRunsc(pathVariable: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** Finds gVisor and its best platform. `undefined`: it is not installed. Rejects if runsc does not run on this machine. */
+/**
+ * Finds gVisor and its best platform. `undefined` if it is not installed. Rejects if runsc does not run on this
+ * machine.
+ */
 export async function findGvisor(pathVariable = process.env.PATH ?? ''): Promise<Gvisor | undefined> {
   const program = await findRunsc(pathVariable);
   if (program === undefined) return undefined;

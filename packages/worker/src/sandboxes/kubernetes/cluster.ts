@@ -26,7 +26,7 @@ export interface ClusterAddress {
 export interface Cluster {
   readonly namespace: string;
   version(): Promise<string>;
-  /** Returns which needed rights this worker does not have; empty: it has all. */
+  /** Returns which needed rights this worker does not have; empty if it has all. */
   missingRights(): Promise<string[]>;
   /** `dryRun`: the cluster checks the Job and makes none. */
   createJob(job: V1Job, dryRun?: boolean): Promise<V1Job>;

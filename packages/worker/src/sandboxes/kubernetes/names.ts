@@ -17,7 +17,7 @@ export const proofAnnotation = 'runyard.dev/proof';
 /** Returns the name of the Job, and of the Secret, of a sandbox. */
 export const jobName = (owner: string, id: string): string => `runyard-${owner}-${id}`;
 
-/** Returns the id of the sandbox of a Job; undefined: the Job does not belong to this worker. */
+/** Returns the id of the sandbox of a Job; undefined if the Job does not belong to this worker. */
 export function sandboxOfJob(owner: string, name: string | undefined): string | undefined {
   const prefix = jobName(owner, '');
   const id = name?.startsWith(prefix) ? name.slice(prefix.length) : '';

@@ -56,7 +56,7 @@ function unscheduled({ status }: V1Pod): Fault | undefined {
   };
 }
 
-/** Returns why a container does not start; undefined: it starts, or has started. */
+/** Returns why a container does not start; undefined if it starts, or has started. */
 function faultOf(found: V1ContainerStatus | undefined, image: string): Fault | undefined {
   const { reason = '', message } = found?.state?.waiting ?? {};
   if (
@@ -100,7 +100,7 @@ export function imageFault(image: string, reason: string, text: string): Fault {
   return fault('image_not_pulled', 'the node tries again until the time for the start is over', false);
 }
 
-/** Returns why the cluster ended a pod, or why the pod never started; undefined: its agent has ended. */
+/** Returns why the cluster ended a pod, or why the pod never started; undefined if its agent has ended. */
 function verdictOf(
   { status = {} }: V1Pod,
   placer: V1ContainerStatus | undefined,

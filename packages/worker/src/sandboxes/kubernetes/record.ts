@@ -42,7 +42,7 @@ export function openSecret(stateRoot: string): string {
   const secret = readFileSync(file, 'utf8');
   if (secret.length !== 2 * secretBytes)
     throw new Error(
-      `${file} is damaged: delete it, and the Jobs with the label ${ownerLabel} that no other worker has`,
+      `${file} is damaged: delete this file, and the Jobs with the label ${ownerLabel} that belong to no other worker`,
     );
   return secret;
 }
@@ -58,7 +58,7 @@ export const ownerOf = (secret: string): string =>
 export const proofOf = (secret: string, uid: string, record: string): string =>
   createHmac('sha256', secret).update(`${uid}\n${record}`).digest('hex');
 
-/** Returns the record of a Job; undefined: this data folder's workers did not release it. */
+/** Returns the record of a Job; undefined if this data folder's workers did not release it. */
 export function readRecord(secret: string, job: V1Job): PodRecord | undefined {
   const { uid = '', annotations = {} } = job.metadata ?? {};
   const text = annotations[recordAnnotation] ?? '';

@@ -3,8 +3,9 @@ import { plainMessage } from '@runyard/contract/wire/plain-message';
 import type { BuiltinTool } from './tool.ts';
 
 /**
- * Returns why a tool does not accept this input, as sentences for the model and for people who read the conversation. Undefined: the schema accepts
- * it, or the tool belongs to an MCP server, which has its own schema. If the model wrote text that is not JSON, the input is that text.
+ * Returns why a tool does not accept this input, as sentences for the model and for people who read the conversation.
+ * Returns undefined if the schema accepts it, or the tool belongs to an MCP server, which has its own schema. If the
+ * model wrote text that is not JSON, the input is that text.
  */
 export function inputFault({ name, schema, inputSchema }: BuiltinTool, input: unknown): string | undefined {
   if (typeof input === 'string') return `The input of ${name} is not a JSON object. It may have been cut off.`;

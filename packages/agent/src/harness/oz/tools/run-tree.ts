@@ -87,7 +87,7 @@ const cancelRun = defineTool({
 const sendMessage = defineTool({
   name: 'send_message',
   description:
-    'Writes to another run of your tree: one that you started, or "parent", the one that you work for. It reads the message after what it does now; one that has ended goes on with it where you started it. There is no answer to wait for: answers come as messages to you, after your turn.',
+    'Writes to another run of your tree: one that you started, or "parent", the one that you work for. The run reads the message after its present work. A run that you started continues with the message after its end. There is no answer to wait for: answers come as messages to you, after your turn.',
   kind: 'other',
   schema: z.object({ run_id: runId, message: z.string().min(1) }),
   title: ({ run_id }) => `Write to run ${run_id}`,

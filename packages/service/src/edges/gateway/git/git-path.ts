@@ -1,7 +1,7 @@
 import { Repository } from '@runyard/contract/environments/environments';
 import { gitGatewayPath } from '../../../team/environments/git-path.ts';
 
-/** A request of git's smart HTTP protocol (gitprotocol-http), and of nothing else of the code host. */
+/** A request of git's smart HTTP protocol (gitprotocol-http); other requests to a code host are refused. */
 export interface GitRequest {
   readonly repository: Repository;
   readonly service: 'git-upload-pack' | 'git-receive-pack';

@@ -24,7 +24,7 @@ export interface McpGatewayDeps {
   /** RUNYARD_ALLOW_PRIVATE_NETWORKS */
   readonly allowedNetworks: readonly string[];
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
-  /** Returns a server of this execution's run; null: the run has none of this name. */
+  /** Returns a server of this execution's run; null if the run has none of this name. */
   serverOf(executionId: string, name: string): Promise<ServerOfExecution | null>;
   readonly resolve: Resolve;
   readonly bodies: BodyBudget;

@@ -12,9 +12,9 @@ import { credentialHeaders } from './credentials.ts';
 export interface HealthDeps {
   begin(provider: ProviderName, reason: string): Promise<boolean>;
   end(outage: Outage): Promise<boolean>;
-  /** True: the provider answers a request of the service itself. */
+  /** Returns true if the provider answers a request of the service itself. */
   probe(provider: ProviderName): Promise<boolean>;
-  /** True: the service has one team only, so an outage concerns no other. */
+  /** Returns true if the service has one team only, so an outage concerns no other. */
   hasOneTeam(): Promise<boolean>;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   /** Milliseconds of a monotonic clock. */

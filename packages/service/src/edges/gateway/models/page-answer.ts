@@ -24,7 +24,7 @@ export async function isPage(response: IncomingMessage, read?: Buffer): Promise<
   return !answerStart.test(first.toString('utf8', 0, 100));
 }
 
-/** Returns the title of a page in quotes, as one harmless line; empty: it has none. */
+/** Returns the title of a page in quotes, as one harmless line; empty if it has none. */
 function titleOf(page: Buffer): string {
   const title = /<title[^>]*>([^<]*)/i.exec(page.toString('utf8'))?.[1] ?? '';
   const line = title.replace(/[\p{C}\s"]+/gu, ' ').trim();

@@ -95,8 +95,8 @@ export async function readUpTo(body: Readable, { maxBytes, maxMs }: ReadBounds):
 }
 
 /**
- * Waits for the first byte, or the regular end, of a body, without reading it. False: the body broke off, or nothing came for
- * `silenceMs`.
+ * Waits for the first byte, or the regular end, of a body, without reading it. Returns false if the body broke off, or
+ * nothing came for `silenceMs`.
  */
 export async function hasFirstByte(body: Readable, silenceMs: number): Promise<boolean> {
   const has = await new Promise<boolean>((resolve) => {

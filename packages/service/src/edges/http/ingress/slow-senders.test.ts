@@ -78,7 +78,7 @@ describe('slow senders', () => {
       ] as const) {
         ended.clear();
         hold(count, announced);
-        // The other requests fill the memory, and the queue if there is one.
+        // The other requests fill the memory, and also the queue if the case has one.
         await expect.poll(() => ended.size).toBeGreaterThanOrEqual(3);
         const body = JSON.stringify('a'.repeat(announced - 3));
         expect(await Promise.all([deliver(webhook, body), deliver(other, body)])).toEqual([202, 202]);

@@ -213,9 +213,12 @@ interface Unproved {
 
 /** Limits the requests of unverified senders: above the limit, a new request closes the oldest one. */
 interface UnprovedSenders {
-  /** Adds a request to a webhook, and closes the oldest of all if there are too many. Returns the function that removes it. */
+  /**
+   * Adds a request to a webhook, and closes the oldest of all if there are too many. Returns the function that removes
+   * it.
+   */
   add(uid: string, cut: () => void): () => void;
-  /** Closes the oldest request; with `uid`, the oldest of this webhook. False: there is no such request. */
+  /** Closes the oldest request; with `uid`, the oldest of this webhook. Returns false if there is no such request. */
   cutOldest(uid?: string): boolean;
 }
 

@@ -127,7 +127,7 @@ function tooManyRequests({ limit, quota, retryAfterSeconds }: NonNullable<RateOu
 const mayStartNone = (): Refusal =>
   refuse('not_authorized', {
     detail:
-      'This run may not start others. To allow it, create the run with the mode orchestrate, or with config.child_runs {"enabled": true}.',
+      'This run may not start other runs. To allow it, create the run with the mode orchestrate, or with config.child_runs {"enabled": true}.',
   });
 
 /** Returns the 403 of a caller who is not in the team of the header. */
@@ -146,8 +146,8 @@ export function makeAuthorizer(
   const callers = new WeakMap<FastifyRequest, Caller>();
 
   /**
-   * Returns the principal in the team that the request names; null: the caller is not in the team of the header. For a path of another
-   * team, the handler answers 404.
+   * Returns the principal in the team that the request names; null if the caller is not in the team of the header. For
+   * a path of another team, the handler answers 404.
    */
   const actIn = async (request: FastifyRequest, principal: Principal): Promise<Principal | null> => {
     const team = teamOf(request);
@@ -157,7 +157,7 @@ export function makeAuthorizer(
     return team.by === 'path' ? principal : null;
   };
 
-  /** Returns the person of the session in the cookie; null: the request has no cookie, or one whose session has ended. */
+  /** Returns the person of the session in the cookie; null if the request has no cookie, or one whose session has ended. */
   const readSession = async (request: FastifyRequest): Promise<Principal | null> => {
     const key = sessionKeyOf(request);
     if (key === undefined) return null;
@@ -243,7 +243,7 @@ export async function authenticateWorker(
   return principal;
 }
 
-/** Returns the refusal of a signed URL that does not open `target`; null: it opens it. */
+/** Returns the refusal of a signed URL that does not open `target`; null if it opens it. */
 export function refuseSignature(
   deps: Pick<ServiceDeps, 'signing'>,
   target: SignedTarget,

@@ -21,7 +21,10 @@ async function auditedAddress(service: TestService, headers: Record<string, stri
   return row?.address;
 }
 
-/** Returns how many checks of files without a key are answered before one is refused; null: all of a few more than the limit are. */
+/**
+ * Returns how many checks of files without a key are answered before one is refused; null if all of a few more than the
+ * limit are.
+ */
 async function answeredChecks(service: TestService, headersOf: (index: number) => Record<string, string>) {
   for (let index = 0; index < keylessChecksPerMinute.address + 5; index++) {
     const options = { key: null, headers: headersOf(index), body: { files: [] } };

@@ -43,7 +43,7 @@ interface Sent {
   readonly runId: string;
 }
 
-/** Sends a POST as a published client does; null: the connection was closed without an answer. */
+/** Sends a POST as a published client does; null if the connection was closed without an answer. */
 function post(sending: Sending = {}): Promise<Sent | null> {
   return new Promise((resolve) => {
     const asked = request((sending.origin ?? service.baseUrl) + apiPrefix + (sending.path ?? '/agent/runs'), {

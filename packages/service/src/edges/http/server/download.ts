@@ -34,7 +34,8 @@ const bucketType = (contentType: string): string =>
   isHeaderText(contentType) && !activeType.test(contentType) ? contentType : 'application/octet-stream';
 
 /**
- * Sends a file of an agent for download: its bytes, or a redirect to the bucket that has them. Returns false if there is no such blob.
+ * Sends a file of an agent for download: its bytes, or a redirect to the bucket that has them. Returns false if there
+ * is no such blob.
  */
 export async function sendFile(
   reply: FastifyReply,
@@ -76,7 +77,7 @@ export function downloadHeaders(reply: FastifyReply, fileName: string, contentTy
 
 /**
  * Sets headers so that a page can show the file of an agent, and nothing in it runs. `framedBy`: origin of the pages that may show the file in a
- * frame, only for HTML and SVG, with its own styles and pictures; undefined: no page may.
+ * frame, only for HTML and SVG, with its own styles and pictures; undefined if no page may.
  */
 export function previewHeaders(reply: FastifyReply, contentType: string, framedBy: string | undefined): FastifyReply {
   const policy =
@@ -108,8 +109,8 @@ function readRange(header: string | undefined, sizeBytes: number): ByteRange | n
 }
 
 /**
- * Streams a blob, or the range of the request; false: there is no such blob. Throws the refusal of a range without a byte. It does not return the
- * reply, because the reply is a thenable that resolves without a value after sending.
+ * Streams a blob, or the range of the request; false if there is no such blob. Throws the refusal of a range without a
+ * byte. It does not return the reply, because the reply is a thenable that resolves without a value after sending.
  */
 export async function sendBlob(
   reply: FastifyReply,
@@ -151,7 +152,7 @@ async function sendRange(
   return true;
 }
 
-/** Streams a blob of unknown size as a file of bytes with this name; false: there is no such blob. */
+/** Streams a blob of unknown size as a file of bytes with this name; false if there is no such blob. */
 export async function sendBytes(reply: FastifyReply, blobs: BlobStore, key: string, name: string): Promise<boolean> {
   const stored = await blobs.stat(key);
   if (!stored) return false;

@@ -80,7 +80,7 @@ function findUnstorable(root: unknown): Fault[] {
     if (!message) return;
     faults.push({ path: path.join('.').replaceAll('\u0000', '\\u0000').toWellFormed(), message });
   };
-  /** False: it is nested too deeply, or enough faults were found. */
+  /** False if it is nested too deeply, or enough faults were found. */
   const visit = (value: unknown): boolean => {
     if (typeof value === 'string') note(textFault(value));
     if (typeof value !== 'object' || value === null) return faults.length < maxFaults;

@@ -10,8 +10,8 @@ const isLoopback = (hostname: string): boolean =>
   /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 
 /**
- * Returns the name of the cookie over plain HTTP, which only this machine uses; null: the host is another machine. Cookies do not
- * tell ports apart, so the name does.
+ * Returns the name of the cookie over plain HTTP, which only this machine uses; null if the host is another machine.
+ * Cookies do not tell ports apart, so the name does.
  */
 function plainName(host: string | undefined): string | null {
   const url = URL.parse(`http://${host ?? ''}`);
@@ -32,8 +32,8 @@ export function sessionKeyOf(request: Request): string | undefined {
 }
 
 /**
- * Returns the URL of the page that sent the request; null: no page of this service did. Browsers send `Origin` with every request but GET
- * and HEAD, and a page cannot set it (Fetch, 3.2).
+ * Returns the URL of the page that sent the request; null if no page of this service did. Browsers send `Origin` with
+ * every request but GET and HEAD, and a page cannot set it (Fetch, 3.2).
  */
 function ownPageOf({ headers }: Request, baseUrl: string): URL | null {
   const origin = URL.parse(headers.origin ?? '');
@@ -50,8 +50,9 @@ function isCsrfToken(value: unknown, key: string): boolean {
 }
 
 /**
- * Returns the detail of the refusal if another page may have sent a request with the session's cookie; null: a page of this service sent it.
- * `SameSite=Strict` keeps the cookie from other sites already, but other ports of a host, and its other names in a domain, are the same site.
+ * Returns the detail of the refusal if another page may have sent a request with the session's cookie; null if a page
+ * of this service sent it. `SameSite=Strict` keeps the cookie from other sites already, but other ports of a host, and
+ * its other names in a domain, are the same site.
  */
 export function refusalOfForged(request: Request, key: string, baseUrl: string): string | null {
   const { origin, 'sec-fetch-site': site, 'x-csrf-token': token } = request.headers;
@@ -98,7 +99,7 @@ export function cookieForSignOn(request: Request, baseUrl: string): CookieForPag
 
 const signOnSuffix = '-sign-on';
 
-/** Returns the value of the cookie of a sign-in that this browser has begun; undefined: none. */
+/** Returns the value of the cookie of a sign-in that this browser has begun; undefined if there is none. */
 export const signOnCookieOf = (request: Request, { name }: CookieForPage): string | undefined =>
   cookieOf(request, name);
 

@@ -36,7 +36,7 @@ export interface BlobStore {
   put(key: string, body: AsyncIterable<Uint8Array>, limits: { readonly maxBytes: number }): Promise<PutOutcome>;
   /** Stores the body unless there is a blob under the key. Returns false if there is one, which stays. */
   putIfAbsent(key: string, body: AsyncIterable<Uint8Array>): Promise<boolean>;
-  /** Undefined: there is no such blob. A range beyond the end gives an empty stream. */
+  /** Returns undefined if there is no such blob. A range beyond the end gives an empty stream. */
   get(key: string, range?: ByteRange): Promise<Blob | undefined>;
   stat(key: string): Promise<{ readonly sizeBytes: number } | undefined>;
   /** Does nothing if there is no such blob. */
@@ -69,7 +69,10 @@ export interface PresignedAnswer {
 const keyPattern = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/;
 const maxKeyLength = 200;
 
-/** Returns true if the key is made of segments of `[A-Za-z0-9._-]`, each beginning with a letter or digit, separated by `/`. */
+/**
+ * Returns true if the key is made of segments of `[A-Za-z0-9._-]`, each beginning with a letter or digit, separated by
+ * `/`.
+ */
 export const isBlobKey = (key: string): boolean => key.length <= maxKeyLength && keyPattern.test(key);
 
 /** Throws if the text is not a valid key. */

@@ -9,7 +9,7 @@ const bytesOf = async function* (id: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(id);
 };
 
-/** Returns the id of the installation; undefined: the store has no marker. */
+/** Returns the id of the installation; undefined if the store has no marker. */
 export async function readBlobMarker(blobs: BlobStore): Promise<string | undefined> {
   const blob = await blobs.get(markerKey);
   return blob && (await text(blob.stream));

@@ -51,7 +51,7 @@ export async function copyBlobs(
     const wasThere = (await to.stat(key)) !== undefined;
     const blob = wasThere ? undefined : await from.get(key);
     if (blob && (await to.putIfAbsent(key, blob.stream))) {
-      // A service deleted it after it was read here, and before it was written there.
+      // A service deleted the blob after this function read it here and before it wrote it there.
       if ((await from.stat(key)) === undefined) await to.delete(key);
       sums = { ...sums, copied: sums.copied + 1, bytes: sums.bytes + blob.sizeBytes };
     } else if (wasThere) sums = { ...sums, present: sums.present + 1 };

@@ -174,7 +174,10 @@ function count(body: AsyncIterable<Uint8Array>, maxBytes: number) {
   const hash = createHash('sha256');
   let sizeBytes = 0;
   let fault: { readonly error: unknown } | undefined;
-  /** Notes the errors of the body. Those that the upload throws into the generator that reads from this one do not arrive here. */
+  /**
+   * Notes the errors of the body. Errors that the upload throws into the generator that reads from this one do not
+   * arrive here.
+   */
   async function* noted(): AsyncGenerator<Uint8Array> {
     try {
       yield* body;

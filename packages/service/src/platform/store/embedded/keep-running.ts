@@ -5,7 +5,7 @@ import type { Postmaster } from './postmaster.ts';
 
 /** A server that is started again whenever it ends. */
 export interface RestartedPostmaster {
-  /** Returns why the server does not run and when the next start is tried; null: it runs. */
+  /** Returns why the server does not run and when the next start is tried; null if it runs. */
   problem(): string | null;
   /** Stops the server, or the attempt to start it, permanently. */
   stop(): Promise<void>;

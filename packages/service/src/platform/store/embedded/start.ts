@@ -23,7 +23,7 @@ export interface EmbeddedConnection {
 export interface EmbeddedPostgres {
   readonly connection: EmbeddedConnection;
   readonly url: string;
-  /** Returns why the server does not run now; null: it runs. */
+  /** Returns why the server does not run now; null if it runs. */
   problem(): string | null;
   /** Resolves when the server has ended. Fast shutdown: open transactions are rolled back, and a checkpoint is written. */
   stop(): Promise<void>;
@@ -37,8 +37,8 @@ export interface EmbeddedOptions {
 
 /**
  * Starts the server and resolves when it answers. It lives as long as this process: `stop` stops it, or its guard when this process
- * ends in any other way, and it is started again whenever it ends by itself. Throws an error that names the process if another one uses
- * the folder, and throws if PostgreSQL cannot run.
+ * ends in any other way, and it is started again whenever it ends by itself. Throws an error that names the process if
+ * another one uses the folder, and throws if PostgreSQL cannot run.
  */
 export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const folder = path.resolve(dataDir);

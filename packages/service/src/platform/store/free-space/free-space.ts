@@ -1,7 +1,7 @@
 /**
- * Detects a full disk before it stops the database. PostgreSQL crashes, and does not start again, if it has no room for a few small
- * files and the next part of its log (checkpoints write both). So a file in the data folder reserves some room. While the disk is full
- * and nothing new is stored, the room is released in small parts.
+ * Detects a full disk before it stops the database. PostgreSQL crashes, and does not start again, if it has no room for
+ * a few small files and the next part of its log (checkpoints write both). So a file in the data folder reserves some
+ * room. While the disk is full and nothing new is stored, the room is released in small parts.
  */
 import { randomFillSync } from 'node:crypto';
 import { type FileHandle, open, stat, statfs, truncate } from 'node:fs/promises';
@@ -23,11 +23,11 @@ const sliceBytes = 8 * mb;
 
 /** Whether there is room to write. */
 export interface FreeSpace {
-  /** Returns why nothing new is stored now; null: there is room. As of the last `measure`. */
+  /** Returns why nothing new is stored now; null if there is room. As of the last `measure`. */
   problem(): string | null;
   /**
-   * Reads the free space now. Returns why long streams must end; null: there is room. Streams are refused long before anything else, because
-   * each of them takes space between two measurements.
+   * Reads the free space now. Returns why long streams must end; null if there is room. Streams are refused long before
+   * anything else, because each of them takes space between two measurements.
    */
   streamProblem(): Promise<string | null>;
   /** Reads the free space, and releases or refills the reserve. Call it every second or so. */

@@ -61,7 +61,10 @@ export function findReplaced(applied: readonly AppliedMigration[]): 'all' | 'som
 export const baselineOf = (migrations: readonly Migration[]): Migration[] =>
   migrations.filter(({ version }) => version <= lastOfBaseline);
 
-/** Reads the migrations of a folder, in order. Throws if a file is not named `NNNN_name.sql` or two files have the same number. */
+/**
+ * Reads the migrations of a folder, in order. Throws if a file is not named `NNNN_name.sql` or two files have the same
+ * number.
+ */
 export async function readMigrations(folder = migrationsFolder): Promise<Migration[]> {
   const migrations: Migration[] = [];
   for (const file of (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()) {
@@ -88,8 +91,8 @@ export interface MigrateOptions {
 
 /**
  * Applies the migrations that the database does not have yet, and returns their names. A database that is newer than the code stays as it
- * is, if its newer migrations only added to the schema. Throws and changes nothing if one of them needs newer code, if a migration was
- * changed after it was applied, or if the database is older than the baseline.
+ * is, if its newer migrations only added to the schema. Throws and changes nothing if one of them needs newer code, if
+ * a migration was changed after it was applied, or if the database is older than the baseline.
  */
 export async function migrateDatabase(db: Database, options: MigrateOptions = {}): Promise<string[]> {
   const { folder = migrationsFolder, upTo = Number.POSITIVE_INFINITY } = options;
@@ -104,7 +107,7 @@ export async function migrateDatabase(db: Database, options: MigrateOptions = {}
   });
 }
 
-/** Applies one migration and returns its name; undefined: all are applied. */
+/** Applies one migration and returns its name; undefined if all are applied. */
 async function applyNext(
   client: pg.Client,
   migrations: readonly Migration[],
@@ -167,8 +170,8 @@ async function requireCompatible(
 }
 
 /**
- * Replaces the records of a database that has all migrations that the baseline replaced. Throws if the database has only some of these
- * migrations.
+ * Replaces the records of a database that has all migrations that the baseline replaced. Throws if the database has
+ * only some of these migrations.
  */
 async function adoptReplaced(
   client: pg.Client,
@@ -214,7 +217,7 @@ export async function readAppliedIfAny(client: pg.ClientBase): Promise<AppliedMi
 }
 
 /**
- * Returns the first migration that is not applied; undefined: all are, and the database may have newer ones. Throws if the applied ones
+ * Returns the first migration that is not applied; undefined if all are, and the database may have newer ones. Throws if the applied ones
  * differ from `migrations`.
  */
 function nextToApply(applied: readonly AppliedMigration[], migrations: readonly Migration[]): Migration | undefined {

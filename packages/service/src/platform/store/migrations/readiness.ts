@@ -15,7 +15,7 @@ const readApplied = defineStatement({
 interface ReadinessDeps {
   readonly db: Database;
   readonly log: StoreLog;
-  /** Returns why the database of this process does not run; null: it runs, or this process does not run it. */
+  /** Returns why the database of this process does not run; null if it runs, or this process does not run it. */
   databaseProblem(): string | null;
 }
 

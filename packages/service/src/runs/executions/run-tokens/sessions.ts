@@ -67,7 +67,7 @@ export interface RunSession extends Attempt {
   readonly grantedSecrets: readonly SealedValue[];
 }
 
-/** SQL: the UID of the first content of this kind that the run `r` executes; NULL: it executes none. */
+/** SQL: the UID of the first content of this kind that the run `r` executes; NULL if it executes none. */
 const uidOfContent = (kind: RunContentKind): string =>
   `jsonb_path_query_first(r.contents, '$[*] ? (@.kind == "${kind}").uid') #>> '{}'`;
 
@@ -104,8 +104,8 @@ const readSession = defineStatement({
 });
 
 /**
- * Returns the session of a run token; null if the token is unknown, or its execution has ended or was assigned again. The look-up uses
- * the SHA-256 of 32 random bytes, so its duration reveals nothing about other tokens.
+ * Returns the session of a run token; null if the token is unknown, or its execution has ended or was assigned again.
+ * The look-up uses the SHA-256 of 32 random bytes, so its duration reveals nothing about other tokens.
  */
 export async function authenticateRunToken(db: Database, token: string): Promise<RunSession | null> {
   if (!token.startsWith('ryr_') || token.length > 200) return null;

@@ -95,7 +95,7 @@ function queueSentence(facts: WaitFacts): string {
   return 'The run waits for a worker to take it.';
 }
 
-/** Returns the sentence about the bound of the sandboxes that work or wait for other runs; undefined: there is room. */
+/** Returns the sentence about the bound of the sandboxes that work or wait for other runs; undefined if there is room. */
 function boundSentence({ team_live, team_limit, depth, least_depth, workers }: WaitFacts): string | undefined {
   const times = `${2 + depth} times`;
   const freed =

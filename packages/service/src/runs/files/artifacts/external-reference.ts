@@ -3,9 +3,9 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 
 /**
- * Returns the canonical form of a locator: scheme and host in lower case, without default port, fragment and trailing slash. Null: it
- * is no http(s) URL of at most 2,048 characters, both as given and with special characters encoded. The locator is in an index, and
- * PostgreSQL refuses index rows over 2,704 bytes.
+ * Returns the canonical form of a locator: scheme and host in lower case, without default port, fragment and trailing
+ * slash. Returns null if the locator is not an http(s) URL, or has more than 2,048 characters as given or with special
+ * characters encoded. The locator is in an index, and PostgreSQL refuses index rows over 2,704 bytes.
  */
 export function canonicalUrl(text: string): string | null {
   if (text.length > maxLocatorLength) return null;

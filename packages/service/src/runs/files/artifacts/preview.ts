@@ -35,7 +35,7 @@ function isText(head: Buffer): boolean {
   }
 }
 
-/** Returns the media type with which a browser runs markup; undefined: the file does not look like markup. */
+/** Returns the media type with which a browser runs markup; undefined if the file does not look like markup. */
 function markupType(name: string, mimeType: string): string | undefined {
   if (/^image\/svg\+xml\b/i.test(mimeType) || /\.svg$/i.test(name)) return 'image/svg+xml';
   return /^(text\/html|application\/xhtml\+xml)\b/i.test(mimeType) || /\.x?html?$/i.test(name)
@@ -75,7 +75,7 @@ export type StoredFile = StoredArtifact & { readonly blobKey: string; readonly s
 export const hasBytes = (artifact: StoredArtifact): artifact is StoredFile =>
   artifact.blobKey !== null && artifact.sizeBytes !== null;
 
-/** Reads the first bytes of a file and decides how it can be shown; undefined: its bytes were deleted. */
+/** Reads the first bytes of a file and decides how it can be shown; undefined if its bytes were deleted. */
 export async function readPreview(blobs: BlobStore, artifact: StoredFile): Promise<PreviewKind | undefined> {
   const blob = await blobs.get(artifact.blobKey, { start: 0, end: headBytes - 1 });
   if (!blob) return undefined;

@@ -93,7 +93,10 @@ const readOutputs = defineStatement({
   row: { ...row, group: text(), n: integer },
 });
 
-/** Reads an artifact of any team; null: there is none, or its bytes have not arrived. The caller checks who may see it. */
+/**
+ * Reads an artifact of any team; null if there is none, or its bytes have not arrived. The caller checks who may see
+ * it.
+ */
 export async function findArtifact(db: Queryable, artifactUid: string): Promise<StoredArtifact | null> {
   if (!isUuid(artifactUid)) return null;
   const [artifact] = await db.query(readOne, [artifactUid]);

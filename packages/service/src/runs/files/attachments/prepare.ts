@@ -12,7 +12,7 @@ interface Caller {
   readonly creator: { readonly kind: string; readonly uid: string };
 }
 
-/** Of two requests of a team at once the second counts the files of the first. */
+/** If a team sends two requests at once, the second counts the files of the first. */
 const lockTeam = defineStatement({
   name: 'lock_prepared_attachments_of_team',
   text: `SELECT pg_advisory_xact_lock(hashtextextended('prepared attachments ' || $1, 0))`,
@@ -61,7 +61,7 @@ export async function prepareAttachments(
   return written.length === 0 ? { kind: 'not_found' } : { kind: 'prepared', ids: rows.map(({ id }) => id) };
 }
 
-/** As the uploads of other files do, before the rows of files of the run are locked. */
+/** Locks in the same order as the uploads of other files: the run before the rows of its files. */
 const lockRun = defineStatement({
   name: 'lock_run_of_prepared_attachments',
   text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE',

@@ -36,7 +36,10 @@ const readOne = defineStatement({
   row,
 });
 
-/** Reads an attachment of the run's request or of one of its follow-ups; null: there is none with this id, which may be any text. */
+/**
+ * Reads an attachment of the run's request or of one of its follow-ups; null if there is none with this id, which may
+ * be any text.
+ */
 export async function findAttachment(
   db: Queryable,
   runId: string,

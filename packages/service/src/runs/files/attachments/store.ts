@@ -55,8 +55,8 @@ export async function discardAttachments(blobs: BlobStore, stored: readonly Stor
 }
 
 /**
- * Copies stored files to new rows and blobs, so that either run can be deleted without the other. Null: the bytes of a file are lost,
- * and nothing was copied.
+ * Copies stored files to new rows and blobs, so that either run can be deleted without the other. Returns null if the
+ * bytes of a file are lost, and nothing was copied.
  */
 export async function copyAttachments(
   blobs: BlobStore,

@@ -30,7 +30,7 @@ const askAgent = defineStatement({
   row: {},
 });
 
-/** SQL: number of the last request for the changes of a run that its agent may still answer; NULL: there is none. */
+/** SQL: number of the last request for the changes of a run that its agent may still answer; NULL if there is none. */
 export const askedForChanges = (runId: string): string =>
   `(SELECT c.asked FROM run_changes c WHERE c.run_id = ${runId} AND c.asked_at > now() - interval '1 minute')`;
 

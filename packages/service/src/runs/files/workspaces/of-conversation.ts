@@ -54,7 +54,7 @@ export interface WorkspaceOfConversation {
 
 /**
  * Returns the first workspace of a run that continues another run's conversation: the files of the last run, or the reason why there are
- * none. Undefined: the conversation has no other run, or the last one left nothing.
+ * none. Returns undefined if the conversation has no other run, or the last one left nothing.
  */
 export async function workspaceOfConversation(
   db: Queryable,
@@ -90,7 +90,10 @@ const readBlob = defineStatement({
   row: { blob: nullable(text()) },
 });
 
-/** Returns the key of the archive that an execution of the run, or of a run whose files it gets, left; null: there is none. */
+/**
+ * Returns the key of the archive that an execution of the run, or of a run whose files it gets, left; null if there is
+ * none.
+ */
 export async function findWorkspace(
   db: Queryable,
   { runId, executionId: own }: { readonly runId: string; readonly executionId: string },

@@ -68,7 +68,7 @@ export type ReachedLimit = 'run' | 'team';
 export interface EventBudget {
   /** Reserves room for the row that `toRow` makes of the event, and returns its JSON; undefined if there is no room. */
   take(event: AgentEvent, toRow: (event: AgentEvent) => object): string | undefined;
-  /** Takes room for a transcript line; false: there is none. */
+  /** Takes room for a transcript line; false if there is none. */
   takeLine(line: string): boolean;
   /** True after the first line of the run that found no room. */
   isTranscriptFull(): boolean;

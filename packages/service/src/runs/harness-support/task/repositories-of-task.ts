@@ -16,7 +16,7 @@ interface Refused {
   readonly detail: ErrorDetail;
 }
 
-/** Returns the refusals among the answers of the code host about a run's repositories. Null: it refuses none. */
+/** Returns the refusals among the answers of the code host about a run's repositories. Returns null if it refuses none. */
 export function findRefused(
   { codeHosts, baseUrl }: { readonly codeHosts: Pick<CodeHosts, 'hostOf'>; baseUrl(): string },
   answers: readonly RepositoryAnswer[],
@@ -66,8 +66,8 @@ export interface NamedObjects {
 
 /**
  * Names the objects that a run may take from a worker's cache and leave there: the mirrors of repositories, per team and credential, and the
- * prepared workspace, per team, environment, image and executor. There is no prepared workspace if a repository did not answer, or if the
- * run has secrets: its setup could write them into a file.
+ * prepared workspace, per team, environment, image and executor. There is no prepared workspace if a repository did not
+ * answer, or if the run has secrets: its setup could write them into a file.
  *
  * Worker and agent cannot create a name: the service signs it over everything that the object depends on, and over the team that may have
  * the object. So another team never has the same name, and a run gets the name of a mirror only after the code host has let it read the

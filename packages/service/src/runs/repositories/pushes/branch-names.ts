@@ -9,7 +9,7 @@ const commitId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
 /** Marks of direction, joiners, fillers and other characters without a picture. */
 const invisible = /[\p{Cf}\p{DI}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/u;
 
-/** Returns why no run pushes a branch of this name; undefined: the name is clear. */
+/** Returns why no run pushes a branch of this name; undefined if the name is clear. */
 export function misleadingName(branch: string): string | undefined {
   if (invisible.test(branch)) return 'the name of the branch has invisible characters: choose another name';
   if (ownNames.test(branch)) return `${branch} is a name of git itself: choose another name`;

@@ -28,13 +28,13 @@ export type Refusals = ReadonlyMap<string, string>;
 const heads = 'refs/heads/';
 const instead = 'push to another branch and open a pull request';
 
-/** Returns the short name of a branch; undefined: the ref is no branch. */
+/** Returns the short name of a branch; undefined if the ref is no branch. */
 export const branchOf = (ref: string): string | undefined =>
   ref.startsWith(heads) ? ref.slice(heads.length) : undefined;
 
 /**
- * Returns a form in which two names are equal if they are the same branch on any code host: file systems can ignore case and Unicode
- * forms.
+ * Returns a form in which two names are equal if they are the same branch on any code host: file systems can ignore
+ * case and Unicode forms.
  */
 const folded = (name: string): string => name.normalize('NFC').toLowerCase();
 
@@ -102,7 +102,7 @@ function isFollowed(branch: string, { followedBranches, defaultBranch, aliases }
   });
 }
 
-/** Returns why a run may not push to the branch of this name; undefined: the branch is not protected. */
+/** Returns why a run may not push to the branch of this name; undefined if the branch is not protected. */
 function protectionOf(branch: string, { protectedBranches, defaultBranch }: PushFacts): string | undefined {
   for (const pattern of protectedBranches) {
     const isDefault = pattern === 'HEAD';

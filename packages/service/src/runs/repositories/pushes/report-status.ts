@@ -9,8 +9,8 @@ const bandBytes = 65_515;
 const smallBandBytes = 995;
 
 /**
- * Writes the report of a push that was not forwarded, in the form that the client asked for. Undefined: it asked for none. `unpack`:
- * why the push as a whole failed; absent: only its refs are refused.
+ * Writes the report of a push that was not forwarded, in the form that the client asked for. Returns undefined if it
+ * asked for none. `unpack`: why the push as a whole failed; absent: only its refs are refused.
  */
 export function writeReport(
   capabilities: readonly string[],
@@ -41,7 +41,7 @@ const maxReportBytes = 64 * 1024;
 /** Reads the report while the answer is forwarded. It buffers at most 64 KB. */
 export function watchReport(capabilities: readonly string[]): {
   add(chunk: Buffer): void;
-  /** Null: there was no report. */
+  /** Returns null if there was no report. */
   result(): HostReport | null;
 } {
   const hasBands = capabilities.includes('side-band-64k') || capabilities.includes('side-band');

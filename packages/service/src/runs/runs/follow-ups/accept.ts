@@ -134,7 +134,7 @@ const readRecord = defineStatement({
   row: { has_conversation: boolean, has_started: boolean, waiting: integer },
 });
 
-/** Locks the run and its current execution and reads the facts for the decision; null: there is no such run. */
+/** Locks the run and its current execution and reads the facts for the decision; null if there is no such run. */
 async function readSituation(
   tx: Queryable,
   runId: string,

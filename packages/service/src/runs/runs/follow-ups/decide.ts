@@ -72,7 +72,7 @@ function openQuestionOf({ state, phase, openRequest, debugRequest }: FollowupSit
   return openRequest;
 }
 
-/** Returns why the follow-up cannot answer the question; undefined: it can, or it is not an answer. */
+/** Returns why the follow-up cannot answer the question; undefined if it can, or it is not an answer. */
 function refuseAnswer(
   state: RunState,
   question: OpenRequest | null,

@@ -37,7 +37,7 @@ const isOpenToTeam = ({ followups_from }: AmbientAgentConfig, contents: readonly
 
 /**
  * Returns the name of a secret whose value the run's sandbox holds, or will get, now or in its kept files, and that the author may not use.
- * Null: the author has every right, or the executor allowed follow-ups of the team.
+ * Returns null if the author has every right, or the executor allowed follow-ups of the team.
  */
 export async function findLackingRight(
   db: Queryable,

@@ -48,8 +48,9 @@ const lockRun = defineStatement({
 export type ServerOfExecution = RunMcpServer | { readonly kind: 'unusable'; readonly message: string };
 
 /**
- * Returns one server of an execution's run as it is stored now; null: its run has no server of this name. Its headers have the present values of the
- * named secrets, if the run, and the author of the present turn, still have the right to each.
+ * Returns one server of an execution's run as it is stored now; null if its run has no server of this name. Its headers
+ * have the present values of the named secrets, if the run, and the author of the present turn, still have the right to
+ * each.
  */
 export async function readServerOfExecution(
   deps: { readonly db: Database; readonly vault: Vault },

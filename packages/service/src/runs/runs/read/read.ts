@@ -30,7 +30,7 @@ const readOne = defineStatement({
   row: { ...runRow, joined: texts },
 });
 
-/** Reads a run of the team; null: the team has none with this id, which may be any text. */
+/** Reads a run of the team; null if the team has none with this id, which may be any text. */
 export async function readRunItem(db: Queryable, context: ReadContext, runId: string): Promise<RunItem | null> {
   if (!isUuid(runId)) return null;
   const [row] = await db.query(readOne, [runId, context.teamId]);
@@ -59,7 +59,7 @@ const readReference = defineStatement({
   row: { id: uuid, state: text<RunState>(), conversationId: uuid, harness: text() },
 });
 
-/** Finds a run of the team; null: the team has none with this id, which may be any text. */
+/** Finds a run of the team; null if the team has none with this id, which may be any text. */
 export async function findRun(db: Queryable, teamId: string, runId: string): Promise<RunReference | null> {
   if (!isUuid(runId)) return null;
   const [run] = await db.query(readReference, [runId, teamId]);

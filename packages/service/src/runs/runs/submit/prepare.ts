@@ -102,8 +102,8 @@ export interface RunSubmission {
 }
 
 /**
- * A run that passed the checks and is in no table. Its large files are in the blob store; if the run is not written, `discardRun`
- * deletes them, or later the sweep of unreferenced blobs.
+ * A run that passed the checks and is in no table. Its large files are in the blob store; if the run is not written,
+ * `discardRun` deletes them, or later the sweep of unreferenced blobs.
  */
 export interface PreparedRun {
   readonly kind: 'prepared';
@@ -210,7 +210,7 @@ const checkSubmission = (
     rerunOf,
   });
 
-/** Returns why the content policy does not allow the texts of the run; null: it does. */
+/** Returns why the content policy does not allow the texts of the run; null if it does. */
 async function refusedByPolicy(
   { contentPolicy }: SubmitDeps,
   { teamId, prompt, config }: Pick<NewRun, 'teamId' | 'prompt' | 'config'>,
@@ -221,7 +221,7 @@ async function refusedByPolicy(
   return verdict && verdict.kind !== 'allowed' ? verdict : null;
 }
 
-/** Returns why the team's budget does not admit the run; null: it does. */
+/** Returns why the team's budget does not admit the run; null if it does. */
 function refusedByBudget(team: TeamState, { unpricedId }: Pick<NewRun, 'unpricedId'>): BudgetRefusal | null {
   const raise = 'An administrator can raise it with PATCH /budget.';
   if (team.is_out_of_credits)
@@ -241,7 +241,7 @@ interface WantedRun {
   readonly rerunOf?: string;
 }
 
-/** Returns the request to submit; null: there is no run to repeat. */
+/** Returns the request to submit; null if there is no run to repeat. */
 async function resolveRequest(
   db: Queryable,
   teamId: string,

@@ -54,7 +54,10 @@ function checkVariables(config: AmbientAgentConfig, preset: HarnessPreset): Harn
       );
 }
 
-/** Returns why a preset cannot use the run's model; undefined: it can. `protocol` undefined: the run has no language model. */
+/**
+ * Returns why a preset cannot use the run's model; undefined if it can. `protocol` undefined: the run has no language
+ * model.
+ */
 export function presetProblem(
   preset: HarnessPreset,
   model: { readonly id: string; readonly protocol: AgentModel['protocol'] | undefined; readonly providerModel: string },

@@ -33,7 +33,7 @@ interface Wanted {
   readonly keepsLacking?: boolean | undefined;
 }
 
-/** Returns why the program of a preset cannot use the model; undefined: it can. */
+/** Returns why the program of a preset cannot use the model; undefined if it can. */
 function unusableModel(preset: HarnessPreset, { id, agentModel }: ResolvedModel): string | undefined {
   const protocol = id === firstLocalId ? 'openai-compatible' : agentModel?.protocol;
   return presetProblem(preset, { id, protocol, providerModel: agentModel?.provider_model ?? '' });

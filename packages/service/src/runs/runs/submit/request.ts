@@ -124,7 +124,7 @@ const missingPrompt: Fault = {
   message: 'is required: the run that is repeated has no prompt of its own, because it continued a conversation',
 };
 
-/** Returns the name of a skill, which is the name of its folder; undefined: the skill is at the top of its repository. */
+/** Returns the name of a skill, which is the name of its folder; undefined if the skill is at the top of its repository. */
 const nameOfSkill = (spec: string | undefined): string | undefined =>
   spec
     ?.slice(spec.indexOf(':') + 1)

@@ -53,7 +53,10 @@ interface ParentRow extends RunActor {
   seconds_left: number | null;
 }
 
-/** Returns a member that the child sets although its parent's configuration does not allow it; undefined: there is none. */
+/**
+ * Returns a member that the child sets although its parent's configuration does not allow it; undefined if there is
+ * none.
+ */
 function forbiddenOverride(
   parent: AmbientAgentConfig,
   child: ChildRunRequest,
@@ -161,8 +164,8 @@ function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined):
 }
 
 /**
- * Returns the name of a secret that the child would get and no sandbox of its parent got; undefined: there is none. The parent's own
- * environment is a grant that a person gave to both.
+ * Returns the name of a secret that the child would get and no sandbox of its parent got; undefined if there is none.
+ * The parent's own environment is a grant that a person gave to both.
  */
 async function findUngranted(
   db: Queryable,

@@ -38,7 +38,8 @@ const insertFiles = `attachment AS (${insertAttachmentsOf('$2', '$3')}
 
 /**
  * Defines a statement for all runs of a batch: the runs, their first executions and events, deliveries to subscribers, the wake-up of
- * the queue. `more`: further common table expressions. Each table that a statement names takes time, even if no row goes there.
+ * the queue. `more`: further common table expressions. Each table that a statement names takes time, even if no row
+ * goes there.
  */
 const defineInsert = (name: string, more: string) =>
   defineStatement({
@@ -82,7 +83,7 @@ const insertWithFiles = defineInsert('insert_runs_and_files', insertFiles);
 const insertSingle = defineInsert('insert_run_and_files', `${insertFiles}, ${insertEntries}`);
 const insertWithAnswers = defineInsert('insert_runs_and_answers', `${insertEntries}, ${recordFirstAnswers('input')}`);
 
-/** Returns the payload of the first timeline event; undefined: nothing is withheld from the run. */
+/** Returns the payload of the first timeline event; undefined if nothing is withheld from the run. */
 const creationPayload = ({ rights: { withheld } }: NewRun) =>
   withheld.length > 0 ? { withheld: withheld.map(toWithheldRight) } : undefined;
 
@@ -205,8 +206,8 @@ function toRowOfBatch({ run, answerOf }: RunOfBatch) {
 
 /**
  * Writes a run without files and parent in a batch with those that arrive while another batch is written. NOTIFY takes a lock over the
- * whole database at commit, so many small transactions would wait for one another (see bench/creates.ts). Returns null if it wrote
- * nothing, because the client had gone: its repeat may have created the run while this request waited.
+ * whole database at commit, so many small transactions would wait for one another (see bench/creates.ts). Returns null
+ * if it wrote nothing, because the client had gone: its repeat may have created the run while this request waited.
  */
 async function writeInBatch(
   deps: ExecutionDeps,

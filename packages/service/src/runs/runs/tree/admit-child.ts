@@ -46,7 +46,10 @@ const lockAncestors = defineStatement({
   row: { id: uuid },
 });
 
-/** Runs after the locks, to see earlier commits. A cancel above the parent counts only if it is newer than the parent's execution. */
+/**
+ * Runs after the locks, to see earlier commits. A cancel above the parent counts only if it is newer than the parent's
+ * execution.
+ */
 const readParent = defineStatement({
   name: 'read_parent_of_child',
   text: `
@@ -76,7 +79,10 @@ const countRelatives = defineStatement({
 /** Phases of an execution with a turn in progress. The first calls of an agent may arrive before its worker's claim. */
 const atWork: readonly Phase[] = ['assigned', 'claimed', 'running'];
 
-/** Returns why the child must not be created or continued in this transaction; null: it may, and a later cancel above will reach it. */
+/**
+ * Returns why the child must not be created or continued in this transaction; null if it may, and a later cancel above
+ * will reach it.
+ */
 export async function refuseChild(
   tx: Queryable,
   child: { readonly parentRunId: string; readonly ancestorIds: readonly string[] },

@@ -44,7 +44,10 @@ const readStates = defineStatement({
   row: { id: uuid, state: text<RunState>() },
 });
 
-/** Reads the states of the children of the run: of those in `runIds`, else of all. Null: one of the ids is no child. */
+/**
+ * Reads the states of the children of the run: of those in `runIds`, else of all. Returns null if one of the ids is no
+ * child.
+ */
 async function readChildStates(
   db: Queryable,
   parentRunId: string,
@@ -104,7 +107,8 @@ interface Wait {
 
 /**
  * Waits until child runs of the session's run have ended or are BLOCKED (`settled`), for `waitMs` at most (`waiting`).
- * During the wait the session's execution uses no slot, if a slot helps one of these runs. `not_found`: one of the ids is no child of the run.
+ * During the wait the session's execution uses no slot, if a slot helps one of these runs. `not_found`: one of the ids
+ * is no child of the run.
  */
 export async function awaitChildren(
   deps: ExecutionDeps,

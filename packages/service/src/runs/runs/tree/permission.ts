@@ -9,7 +9,7 @@ const defaultMaxLive = 8;
 // A stored configuration may be older than this member and have another type of value there.
 const givenBy = (config: AmbientAgentConfig) => ChildRunsConfig.optional().safeParse(config.child_runs).data;
 
-/** Returns the maximum number of live children of an agent; null: it may start none. */
+/** Returns the maximum number of live children of an agent; null if it may start none. */
 export function childRunsOf(config: AmbientAgentConfig, mode: RunMode | null): { readonly max_live: number } | null {
   const given = givenBy(config);
   const isEnabled = given?.enabled ?? mode === 'orchestrate';
@@ -43,7 +43,7 @@ const readConfig = defineStatement({
   row: { config: json<AmbientAgentConfig>(), mode: nullable(text<RunMode>()) },
 });
 
-/** Reads the maximum number of live children of a session's agent; null: it may start none. */
+/** Reads the maximum number of live children of a session's agent; null if it may start none. */
 export async function readChildRunsPermission(
   db: Queryable,
   session: { readonly runId: string; readonly executionId: string },

@@ -65,7 +65,7 @@ const toEntry = (row: EntryRow, actor: AuditEntry['actor']): AuditEntry => ({
   },
 });
 
-/** Returns one page of the changes of a team, newest first. Null: the cursor was made for another list. */
+/** Returns one page of the changes of a team, newest first. Returns null if the cursor was made for another list. */
 export async function listChanges(
   db: Queryable,
   signer: CursorSigner,

@@ -31,7 +31,7 @@ export interface RunContent {
   readonly accepted: boolean;
 }
 
-/** Returns the stored revision of a content; empty: it is a prompt, a run or a conversation. */
+/** Returns the stored revision of a content; empty if it is a prompt, a run or a conversation. */
 export const storedRevisionOf = ({ kind, uid, revision }: RunContent): ContentRevision[] =>
   uid === undefined || revision === undefined || kind === 'prompt' || kind === 'run' || kind === 'conversation'
     ? []
@@ -100,7 +100,10 @@ const readNames = defineStatement({
   row: { kind: text<ContentKind>(), uid: text(), revision: integer, name: nullable(text()) },
 });
 
-/** Returns a function that returns the name of a content in a revision; undefined: the revision has no name, or is no longer stored. */
+/**
+ * Returns a function that returns the name of a content in a revision; undefined if the revision has no name, or is no
+ * longer stored.
+ */
 export async function readNamesOfContents(
   db: Queryable,
   teamId: string,

@@ -144,7 +144,7 @@ export async function listIdentities(db: Queryable, teamId: string, check: Check
   return identities;
 }
 
-/** Returns an identity; null: the team has none with this uid. */
+/** Returns an identity; null if the team has none with this uid. */
 export async function readIdentity(
   db: Queryable,
   teamId: string,
@@ -258,7 +258,10 @@ export async function updateIdentity(
   });
 }
 
-/** Deletes an identity and its keys, which stop working in all processes. False: the team has no such identity. */
+/**
+ * Deletes an identity and its keys, which stop working in all processes. Returns false if the team has no such
+ * identity.
+ */
 export async function deleteIdentity(db: Database, principal: Principal, uid: string): Promise<boolean> {
   const { teamId } = principal;
   return await db.transaction(async (tx) => {

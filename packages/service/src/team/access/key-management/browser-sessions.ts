@@ -137,8 +137,8 @@ export interface NewSession {
 }
 
 /**
- * Exchanges a code or a key for a session. Null: the code was used, has expired or is unknown, or the key has ended or is not that of a
- * person.
+ * Exchanges a code or a key for a session. Returns null if the code was used, has expired or is unknown, or the key has
+ * ended or is not that of a person.
  */
 export async function createBrowserSession(
   db: Database,
@@ -149,7 +149,10 @@ export async function createBrowserSession(
   return await db.transaction(async (tx) => await insertSessionBy(tx, statement, hashKey(secret), from));
 }
 
-/** Makes a session of a person whom an identity provider has just confirmed, in the oldest team of the person. Null: the person is in no team. */
+/**
+ * Makes a session of a person whom an identity provider has just confirmed, in the oldest team of the person. Returns
+ * null if the person is in no team.
+ */
 export async function createSignedOnSession(
   tx: Queryable,
   identityId: string,
@@ -184,7 +187,7 @@ async function insertSessionBy(
   return { key, session: { expires_at: row.expires_at, display_name: row.display_name } };
 }
 
-/** Ends the session whose key this is. False: it is the key of no session. */
+/** Ends the session whose key this is. Returns false if it is the key of no session. */
 export async function endBrowserSession(db: Database, principal: Principal): Promise<boolean> {
   const { keyId: uid } = principal;
   return await db.transaction(async (tx) => {

@@ -24,7 +24,7 @@ const lockIdentity = defineStatement({
   row: { on_behalf_of_enabled: boolean },
 });
 
-/** Locks an identity until its new key is committed. Null: the team has no such identity. */
+/** Locks an identity until its new key is committed. Returns null if the team has no such identity. */
 async function lockIdentityForKey(
   tx: Queryable,
   teamId: string,

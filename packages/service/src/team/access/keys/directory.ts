@@ -30,7 +30,10 @@ export interface KeyDirectory {
   authenticate(raw: string): Promise<Principal | null>;
   /** Does the same for the key of a worker. */
   authenticateWorker(raw: string): Promise<KeyOfWorker | null>;
-  /** Returns the person of a personal key or a session as the person is in another team; null: the person is not in it. */
+  /**
+   * Returns the person of a personal key or a session as the person is in another team; null if the person is not in
+   * it.
+   */
   inTeam(principal: Principal, teamUid: string): Promise<Principal | null>;
   close(): void;
 }

@@ -18,7 +18,7 @@ const hasOperatorKey = (u: string): string => `
 
 const readTeams = defineStatement({
   name: 'read_teams_of_rules',
-  // In one order everywhere, so that two sign-ins do not wait for each other's locks.
+  // Every sign-in locks in the same order, so that two sign-ins do not wait for each other's locks.
   text: 'SELECT id, uid FROM teams WHERE uid = ANY($1::text[]) ORDER BY id',
   row: { id: uuid, uid: text() },
 });

@@ -113,7 +113,7 @@ export async function createInvitation(
   return { ...toInvitation({ ...row, uid: creator.uid, display_name: creator.displayName }), key };
 }
 
-/** Withdraws an invitation. False: the team has no such invitation. */
+/** Withdraws an invitation. Returns false if the team has no such invitation. */
 export async function withdrawInvitation(db: Database, principal: Principal, id: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     const [row] = await tx.query(deleteInvitation, [principal.teamId, id]);

@@ -110,7 +110,7 @@ export async function listMembers(db: Queryable, teamId: string): Promise<TeamMe
 /** Why a person is not changed: `not_found` 404; `above_own` 403; `last_owner` and `operator` 409. */
 export type MemberRefusal = 'not_found' | 'above_own' | 'last_owner' | 'operator';
 
-/** Returns a person of the team, under the lock of the team's people; null: the team has no such person. */
+/** Returns a person of the team, under the lock of the team's people; null if the team has no such person. */
 export async function lockMember(tx: Queryable, teamId: string, userUid: string): Promise<MemberRow | null> {
   await tx.query(lockMembers, [teamId]);
   const [member] = await tx.query(readMember, [teamId, userUid]);
@@ -222,7 +222,10 @@ const readOne = defineStatement({
   row: { uid: text(), display_name: text(), email: nullable(text()), role: text<Role>() },
 });
 
-/** Returns a person with the present role, for an action of the service without a request; null: the person is not in the team. */
+/**
+ * Returns a person with the present role, for an action of the service without a request; null if the person is not in
+ * the team.
+ */
 export async function readAuthor(
   db: Queryable,
   teamId: string,

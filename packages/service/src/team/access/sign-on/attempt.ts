@@ -33,7 +33,7 @@ export function checksOf({ secret }: Attempt): Checks {
 export const sealAttempt = (vault: Vault, attempt: Attempt): string =>
   vault.seal(purpose, JSON.stringify(attempt)).toString('base64url');
 
-/** Returns the attempt of a cookie; null: it was not made here, or its time is over. */
+/** Returns the attempt of a cookie; null if it was not made here, or its time is over. */
 export function openAttempt(vault: Vault, cookie: string, now = Date.now()): Attempt | null {
   try {
     const attempt = JSON.parse(vault.open(purpose, Buffer.from(cookie, 'base64url'))) as Attempt;

@@ -37,7 +37,7 @@ export interface Provider {
   readonly id: string;
   readonly name: string;
   readonly issuer: string;
-  /** Returns the address at which the person signs in; null: the provider does not answer. */
+  /** Returns the address at which the person signs in; null if the provider does not answer. */
   authorizationUrl(checks: Checks, redirectUri: string): Promise<string | null>;
   /** Exchanges the code in the query with which the provider has sent the browser back. */
   exchange(redirectUri: string, query: string, checks: Checks): Promise<Answer>;
@@ -221,7 +221,7 @@ function displayNameOf(claims: Readonly<Record<string, unknown>>): string {
   return shown.find((name) => name !== '') ?? 'Unnamed';
 }
 
-/** Returns the groups as the provider names them. A claim of another form names none. */
+/** Returns the groups as the provider names them. A claim of another form names no group. */
 function groupsOf(claim: unknown): string[] {
   const values = Array.isArray(claim) ? claim : [claim];
   return values.filter((each) => typeof each === 'string');

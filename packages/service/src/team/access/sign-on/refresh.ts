@@ -138,7 +138,10 @@ export const confirmPeople = (deps: SignOnDeps): Loop => ({
 
 const takeBatch = async (db: Queryable) => await db.query(takeDue);
 
-/** Asks for one person. Returns the kind of the answer; null: there was none to get. A failure concerns this person only. */
+/**
+ * Asks for one person. Returns the kind of the answer; null if there was none to get. A failure concerns this person
+ * only.
+ */
 async function confirmOne(deps: SignOnDeps, row: DueRow, away: ReadonlySet<string>): Promise<Answer['kind'] | null> {
   try {
     const provider = deps.signOn.providers.find(({ issuer }) => issuer === row.issuer);

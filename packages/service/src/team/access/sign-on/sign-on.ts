@@ -15,7 +15,7 @@ export interface SignOn {
   readonly secrets: readonly string[];
   /** Returns whether rules manage the team of this UID. People of other teams are managed by hand. */
   isManagedByRules(teamUid: string): boolean;
-  /** Returns the rules that manage the team of this UID; undefined: it is managed by hand. */
+  /** Returns the rules that manage the team of this UID; undefined if it is managed by hand. */
   rulesOf(teamUid: string): TeamRule[] | undefined;
 }
 

@@ -24,9 +24,10 @@ export const uidOfPool = (teamId: string, name: string): string => `${name}@${te
 export const nameOfPool = (uid: string): string => uid.slice(0, uid.indexOf('@'));
 
 /**
- * SQL: the pool that executes the run, as a content that the executor has not accepted; NULL: the run was created with this revision of the pool, or
- * its executor owns the pool. The name may have no owner when a run is created, and may have another owner after the pool was deleted. Changes of the
- * pool after the assignment do not count. `run` and `execution` are names of rows of `runs` and `executions`.
+ * SQL: the pool that executes the run, as a content that the executor has not accepted; NULL if the run was created
+ * with this revision of the pool, or its executor owns the pool. The name may have no owner when a run is created, and
+ * may have another owner after the pool was deleted. Changes of the pool after the assignment do not count. `run` and
+ * `execution` are names of rows of `runs` and `executions`.
  */
 export const unexpectedPool = (run: string, execution: string): string => `(
   SELECT jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision,

@@ -21,7 +21,7 @@ export interface GitObjects {
   addPack(pack: Buffer): Promise<void>;
   /** Lists the files below the paths, at any depth. */
   list(commit: string, paths: readonly string[]): Promise<TreeEntry[]>;
-  /** Lists the entries directly in a folder, '' for the root. A folder that is not there has none. */
+  /** Lists the entries directly in a folder, '' for the root. A missing folder has no entries. */
   children(commit: string, folder: string): Promise<FolderEntry[]>;
   /** Returns the sizes of objects; missing objects are left out. */
   sizes(ids: readonly string[]): Promise<Map<string, number>>;

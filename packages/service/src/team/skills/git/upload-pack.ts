@@ -17,9 +17,12 @@ export interface RemoteRepository {
   readonly base: URL;
   /** Returns the commit of a branch; without a name, of the default branch. */
   readHead(branch?: string): Promise<string>;
-  /** Returns a pack with a commit and its folders, without older commits, and without the files if the host can leave them out. */
+  /**
+   * Returns a pack with a commit and its folders, without older commits, and without the files if the host can leave
+   * them out.
+   */
   fetchTree(commit: string): Promise<Buffer>;
-  /** Returns a pack with these objects. Null: they are larger than `maxBytes`. */
+  /** Returns a pack with these objects. Returns null if they are larger than `maxBytes`. */
   fetchObjects(ids: readonly string[], maxBytes: number): Promise<Buffer | null>;
 }
 

@@ -74,7 +74,7 @@ function overMessage({ kind, runId, used, limit }: Budget, ownRunId: string): st
   }
 }
 
-/** Returns the refusal of a request; null: the decision is not a refusal. */
+/** Returns the refusal of a request; null if the decision is not a refusal. */
 function refusalOf(decision: BudgetDecision, holder: RunTokenHolder, { id }: ModelTarget): BudgetAdmission | null {
   if (decision.kind === 'over') {
     const code = decision.budget.kind === 'team_credits' ? 'insufficient_credits' : 'budget_exceeded';

@@ -11,7 +11,10 @@ import {
 import type { RunTokenHolder } from '../model-usage.ts';
 import type { Budget } from './decide.ts';
 
-/** SQL: a number of the configuration `config`; NULL if it has another type of value, which earlier versions stored unchecked. */
+/**
+ * SQL: a number of the configuration `config`; NULL if it has another type of value, which earlier versions stored
+ * unchecked.
+ */
 const numberOf = (config: string, member: string): string =>
   `CASE WHEN jsonb_typeof(${config}->'${member}') = 'number' THEN (${config}->>'${member}')::float8 END`;
 
@@ -33,7 +36,7 @@ const readLimitsStatement = defineStatement({
   row: { runs: json<Limits['runs']>(), monthly: nullable(float), credits: nullable(float) },
 });
 
-/** Returns the limits that a run's requests count against; null: there are none. */
+/** Returns the limits that a run's requests count against; null if there are none. */
 export async function readLimits(
   db: Queryable,
   { runId, ancestorIds, teamId }: Pick<RunTokenHolder, 'runId' | 'ancestorIds' | 'teamId'>,
@@ -44,7 +47,10 @@ export async function readLimits(
   return isLimited || limits.runs.some(({ cost, turns }) => cost !== null || turns !== null) ? limits : null;
 }
 
-/** Returns true if a limit in dollars or credits holds for a run's requests: a model without a price cannot be used under it. */
+/**
+ * Returns true if a limit in dollars or credits holds for a run's requests: a model without a price cannot be used
+ * under it.
+ */
 export async function hasCostLimit(
   db: Queryable,
   run: Pick<RunTokenHolder, 'runId' | 'ancestorIds' | 'teamId'>,

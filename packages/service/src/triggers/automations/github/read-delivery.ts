@@ -199,15 +199,15 @@ function textFacts(payload: unknown, member: Written) {
   };
 }
 
-/** Returns the facts of a new text with mentions; undefined: the text has none. */
+/** Returns the facts of a new text with mentions; undefined if the text has none. */
 function mentionFacts(payload: unknown, member: Written) {
   const facts = textFacts(payload, member);
   return facts.mentioned.length > 0 ? facts : undefined;
 }
 
 /**
- * Returns why a workflow run starts nothing: it ran for the code of another repository, whose owner chooses the names of its branches. Undefined: it
- * ran for a branch of this repository.
+ * Returns why a workflow run starts nothing: it ran for the code of another repository, whose owner chooses the names
+ * of its branches. Returns undefined if it ran for a branch of this repository.
  */
 function faultOfWorkflowRun(payload: unknown): string | undefined {
   const head = text(at(payload, 'workflow_run', 'head_repository', 'full_name'));

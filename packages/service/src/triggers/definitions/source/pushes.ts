@@ -16,8 +16,8 @@ const PushPayload = z.object({
 });
 
 /**
- * Returns the push that a delivery reports; null: it reports none. The push only makes the service read the branch; the commit comes from
- * the code host.
+ * Returns the push that a delivery reports; null if it reports none. The push only makes the service read the branch;
+ * the commit comes from the code host.
  */
 export function pushOf({
   scheme,

@@ -49,7 +49,7 @@ export async function readSourceFiles(options: ReadOptions): Promise<ReadFiles> 
   }
 }
 
-/** Null: there are more than a definition may have. */
+/** Returns null if there are more than a definition may have. */
 async function findFiles({ commit, folder }: ReadOptions, objects: GitObjects): Promise<Found[] | null> {
   const prefix = folder === '' ? '' : `${folder}/`;
   const wanted: string[] = [];

@@ -171,7 +171,7 @@ const readIsOld = defineStatement({
   row: { is_old: boolean },
 });
 
-/** Returns the source of a factory; null: it has none, or the team has no such factory. */
+/** Returns the source of a factory; null if it has none, or the team has no such factory. */
 export async function readSource(db: Queryable, teamId: string, factoryUid: string): Promise<SourceRow | null> {
   return (await db.query(readOne, [teamId, factoryUid]))[0] ?? null;
 }
@@ -197,7 +197,7 @@ export async function writeSource(
   return { source, claim };
 }
 
-/** Deletes the source of a factory, which the caller has locked, and returns owner/repo; null: it has none. */
+/** Deletes the source of a factory, which the caller has locked, and returns owner/repo; null if it has none. */
 export async function removeSource(tx: Queryable, factoryUid: string): Promise<string | null> {
   return (await tx.query(remove, [factoryUid]))[0]?.repository ?? null;
 }
@@ -214,7 +214,7 @@ export async function claimDueSources(db: Queryable): Promise<ClaimedSource[]> {
   return (await db.query(claimDue, [claim])).map((source) => ({ source, claim }));
 }
 
-/** Claims the source of a factory; null: another sync of it is in progress. */
+/** Claims the source of a factory; null if another sync of it is in progress. */
 export async function claimSource(db: Queryable, teamId: string, factoryUid: string): Promise<ClaimedSource | null> {
   const claim = randomUUID();
   const [source] = await db.query(claimOne, [claim, teamId, factoryUid]);
@@ -230,7 +230,7 @@ export interface Finished {
   readonly errors?: readonly FactorySyncFault[] | undefined;
 }
 
-/** Stores how a sync ended and ends its claim. False: another process has the claim, and nothing is stored. */
+/** Stores how a sync ended and ends its claim. Returns false if another process has the claim, and nothing is stored. */
 export async function finishSync(
   tx: Queryable,
   { source, claim }: ClaimedSource,

@@ -79,7 +79,7 @@ const stateOf = ({ owner, repo, branch, folder, poll_interval_seconds }: WantedS
   poll_interval_seconds,
 });
 
-/** Detaches a factory from its source; the definition stays. False: it has none. */
+/** Detaches a factory from its source; the definition stays. Returns false if it has none. */
 export async function removeFactorySource(db: Database, by: Author, factoryUid: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     if (!(await lockFactory(tx, by.teamId, factoryUid))) return false;

@@ -61,7 +61,7 @@ async function outputsOfConversations(db: Queryable, teamId: string, tasks: read
   return (task: TaskRow) => outputs.get(task.conversation_id) ?? [];
 }
 
-/** Returns one page of the tasks of a factory, which must exist. Null: the cursor was made for another list. */
+/** Returns one page of the tasks of a factory, which must exist. Returns null if the cursor was made for another list. */
 export async function listTasks(
   db: Queryable,
   signer: CursorSigner,

@@ -36,7 +36,7 @@ const readRunsOfTree = defineStatement({
   row: { id: uuid },
 });
 
-/** Finds the row of a task; null: the factory has no task with this UID. */
+/** Finds the row of a task; null if the factory has no task with this UID. */
 export async function findTask(
   db: Queryable,
   { teamId, factoryUid }: FactoryPlace,
@@ -60,13 +60,13 @@ export async function toWholeTask(db: Queryable, teamId: string, row: TaskRow): 
   return task;
 }
 
-/** Reads a task; null: the factory has no task with this UID. */
+/** Reads a task; null if the factory has no task with this UID. */
 export async function readTask(db: Queryable, place: FactoryPlace, uid: string): Promise<FactoryTask | null> {
   const row = await findTask(db, place, uid);
   return row && (await toWholeTask(db, place.teamId, row));
 }
 
-/** Reads the task of a conversation, whose id may be any text; null: the factory has none for it. */
+/** Reads the task of a conversation, whose id may be any text; null if the factory has none for it. */
 export async function readTaskOfConversation(
   db: Queryable,
   { teamId, factoryUid }: FactoryPlace,
@@ -77,7 +77,7 @@ export async function readTaskOfConversation(
   return row ? await toWholeTask(db, teamId, row) : null;
 }
 
-/** Reads the task that a run works for, whose id may be any text; null: the factory has none for it. */
+/** Reads the task that a run works for, whose id may be any text; null if the factory has none for it. */
 export async function readTaskOfRun(db: Queryable, place: FactoryPlace, runId: string): Promise<FactoryTask | null> {
   if (!isUuid(runId)) return null;
   const [conversation] = await db.query(readRootConversation, [place.teamId, runId]);

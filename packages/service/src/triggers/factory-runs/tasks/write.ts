@@ -36,7 +36,7 @@ interface NewTask {
   readonly stage?: FactoryTaskStage | undefined;
 }
 
-/** Inserts a task of a factory that `keepFactory` keeps, and returns its UID; null: the conversation has a task. */
+/** Inserts a task of a factory that `keepFactory` keeps, and returns its UID; null if the conversation has a task. */
 export async function insertTask(tx: Queryable, task: NewTask): Promise<string | null> {
   const { teamId, factoryUid, conversationId, runId, title, description, stage } = task;
   const values = [newUid(), factoryUid, teamId, conversationId, runId, title, description || null, stage ?? 'TRIAGE'];
@@ -118,7 +118,7 @@ export interface TaskPlace {
   readonly taskUid: string;
 }
 
-/** Changes a task. False: the team has no such task in this factory. */
+/** Changes a task. Returns false if the team has no such task in this factory. */
 export async function updateTask(
   db: Database,
   by: Author,
@@ -146,7 +146,10 @@ const cancelStageOf = defineStatement({
   row: { title: text() },
 });
 
-/** Writes the stage CANCELLED. `isRecorded`: the audit log has an entry already. False: the team has no such task in this factory. */
+/**
+ * Writes the stage CANCELLED. `isRecorded`: the audit log has an entry already. Returns false if the team has no such
+ * task in this factory.
+ */
 export async function cancelStage(
   db: Database,
   by: Author,
@@ -168,7 +171,7 @@ const remove = defineStatement({
   row: { title: text() },
 });
 
-/** Deletes a task. False: the team has no such task in this factory. */
+/** Deletes a task. Returns false if the team has no such task in this factory. */
 export async function deleteTask(db: Database, by: Author, { factoryUid, taskUid }: TaskPlace): Promise<boolean> {
   return await db.transaction(async (tx) => {
     const [gone] = await tx.query(remove, [by.teamId, factoryUid, taskUid]);

@@ -15,9 +15,10 @@ export interface Times {
 const changeMs = 3 * 3_600_000;
 
 /**
- * Returns the first time after an instant, milliseconds since 1970; null: there is none. A local time that clocks skip counts as the
- * same time plus the skipped time, and one that comes twice as the first of the two, as "compatible" of ECMAScript's Temporal. If the
- * hour is `*` or has a step, the times follow the elapsed hours instead: none for a skipped hour, all in a repeated one.
+ * Returns the first time after an instant, milliseconds since 1970; null if there is none. A local time that clocks
+ * skip counts as the same time plus the skipped time, and one that comes twice as the first of the two, as "compatible"
+ * of ECMAScript's Temporal. If the hour is `*` or has a step, the times follow the elapsed hours instead: none for a
+ * skipped hour, all in a repeated one.
  */
 export function nextTime({ expression, timezone, anchorMs }: Times, afterMs: number): number | null {
   if (expression.kind === 'every') {

@@ -78,7 +78,7 @@ const contentsOf = ({ uid, factory_uid, revision }: AutomationRow, agent: AgentO
   { kind: 'definition', uid: factory_uid, revision: agent.revision },
 ];
 
-/** Returns an automation as an owner. `agent`: the one that gets the runs; null: the factory has none of its name. */
+/** Returns an automation as an owner. `agent`: the one that gets the runs; null if the factory has none of its name. */
 export function ownerFromAutomation(row: AutomationRow, mayStart: boolean, agent: AgentOfRun | null): Owner {
   const actor = { teamId: row.team_id, creator: editorOf(row) };
   return {

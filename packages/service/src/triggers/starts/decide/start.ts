@@ -101,7 +101,10 @@ export async function prepareStart(
     : failed(reason, isPassing(prepared));
 }
 
-/** Returns the change of the count of failures for a result. Null: a run was created. Undefined: none was tried. */
+/**
+ * Returns the change of the count of failures for a result. Returns null if a run was created. Undefined: none was
+ * tried.
+ */
 export function resultOf(started: Started, countsPassing: boolean): CountedFailure | null | undefined {
   switch (started.outcome) {
     case 'started':

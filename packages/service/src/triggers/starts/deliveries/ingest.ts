@@ -209,7 +209,7 @@ type HandshakeAnswer =
 /** Longest value that an answer repeats. */
 const maxLength = 4_000;
 
-/** Returns the value that the query of a handshake has; undefined: the request is no such handshake. */
+/** Returns the value that the query of a handshake has; undefined if the request is no such handshake. */
 function queryOfHandshake({ sender }: KnownWebhook, query: string): { name: string; value: string } | undefined {
   const handshake = sender?.handshake;
   if (handshake === undefined || !('query' in handshake)) return undefined;
@@ -217,7 +217,7 @@ function queryOfHandshake({ sender }: KnownWebhook, query: string): { name: stri
   return value === null || value.length > maxLength ? undefined : { name: handshake.query, value };
 }
 
-/** Returns how a handshake is answered; undefined: the body is a delivery. The HMAC is made with the current secret. */
+/** Returns how a handshake is answered; undefined if the body is a delivery. The HMAC is made with the current secret. */
 function answerHandshake({ sender, secrets }: KnownWebhook, body: unknown): HandshakeAnswer | undefined {
   const handshake = sender?.handshake;
   if (handshake === undefined || 'query' in handshake) return undefined;

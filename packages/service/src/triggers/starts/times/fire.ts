@@ -54,7 +54,10 @@ const record = defineStatement({
   row: { id: uuid, enabled: boolean },
 });
 
-/** Records fires, and ends the waiting starts of schedules that are paused now. Throws if another process changed the time of a schedule. */
+/**
+ * Records fires, and ends the waiting starts of schedules that are paused now. Throws if another process changed the
+ * time of a schedule.
+ */
 async function recordFires(tx: Queryable, fired: readonly Fired[]): Promise<void> {
   if (fired.length === 0) return;
   const times = fired.map(({ schedule, nextRunAt, result, counts }) => ({
@@ -124,7 +127,7 @@ async function fireAlone(deps: FireDeps, id: string): Promise<void> {
   }
 }
 
-/** Returns the first time after now. Times that passed in between are skipped. Null: there is none. */
+/** Returns the first time after now. Times that passed in between are skipped. Returns null if there is none. */
 function nextOf(schedule: DueSchedule): string | null {
   const { next_run_at: dueAt, claimed_at: claimedAt } = schedule;
   const next = nextTime(timesOf(schedule), Math.max(Date.parse(claimedAt), Date.parse(dueAt)));
@@ -246,8 +249,8 @@ const manyDue = batchSize / 4;
 const pauseMs = 50;
 
 /**
- * Fires the schedules that are due, and waits for the next time if it is close, so that schedules fire within milliseconds of their
- * time. Uses only the database's clock, so processes whose clocks differ agree.
+ * Fires the schedules that are due, and waits for the next time if it is close, so that schedules fire within
+ * milliseconds of their time. Uses only the database's clock, so processes whose clocks differ agree.
  */
 export async function runSchedules(deps: FireDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

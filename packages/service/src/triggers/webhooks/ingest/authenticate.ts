@@ -5,7 +5,10 @@ import type { SchemeHeaders, SignatureScheme } from '@runyard/contract/webhooks/
 import { type SignedParts, signatureOf, signedBytes } from '@runyard/contract/webhooks/signature-schemes/signature';
 import type { KnownWebhook } from './directory.ts';
 
-/** Returns the member of a value that a path with dots names; a number is the place in a list. Undefined: there is none. */
+/**
+ * Returns the member of a value that a path with dots names; a number is the place in a list. Returns undefined if
+ * there is none.
+ */
 export function memberAt(value: unknown, path: string): unknown {
   let found = value;
   for (const name of path.split('.')) {
@@ -15,7 +18,7 @@ export function memberAt(value: unknown, path: string): unknown {
   return found;
 }
 
-/** Returns a member that is text or a number as text; undefined: it is neither. */
+/** Returns a member that is text or a number as text; undefined if it is neither. */
 export function memberText(value: unknown, path: string): string | undefined {
   const found = memberAt(value, path);
   if (typeof found === 'string') return found;
@@ -43,7 +46,7 @@ const headerOf = (headers: IncomingHttpHeaders, name: string | undefined): strin
   return typeof value === 'string' ? value : undefined;
 };
 
-/** Returns the headers of the scheme that the sender used; undefined: there is no signature. */
+/** Returns the headers of the scheme that the sender used; undefined if there is no signature. */
 const headersIn = ({ headers: sets }: SignatureScheme, headers: IncomingHttpHeaders): SchemeHeaders | undefined =>
   sets.find(({ signature }) => headerOf(headers, signature) !== undefined);
 
@@ -144,7 +147,7 @@ function isRecent(timestamp: string | undefined, maxAgeSeconds: number, nowMs: n
   return Math.abs(nowMs / 1000 - seconds) <= maxAgeSeconds;
 }
 
-/** Returns the name of the event in a signed body, in the spelling of the header; undefined: the body names no event. */
+/** Returns the name of the event in a signed body, in the spelling of the header; undefined if the body names no event. */
 function eventInBody({ eventMember, eventMembers = {} }: SignatureScheme, body: unknown): string | undefined {
   if (eventMember !== undefined) {
     const name = memberAt(body, eventMember);
@@ -198,7 +201,7 @@ const isOneOf = (given: string, secrets: readonly string[]): boolean =>
   // Compares all of them, so that the duration reveals nothing.
   secrets.map((secret) => isSameSecret(given, secret)).includes(true);
 
-/** Returns whether the sender sent the right token; undefined: the webhook has no token, and the body decides. */
+/** Returns whether the sender sent the right token; undefined if the webhook has no token, and the body decides. */
 export function checkToken(webhook: KnownWebhook, { headers, urlToken }: Credentials): boolean | undefined {
   switch (webhook.authMode) {
     case 'token': {

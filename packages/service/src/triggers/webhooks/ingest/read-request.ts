@@ -25,7 +25,7 @@ export function parsePayload(body: Buffer, sender: SignatureScheme | null = null
   return { ok: true, value };
 }
 
-/** Returns the value of a JSON text; undefined: it is not JSON. */
+/** Returns the value of a JSON text; undefined if it is not JSON. */
 function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -147,8 +147,8 @@ export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, bo
 }
 
 /**
- * Returns the hash of the signed bytes of a delivery, if the signature does not cover its id: a recorded delivery could be sent
- * again under another id. Null: the signature covers the id, or nothing is signed.
+ * Returns the hash of the signed bytes of a delivery, if the signature does not cover its id: a recorded delivery could
+ * be sent again under another id. Returns null if the signature covers the id, or nothing is signed.
  */
 export function signedHashOf(
   { authMode, sender }: KnownWebhook,
@@ -162,7 +162,7 @@ export function signedHashOf(
 /** Names of events. The log and the envelope of a run show them. */
 const eventName = /^[A-Za-z0-9._:/-](?:[ A-Za-z0-9._:/-]{0,98}[A-Za-z0-9._:/-])?$/;
 
-/** Returns the name of the event from the header that the webhook or its scheme names; null: there is none. */
+/** Returns the name of the event from the header that the webhook or its scheme names; null if there is none. */
 export function eventOf({ rules, sender }: KnownWebhook, headers: IncomingHttpHeaders): string | null {
   const header = rules.event_header ?? sender?.eventHeader;
   const name = header === undefined ? undefined : headers[header];

@@ -34,7 +34,7 @@ export const isMadeByProvider = ({ auth_mode, signature_scheme }: Authentication
 export const newWebhookSecret = ({ auth_mode }: Authentication): string =>
   auth_mode === 'signature' ? `whsec_${randomBytes(32).toString('base64')}` : randomBytes(32).toString('base64url');
 
-/** Returns why a secret does not fit the mode; null: it fits. */
+/** Returns why a secret does not fit the mode; null if it fits. */
 export function secretFault({ auth_mode, signature_scheme }: Authentication, secret: string): string | null {
   if (auth_mode === 'signature') {
     if (signature_scheme === 'gitlab') return printable.test(secret) ? null : 'must be printable ASCII without spaces';
@@ -89,7 +89,7 @@ const readSealed = defineStatement({
 
 type Row = RowOf<typeof readSealed>;
 
-/** Returns the secrets of the webhooks of a factory, by UID; null: it has none, or none that can be decrypted. */
+/** Returns the secrets of the webhooks of a factory, by UID; null if it has none, or none that can be decrypted. */
 export async function readWebhookSecrets(
   db: Queryable,
   vault: Vault,
@@ -115,7 +115,10 @@ const readUsers = defineStatement({
   row: { name: text(), auth_mode: text<WebhookAuthMode>(), signature_scheme: nullable(text<SignatureSchemeName>()) },
 });
 
-/** Returns why a secret of the team cannot have the value: a webhook that uses it needs another form. Null: it can. */
+/**
+ * Returns why a secret of the team cannot have the value: a webhook that uses it needs another form. Returns null if it
+ * can.
+ */
 export async function faultOfWebhookSecret(
   db: Queryable,
   teamId: string,

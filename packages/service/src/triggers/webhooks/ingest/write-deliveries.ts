@@ -23,8 +23,8 @@ const explainSameBytesSql = (earlierId: string, windowSeconds: string): string =
   explainSameBytes(`' || ${earlierId} || '`, `' || ${windowSeconds} || '`).replace(/^/, "'").replace(/$/, "'");
 
 /**
- * SQL: the last accepted delivery of the webhook with the same signed bytes, within the window; NULL: there is none. `i` has the columns
- * webhook_uid, signed_hash and window_seconds.
+ * SQL: the last accepted delivery of the webhook with the same signed bytes, within the window; NULL if there is none.
+ * `i` has the columns webhook_uid, signed_hash and window_seconds.
  */
 export const findSameBytes = (i: string): string => `(
   SELECT d.id FROM webhook_deliveries d WHERE d.webhook_uid = ${i}.webhook_uid AND d.signed_hash = ${i}.signed_hash AND d.label = 'ACCEPTED'
@@ -49,11 +49,12 @@ type InsertOutcome = 'ACCEPTED' | 'DUPLICATE' | 'HELD' | 'CHANGED' | 'FULL';
 
 /**
  * The rows of the webhooks are the locks of their budgets, taken in one order. $2: the versions with which the deliveries were authenticated, so that
- * nothing is accepted after a disable, a rotation or a delete, even if no notice of it arrived. The partial unique index decides which of several
- * deliveries with one identity is accepted. Deliveries that may start something are not written, unless they are duplicates. Deliveries of a webhook
- * that another transaction has locked are not written either, because that transaction may wait long for the runs that it starts. Returns one row for
- * each delivery, in their order. The subqueries of $1 hide the length of the arrays: else PostgreSQL plans the statement anew for each batch of fewer
- * than ten deliveries, because it takes such plans for cheaper.
+ * nothing is accepted after a disable, a rotation or a delete, even if no notice of it arrived. The partial unique
+ * index decides which of several deliveries with one identity is accepted. Deliveries that may start something are not
+ * written, unless they are duplicates. Deliveries of a webhook that another transaction has locked are not written
+ * either, because that transaction may wait long for the runs that it starts. Returns one row for each delivery, in
+ * their order. The subqueries of $1 hide the length of the arrays: else PostgreSQL plans the statement anew for each
+ * batch of fewer than ten deliveries, because it takes such plans for cheaper.
  */
 const insertUnheld = defineStatement({
   name: 'insert_webhook_deliveries_that_start_nothing',

@@ -94,7 +94,7 @@ const maxLookedAt = 5_000;
 /** An id after those of all deliveries. */
 export const newest = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** Returns one page of the log, newest first. Null: the cursor was made for another list. */
+/** Returns one page of the log, newest first. Returns null if the cursor was made for another list. */
 export async function listWebhookDeliveries(
   db: Queryable,
   signer: CursorSigner,
@@ -130,7 +130,7 @@ export interface StoredDelivery {
   readonly headers: EventHeaders;
 }
 
-/** Returns a delivery; null: the log of the webhook has none with this id. */
+/** Returns a delivery; null if the log of the webhook has none with this id. */
 export async function readWebhookDelivery(
   db: Queryable,
   webhookUid: string,
@@ -150,7 +150,10 @@ export interface StoredPayload {
   readonly event: string | null;
 }
 
-/** Returns the payload of a delivery to any webhook of a factory; null: there is none with this id, or its payload is not stored. */
+/**
+ * Returns the payload of a delivery to any webhook of a factory; null if there is none with this id, or its payload is
+ * not stored.
+ */
 export async function readPayloadOfDelivery(
   db: Queryable,
   teamId: string,

@@ -34,7 +34,7 @@ export const toTeamDelivery = (found: RowOf<typeof pages.team.read>): TeamWebhoo
 function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') {
   const names = [...columns, 'id'].join(', ');
   const values = columns.map((_, n) => `$${n + 3}`).join(', ');
-  // The same in both queries: else the outer one sorts all that the inner one returns.
+  // Both queries have the same order, so the outer query need not sort the rows of the inner query.
   const order = [...columns, 'id'].map((name) => `${name} DESC`).join(', ');
   const lookedAt = `
       FROM webhook_deliveries WHERE ${isIndexed} AND (${names}) < (${values}, $1) AND (${names}) >= (${values}, $2)
@@ -60,7 +60,10 @@ function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') 
     ORDER BY d.id DESC`,
       row: teamDeliveryRow,
     }),
-    /** Finds the last delivery that a page with few deliveries has looked at, if there are more. None: it is one of another team. */
+    /**
+     * Finds the last delivery that a page with few deliveries has looked at, if there are more. None: it is one of
+     * another team.
+     */
     readEnd: defineStatement({
       name: `read_end_of_deliveries_of_team_by_${index}`,
       text: `
@@ -93,7 +96,7 @@ const idAtTime = (ms: number): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 };
 
-/** Returns one page, newest first. Null: the cursor was made for another list. */
+/** Returns one page, newest first. Returns null if the cursor was made for another list. */
 export async function listTeamDeliveries(
   db: Queryable,
   signer: CursorSigner,

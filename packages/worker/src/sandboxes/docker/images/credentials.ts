@@ -26,8 +26,8 @@ const dockerHub = 'index.docker.io';
 const registryOf = (key: string): string => key.replace(/^https?:\/\//, '').split('/', 1)[0] ?? '';
 
 /**
- * Returns the credentials for a registry; undefined: the file, or the setting, has none for it. Rejects with a `SandboxError` that
- * names the fault, but no content of the file.
+ * Returns the credentials for a registry; undefined if the file, or the setting, has none for it. Rejects with a
+ * `SandboxError` that names the fault, but no content of the file.
  */
 export async function readCredentials(
   file: string | undefined,

@@ -18,7 +18,7 @@ interface Inspected {
 /** Architectures as images call them, by the names of engines. */
 const architectures: Readonly<Record<string, string>> = { x86_64: 'amd64', aarch64: 'arm64' };
 
-/** Returns the image of this name that the engine has; undefined: it has none. */
+/** Returns the image of this name that the engine has; undefined if it has none. */
 export async function findImage(engine: Engine, facts: EngineFacts, name: string): Promise<FoundImage | undefined> {
   const found = await engine.call<Inspected>('GET', `/images/${encodeURI(name)}/json`).catch((error: Error) => {
     if (error instanceof EngineError && error.status === 404) return undefined;
@@ -42,7 +42,10 @@ export async function findImage(engine: Engine, facts: EngineFacts, name: string
   return { ...image, fault: { reason: 'image_refused', message: `the image ${name} is refused: ${volumes}` } };
 }
 
-/** Returns the first path of the image that must not be a link but is; undefined: there is none. Makes a container for it, which never starts. */
+/**
+ * Returns the first path of the image that must not be a link but is; undefined if there is none. Makes a container for
+ * it, which never starts.
+ */
 export async function findLink(
   engine: Engine,
   image: Pick<ContainerImage, 'id'>,

@@ -19,7 +19,7 @@ const systemFolders = ['/', '/proc', '/sys', '/dev', '/etc', '/sbin', '/tmp'];
 
 const mostVolumes = 32;
 
-/** Returns why no sandbox is made of an image with these volumes; undefined: the volumes are harmless. */
+/** Returns why no sandbox is made of an image with these volumes; undefined if the volumes are harmless. */
 export function volumesFault(volumes: readonly string[]): string | undefined {
   if (volumes.length > mostVolumes)
     return `it asks for ${volumes.length} volumes, and at most ${mostVolumes} are allowed`;

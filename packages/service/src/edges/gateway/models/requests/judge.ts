@@ -17,7 +17,10 @@ function note(judgement: Judgement, verdict: Verdict, place: string): boolean {
   return verdict !== 'unknown';
 }
 
-/** Judges a member of the body that the rules do not pass. Returns true if it stays, false if it asks for nothing, `unknown` if it must be noted. */
+/**
+ * Judges a member of the body that the rules do not pass. Returns true if it stays, false if it asks for nothing,
+ * `unknown` if it must be noted.
+ */
 export function judgeMember(
   judgement: Judgement,
   rules: RequestRules,
@@ -80,7 +83,7 @@ export function judgeContent(judgement: Judgement, rules: RequestRules, value: u
   }
 }
 
-/** Returns why a request is refused; undefined: the environment allows everything that the request needs. */
+/** Returns why a request is refused; undefined if the environment allows everything that the request needs. */
 export function refusalOf(judgement: Judgement, allowed: readonly ProviderTool[]): string | undefined {
   if (judgement.never !== undefined)
     return `${judgement.never} is not available to runs: it would cost more than the model of the run, or hide its cost`;

@@ -30,14 +30,14 @@ export interface RequestRules {
 
 export const needs = (tool: ProviderTool): Verdict => ({ needs: tool });
 
-/** True: the value asks for nothing. */
+/** True if the value asks for nothing. */
 export const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || value === false || (Array.isArray(value) && value.length === 0);
 
 /** Name of a member without the differences that some servers ignore: Go reads `File_ID` as `file_id`, Google's `fileUri` is also `file_uri`. */
 export const plainName = (name: string): string => name.toLowerCase().replaceAll('_', '');
 
-/** True: the text is an address that the provider would fetch, and not the data itself. */
+/** True if the text is an address that the provider would fetch, and not the data itself. */
 export const isAddress = (value: unknown): boolean => typeof value === 'string' && !/^\s*data:/i.test(value);
 
 export const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>

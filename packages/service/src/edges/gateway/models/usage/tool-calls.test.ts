@@ -20,7 +20,7 @@ it.each<[string, Protocol, readonly unknown[], object]>([
     { web_search: 1, code_execution: 1 },
   ],
   [
-    'searches of Anthropic that only the usage tells',
+    'searches of Anthropic that only the usage reports',
     'anthropic',
     [{ content: [], usage: { server_tool_use: { web_search_requests: 7 } } }],
     { web_search: 7 },
