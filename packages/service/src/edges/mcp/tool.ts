@@ -55,8 +55,19 @@ const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) =
 
 const refPrefix = '#/$defs/';
 
-/** Converts a schema of the contract, and adds its named schemas to `definitions`. */
-function toJsonSchema(schema: z.ZodType, definitions: Map<string, Json>): Json {
+/** A converted schema, and the named schemas in it. */
+interface Converted {
+  readonly root: Json;
+  readonly definitions: ReadonlyMap<string, Json>;
+}
+
+/** Each schema is converted once, because the larger ones take milliseconds. */
+const converted = new WeakMap<z.ZodType, Converted>();
+
+/** Converts a schema of the contract. */
+function convert(schema: z.ZodType): Converted {
+  const known = converted.get(schema);
+  if (known) return known;
   const { $schema, $defs, ...root } = z.toJSONSchema(schema, {
     io: 'input',
     target: 'draft-2020-12',
@@ -66,8 +77,9 @@ function toJsonSchema(schema: z.ZodType, definitions: Map<string, Json>): Json {
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     },
   });
-  for (const [name, definition] of Object.entries($defs ?? {})) definitions.set(name, definition as Json);
-  return root as Json;
+  const made = { root: root as Json, definitions: new Map(Object.entries(($defs ?? {}) as Record<string, Json>)) };
+  converted.set(schema, made);
+  return made;
 }
 
 const resolve = (schema: Json, definitions: ReadonlyMap<string, Json>): Json => {
@@ -103,12 +115,9 @@ interface Parts {
 const routeOf = (tool: Tool): Route => routes[tool.operation];
 
 const membersOf = (schema: z.ZodType | undefined): string[] =>
-  schema ? Object.keys(propertiesOf(withoutRef(schema))) : [];
+  schema ? Object.keys(propertiesOf(withoutRef(convert(schema)))) : [];
 
-function withoutRef(schema: z.ZodType): Json {
-  const definitions = new Map<string, Json>();
-  return resolve(toJsonSchema(schema, definitions), definitions);
-}
+const withoutRef = ({ root, definitions }: Converted): Json => resolve(root, definitions);
 
 function partsOf(tool: Tool): Parts {
   const route = routeOf(tool);
@@ -135,7 +144,9 @@ export function argumentsSchema(tool: Tool): Json {
     [route.body, body],
   ] as const) {
     if (!schema) continue;
-    const whole = resolve(toJsonSchema(schema, definitions), definitions);
+    const found = convert(schema);
+    for (const [name, definition] of found.definitions) definitions.set(name, definition);
+    const whole = withoutRef(found);
     for (const [argument, member] of members) {
       properties[argument] = propertiesOf(whole)[member] ?? {};
       if ((whole.required as readonly string[] | undefined)?.includes(member)) required.add(argument);
