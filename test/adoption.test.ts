@@ -5,6 +5,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
 import { killWorkers } from './support/killed-workers.ts';
+import { isLong } from './support/long.ts';
 import { runOfAgent } from './support/run-of-agent.ts';
 import { supervisorOf } from './support/supervisor-of.ts';
 import { eventually, killHard } from './support/system.ts';
@@ -179,10 +180,10 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     await endedWell(other);
   });
 
-  /** More runs: ADOPTION_RUNS=20 in the environment (`bin/test-long`). */
-  const runs = Number(process.env.ADOPTION_RUNS ?? 6);
+  /** In `bin/test-long`: `chaos.test.ts` and `killed-parents.test.ts` kill the worker too, at random moments. */
+  const runs = 20;
 
-  test('starts no run twice and loses none while the worker is killed again and again', async () => {
+  test.runIf(isLong)('starts no run twice and loses none while the worker is killed again and again', async () => {
     const found = await killWorkers(system, { runs, seconds: 3, everyMs: 2500, mostKills: 3 });
     expect(found).toMatchObject({ states: { SUCCEEDED: runs }, failures: [], twice: [], incomplete: [] });
     expect(found.hit, 'agents at work when the worker was killed').toBeGreaterThan(0);

@@ -11,8 +11,8 @@ import { describeSystem } from './support/describe-system.ts';
 import { runOfAgent } from './support/run-of-agent.ts';
 import { eventually, killHard } from './support/system.ts';
 
-const runCount = Number(process.env.CHAOS_RUNS ?? 16);
-const kills = Number(process.env.CHAOS_KILLS ?? 6);
+const runCount = Number(process.env.CHAOS_RUNS ?? 12);
+const kills = Number(process.env.CHAOS_KILLS ?? 5);
 /** Longest time for which a program is stopped before it continues. */
 const stallMs = Number(process.env.CHAOS_STALL_MS ?? 2000);
 /**

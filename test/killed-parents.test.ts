@@ -18,8 +18,8 @@ import { hasEnded } from './support/run-kinds.ts';
 import { eventually } from './support/system.ts';
 
 const runyard = await runyardFile();
-const runCount = Number(process.env.PARENT_RUNS ?? 8);
-const killCount = Number(process.env.PARENT_KILLS ?? 5);
+const runCount = Number(process.env.PARENT_RUNS ?? 4);
+const killCount = Number(process.env.PARENT_KILLS ?? 2);
 
 const folder = mkdtempSync(path.join(tmpdir(), 'runyard-parents-'));
 afterAll(() => {

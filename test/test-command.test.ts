@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { filesInPart, longFiles } from './checks/test-files.ts';
 
 const program = path.join(import.meta.dirname, '../bin/test');
 
@@ -12,4 +14,9 @@ test.each([
   const ended = spawnSync(program, words, { encoding: 'utf8', timeout: 10_000 });
   expect(ended.status).toBe(code);
   expect(ended[stream]).toMatch(text);
+});
+
+test('bin/test-long runs each file that bin/test leaves out or runs in part', () => {
+  const words = readFileSync(`${program}-long`, 'utf8').split(/[\s;]+/);
+  expect([...longFiles, ...filesInPart].filter((file) => !words.includes(file.replace(/\.test\.ts$/, '')))).toEqual([]);
 });

@@ -35,6 +35,34 @@ export const longFiles: readonly string[] = [
 ];
 
 /**
+ * Files of which `bin/test` runs a part, because they repeat tests with several programs or callers. `bin/test-long` runs all of each: it sets
+ * TEST_LONG=1 (`test/support/long.ts`), or the variable of the file.
+ */
+export const filesInPart: readonly string[] = [
+  // Half of the tests with each harness; those of `packages/agent` show each harness alone.
+  'test/interactive-runs.test.ts',
+  'test/model-runs.test.ts',
+  // Of three generated clients one; `published-client-python.test.ts` and `schemathesis.test.ts` read the same document and answers.
+  'test/runs.test.ts',
+  // The callers that a route lets in, but the weakest of each kind; `permission.test.ts` shows the order of roles.
+  'packages/service/src/edges/http/server/access-table.test.ts',
+  // Fewer queries of each filter.
+  'test/list-plans.test.ts',
+  // One operation of six; `answers.ts` compares the answers of all tests with the same document.
+  'test/schemathesis.test.ts',
+  // Kills at random moments; `chaos.test.ts` has some of them.
+  'test/adoption.test.ts',
+  'test/chaos.test.ts',
+  'test/killed-parents.test.ts',
+  'test/crash-database.test.ts',
+  'test/live-streams.test.ts',
+  // Two screens; `dashboard.test.ts` has some of the others.
+  'test/dashboard/screens.test.ts',
+  // A linked installation in place of npm's own.
+  'test/newcomer.test.ts',
+];
+
+/**
  * Returns the part of the database tests that `bin/test` runs on the server: those of the store, the subjects above, and one of three
  * others. `bin/test-long` runs all of them: each statement is prepared on the server in both.
  */
@@ -56,7 +84,7 @@ export function findTestFiles(root: string, filter: string): TestFiles {
       .sort();
   const packages = find('packages/*/src/**/*.test.ts');
   const acrossPrograms = find('test/**/*.test.ts');
-  for (const file of [...databaseSubjects, ...longFiles])
+  for (const file of [...databaseSubjects, ...longFiles, ...filesInPart])
     if (!existsSync(path.join(root, file))) throw new Error(`test-files.ts names ${file}, which does not exist`);
   const sendingSql = foldersWithSql(root);
   const dependsOnDatabase = (file: string) =>

@@ -5,7 +5,7 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { defaultScript, type FakeConversation } from '../fakes/models/turns.ts';
 import type { FakeModels } from '../fakes/models.ts';
-import { oneModel, runbook, runKinds } from '../support/run-kinds.ts';
+import { oneModel, runbook, runKinds, testsOfKind } from '../support/run-kinds.ts';
 import { killHard, type System } from '../support/system.ts';
 
 /** A model that runs approved actions, and no denied ones. */
@@ -60,6 +60,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
     const ask = { approval_policy: 'ask', idle_timeout_minutes: 5 };
 
     describe.each(runKinds)('$kind', ({ kind, config, say }) => {
+      const test = testsOfKind(kind);
       const create = (command: string, more: object = {}) =>
         system.createRun(say(command), { config: { ...ask, ...config, ...more } });
 

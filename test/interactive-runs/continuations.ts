@@ -7,7 +7,7 @@ import path from 'node:path';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { describe, expect, test } from 'vitest';
 import type { FakeGitHost } from '../fakes/git-host.ts';
-import { hasEnded, runbook, runKinds } from '../support/run-kinds.ts';
+import { hasEnded, runbook, runKinds, testsOfKind } from '../support/run-kinds.ts';
 import { eventually, killHard, type System } from '../support/system.ts';
 
 /** The limit of a workspace is 5 MB. */
@@ -37,7 +37,8 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
     };
     const block = (command: string) => `\`\`\`sh\n${command}\n\`\`\``;
 
-    describe.each(runKinds)('$kind', ({ config, say }) => {
+    describe.each(runKinds)('$kind', ({ kind, config, say }) => {
+      const test = testsOfKind(kind);
       test('restores files, links, modes and home after the sandbox ended, without repeating the setup', async () => {
         const { uid } = await system.call<{ uid: string }>(
           'POST',

@@ -1,7 +1,7 @@
 /** Every cell of the follow-up table, in real sandboxes: with the runbook and with the AI SDK loop against fake models. */
 import { describe, expect, test } from 'vitest';
 import type { FakeModels } from '../fakes/models.ts';
-import { hasEnded, oneModel, runbook, runKinds } from '../support/run-kinds.ts';
+import { hasEnded, kindsOfTurn, oneModel, runbook, runKinds, testsOfKind } from '../support/run-kinds.ts';
 import { eventually, killHard, type System } from '../support/system.ts';
 
 export const describeFollowUps = (system: System, models: FakeModels) =>
@@ -31,7 +31,8 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
 
     const stays = { idle_timeout_minutes: 5 };
     const runbookThatStays = { config: { ...runbook, ...stays } };
-    describe.each(runKinds)('$kind', ({ config, say }) => {
+    describe.each(runKinds)('$kind', ({ kind, config, say }) => {
+      const test = testsOfKind(kind);
       const create = (command: string, more: object = {}) =>
         system.createRun(say(command), { config: { ...stays, ...config, ...more } });
 
@@ -114,7 +115,7 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
       });
     });
 
-    test.each(runKinds)(
+    test.each(kindsOfTurn(1))(
       'ends the turn at an interrupt, and continues with the next follow-up in the same sandbox ($kind)',
       async ({ config, say }) => {
         const runId = await system.createRun(say('echo begun-$((1+1)) | tee file; sleep 60'), { config });

@@ -5,7 +5,7 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { FakeConversation } from '../fakes/models/turns.ts';
 import type { FakeModels } from '../fakes/models.ts';
-import { runKinds } from '../support/run-kinds.ts';
+import { kindsOfTurn } from '../support/run-kinds.ts';
 import { eventually, type System } from '../support/system.ts';
 
 /** A model that runs the command of the user's latest message, not one of the earlier record. */
@@ -28,7 +28,7 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
       JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`).catch(() => ''));
     const until = (run: RunItem) => run.status_message?.session_debug_until ?? '';
 
-    test.each(runKinds)(
+    test.each(kindsOfTurn(0))(
       'runs follow-ups in the failed sandbox while the run stays FAILED, and a rerun uses the repaired environment ($kind)',
       async ({ config, say }) => {
         const { uid } = await system.call<{ uid: string }>(
@@ -70,7 +70,7 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
       60_000,
     );
 
-    test.each(runKinds)(
+    test.each(kindsOfTurn(1))(
       'shows questions from the window, runs approved actions, and sends both to readers of the stream ($kind)',
       async ({ config, say }) => {
         const { uid } = await system.call<{ uid: string }>(

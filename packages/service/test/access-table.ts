@@ -100,6 +100,30 @@ export function accessOf({ allow, params, path }: Route, credential: Credential)
   return 401;
 }
 
+/** Callers from the weakest: what a route lets one of them do, it lets the next ones do too (`permission.test.ts`). */
+const ladders: readonly (readonly Credential[])[] = [
+  ['viewer', 'member', 'administrator', 'owner', 'operator'],
+  ['viewerSession', 'memberSession', 'session'],
+  ['otherTeam', 'otherTeamSession'],
+];
+
+/** Keys that the service does not find, so that it knows nothing about their caller. */
+const notFound: readonly Credential[] = ['deletedKey', 'expiredKey', 'unknownKey'];
+
+/**
+ * Returns the credentials with which `bin/test` calls the route at this place of the table: those that are refused, but one of the keys that
+ * are not found, and of those that are let in the weakest of each ladder. `bin/test-long` takes all.
+ */
+export function someCredentials({ route }: AccessRow, index: number): Credential[] {
+  const isIn = (credential: Credential) => accessOf(route, credential) === 'yes';
+  const weakest = ladders.flatMap((ladder) => ladder.find(isIn) ?? []);
+  const onLadders = new Set(ladders.flat());
+  return (Object.keys(credentials) as Credential[]).filter((credential) => {
+    if (notFound.includes(credential)) return credential === notFound[index % notFound.length];
+    return !onLadders.has(credential) || !isIn(credential) || weakest.includes(credential);
+  });
+}
+
 const cell = (row: AccessRow, credential: Credential): string => {
   const access = accessOf(row.route, credential);
   const isOfCaller = 'user' in row.route.allow && (!row.route.params || row.route.path === namedByCaller);
