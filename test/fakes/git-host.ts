@@ -5,11 +5,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -30,6 +30,15 @@ export interface FakeGitRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
+}
+
+/** Returns a path as `git fast-import` reads it: other bytes than printable ones of ASCII are octal numbers. */
+function quoted(path: string): string {
+  const bytes = Array.from(Buffer.from(path), (byte) => {
+    const letter = String.fromCharCode(byte);
+    return /[ !#-[\]-~]/.test(letter) ? letter : `\\${byte.toString(8).padStart(3, '0')}`;
+  });
+  return `"${bytes.join('')}"`;
 }
 
 /** Writes objects and returns their ids. */
@@ -59,7 +68,7 @@ export interface FakeGitHost {
   commitTree(owner: string, repo: string, makeTree: (objects: FakeObjects) => Promise<string>): Promise<void>;
   /** Makes a branch one commit without parents that has only these files, as after a forced push. Returns the commit. */
   replace(owner: string, repo: string, content: ReplacedContent): Promise<string>;
-  /** Makes `alias` another name of a branch (`git symbolic-ref`). */
+  /** Makes `alias` another name of a branch, as `git symbolic-ref` does. */
   alias(owner: string, repo: string, alias: string, branch: string): Promise<void>;
   /** Content of a file on a branch, by default `main`. */
   read(owner: string, repo: string, path: string, branch?: string): Promise<string>;
@@ -99,6 +108,12 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
   const requests: FakeGitRequest[] = [];
   const git = async (cwd: string, ...args: string[]): Promise<string> =>
     (await run('git', args, { cwd, env: gitEnv })).stdout.trim();
+  const feed = (cwd: string, input: string, ...args: string[]) => {
+    const running = run('git', args, { cwd, env: gitEnv });
+    // Not every command reads it.
+    running.child.stdin?.on('error', () => {}).end(input);
+    return running;
+  };
 
   const authorized = (request: IncomingMessage): boolean => {
     const basic = /^Basic (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
@@ -126,14 +141,17 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     backend(root, url, request, response);
   };
 
-  /** Creates a repository unless it exists. Returns its folder. */
+  /** Creates a repository unless it exists. Returns its folder. Git reads the files as if `git init --bare` had made them. */
   const init = async (owner: string, repo: string): Promise<string> => {
     const bare = join(root, owner, `${repo}.git`);
-    await mkdir(bare, { recursive: true });
-    await git(bare, 'init', '--quiet', '--bare', '--initial-branch=main');
-    await git(bare, 'config', 'http.receivepack', 'true');
-    await git(bare, 'config', 'receive.advertisePushOptions', 'true');
-    await git(bare, 'config', 'uploadpack.allowFilter', String(options.leavesOutFiles !== false));
+    if (existsSync(join(bare, 'HEAD'))) return bare;
+    for (const name of ['objects', 'refs/heads']) await mkdir(join(bare, name), { recursive: true });
+    const allowFilter = options.leavesOutFiles !== false;
+    await writeFile(
+      join(bare, 'config'),
+      `[core]\nrepositoryformatversion = 0\nbare = true\n[http]\nreceivepack = true\n[receive]\nadvertisePushOptions = true\n[uploadpack]\nallowFilter = ${allowFilter}\n`,
+    );
+    await writeFile(join(bare, 'HEAD'), 'ref: refs/heads/main\n');
     return bare;
   };
 
@@ -148,37 +166,25 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     { branch = 'main', files, links = {}, submodules = {} }: ReplacedContent,
     isForced: boolean,
   ): Promise<string> {
-    const isNew = !existsSync(join(root, owner, `${repo}.git`, 'HEAD'));
     const bare = await init(owner, repo);
-    const work = await mkdtemp(join(folder, 'work-'));
     const ref = `refs/heads/${branch}`;
-    const parent = isForced || isNew ? '' : await git(bare, 'rev-parse', '--verify', ref).catch(() => '');
-    for (const [path, content] of Object.entries(files)) {
-      await mkdir(dirname(join(work, path)), { recursive: true });
-      await writeFile(join(work, path), content);
-    }
-    for (const [path, target] of Object.entries(links)) {
-      await mkdir(dirname(join(work, path)), { recursive: true });
-      await symlink(target, join(work, path));
-    }
-    // An index of its own, so that the repository needs no working tree.
-    const inWork = async (...args: string[]) =>
-      (
-        await run('git', ['--git-dir', bare, '--work-tree', work, ...args], {
-          cwd: work,
-          env: { ...gitEnv, GIT_INDEX_FILE: `${work}.index` },
-        })
-      ).stdout.trim();
-    if (parent !== '') await inWork('read-tree', parent);
-    await inWork('add', ...(parent === '' ? ['--all'] : ['--ignore-removal']), '.');
-    for (const [path, commit] of Object.entries(submodules))
-      await inWork('update-index', '--add', '--cacheinfo', `160000,${commit},${path}`);
-    const tree = await inWork('write-tree');
-    const commit = await inWork('commit-tree', tree, ...(parent === '' ? [] : ['-p', parent]), '-m', 'fake');
-    await inWork('update-ref', ref, commit);
-    await rm(work, { recursive: true, force: true });
-    await rm(`${work}.index`, { force: true });
-    return commit;
+    const parent = isForced || !existsSync(join(bare, ref)) ? [] : [`from ${ref}^0\n`];
+    const put = (mode: string, path: string, content: string) =>
+      `M ${mode} inline ${quoted(path)}\ndata ${Buffer.byteLength(content)}\n${content}\n`;
+    // One program in place of one for each step.
+    const { stdout } = await feed(
+      bare,
+      [
+        `commit ${ref}\nmark :1\ncommitter Fake <fake@example.invalid> now\ndata 5\nfake\n\n`,
+        ...parent,
+        ...Object.entries(files).map(([path, content]) => put('100644', path, content)),
+        ...Object.entries(links).map(([path, target]) => put('120000', path, target)),
+        ...Object.entries(submodules).map(([path, commit]) => `M 160000 ${commit} ${quoted(path)}\n`),
+        'get-mark :1\n',
+      ].join(''),
+      ...['-c', 'fastimport.unpackLimit=1', 'fast-import', '--quiet', '--force', '--date-format=now'],
+    );
+    return stdout.trim();
   }
 
   return {
@@ -190,22 +196,17 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     replace: (owner, repo, content) => publish(owner, repo, content, true),
     commitTree: async (owner, repo, makeTree) => {
       const bare = await init(owner, repo);
-      const feed = async (input: string, ...args: string[]): Promise<string> => {
-        const ran = run('git', args, { cwd: bare, env: gitEnv });
-        // Not every command reads it.
-        ran.child.stdin?.on('error', () => {}).end(input);
-        return (await ran).stdout.trim();
-      };
+      const write = async (input: string, ...args: string[]) => (await feed(bare, input, ...args)).stdout.trim();
       const modes = { file: '100644 blob', folder: '040000 tree' } as const;
       const tree = await makeTree({
-        file: (content) => feed(content, 'hash-object', '-w', '--stdin'),
+        file: (content) => write(content, 'hash-object', '-w', '--stdin'),
         folder: (entries) =>
-          feed(Array.from(entries, ([name, kind, id]) => `${modes[kind]} ${id}\t${name}\n`).join(''), 'mktree'),
+          write(Array.from(entries, ([name, kind, id]) => `${modes[kind]} ${id}\t${name}\n`).join(''), 'mktree'),
       });
-      await git(bare, 'update-ref', 'refs/heads/main', await feed('', 'commit-tree', tree, '-m', 'fake'));
+      await git(bare, 'update-ref', 'refs/heads/main', await write('', 'commit-tree', tree, '-m', 'fake'));
     },
-    alias: async (owner, repo, alias, branch) =>
-      void (await git(join(root, owner, `${repo}.git`), 'symbolic-ref', `refs/heads/${alias}`, `refs/heads/${branch}`)),
+    alias: (owner, repo, alias, branch) =>
+      writeFile(join(root, owner, `${repo}.git`, 'refs/heads', alias), `ref: refs/heads/${branch}\n`),
     read: (owner, repo, path, branch = 'main') => git(join(root, owner, `${repo}.git`), 'show', `${branch}:${path}`),
     redirect: (from, to) => void redirects.set(from, to),
     close: async () => {

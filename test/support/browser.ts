@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { BrowserContext, Page, Browser as Program } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { afterEach, beforeEach } from 'vitest';
 import { noChromium, startChromium } from './chromium.ts';
 
 const screenshots = process.env.SCREENSHOT_DIR;
@@ -22,16 +22,22 @@ export interface Browser {
   picture(name: string): Promise<void>;
 }
 
-/** Starts a browser for the present `describe`, with a profile of its own for each test. Returns the one of the current test. */
+/** The Chromium of this process, which all of its test files use: a start takes a second of the processor. It ends with the process. */
+let started: Promise<Program> | undefined;
+
+async function chromiumOfProcess(): Promise<Program> {
+  const program = await started?.catch(() => undefined);
+  if (program?.isConnected()) return program;
+  started = startChromium();
+  return await started;
+}
+
+/** Gives each test of the present `describe` a browser with a profile of its own. Returns the one of the current test. */
 export function useBrowser(): () => Browser {
-  let program: Program;
   let browser: Browser;
-  beforeAll(async () => {
-    program = await startChromium();
-  });
-  afterAll(() => program.close());
   beforeEach(async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'runyard-browser-'));
+    const program = await chromiumOfProcess();
     const context = await program.newContext({ viewport: { width: 1200, height: 850 }, acceptDownloads: true });
     const page = await context.newPage();
     page.setDefaultTimeout(30_000);
