@@ -104,14 +104,6 @@ async function removeLimited(own: Things['own']): Promise<void> {
   for (const thing of paths) if (thing) await service.request('DELETE', thing);
 }
 
-const sessions = new Map<Credential, ReturnType<typeof newBrowserSession>>();
-/** A session for calls that change nothing. */
-function sharedSession(of: Credential, key?: string) {
-  const known = sessions.get(of) ?? newBrowserSession(service, key);
-  sessions.set(of, known);
-  return known;
-}
-
 async function call(row: AccessRow, credential: Credential): Promise<{ status: number; text: string }> {
   const { route, name } = row;
   const isChanging = accessOf(route, credential) === 'yes' && route.method !== 'GET';
@@ -122,9 +114,8 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   const joining = isJoining ? await service.newKey({ teamId: service.otherTeamId }) : undefined;
   const signedIn = sessionOf[credential];
   const key = tokens ?? joining ?? keys[signedIn ?? credential];
-  // A new session for each call that changes something, because it may end the session.
-  const session = signedIn && (isChanging ? newBrowserSession(service, key) : sharedSession(signedIn, key));
-  const proof = session ? await session : key ? { authorization: `Bearer ${key}` } : {};
+  // A new session for each call, because the call may end it.
+  const proof = signedIn ? await newBrowserSession(service, key) : key ? { authorization: `Bearer ${key}` } : {};
   const needsSignature = 'anyone' in route.allow && route.allow.anyone === 'with_signature';
   const unsigned = service.baseUrl + apiPrefix + asked;
   const method = route.method === 'PUT' ? 'PUT' : 'GET';
