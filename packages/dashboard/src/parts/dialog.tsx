@@ -2,6 +2,7 @@
 
 import { type ReactNode, useState } from 'react';
 import { Dialog as AriaDialog, Button, Heading, Modal, ModalOverlay } from 'react-aria-components';
+import { useAttempts } from './attempt.ts';
 import { CommandBlock } from './copy.tsx';
 import { Problem } from './problem.tsx';
 
@@ -61,18 +62,9 @@ export function ConfirmDialog({
   run: () => Promise<unknown>;
   close: () => void;
 }) {
-  const [isRunning, setRunning] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { error, isBusy, attempt } = useAttempts();
   const act = async () => {
-    setRunning(true);
-    setError(undefined);
-    try {
-      await run();
-      close();
-    } catch (failure) {
-      setError(failure);
-      setRunning(false);
-    }
+    if (await attempt(run)) close();
   };
   return (
     <Dialog
@@ -84,7 +76,7 @@ export function ConfirmDialog({
           <Button className="btn" autoFocus onPress={close}>
             {safe}
           </Button>
-          <Button className="btn dan" isDisabled={isRunning} onPress={() => void act()}>
+          <Button className="btn dan" isDisabled={isBusy} onPress={() => void act()}>
             {action}
           </Button>
         </>

@@ -64,10 +64,11 @@ function nameOf(event: KeyboardEvent): string {
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-/** Returns a key as people write it: `⌘K` or `Ctrl K`, `⇧X`, `g r`. */
+/** Returns a key as people write it: `⌘K` or `Ctrl K`, `Ctrl ↵`, `⇧X`, `g r`. */
 export function keyText(key: string): string {
-  if (key.startsWith('mod+')) return `${isMac ? '⌘' : 'Ctrl '}${key.slice(4).toUpperCase()}`;
-  return key.startsWith('shift+') ? `⇧${key.slice(6).toUpperCase()}` : key;
+  if (key.startsWith('mod+')) return `${isMac ? '⌘' : 'Ctrl '}${keyText(key.slice(4)).toUpperCase()}`;
+  if (key.startsWith('shift+')) return `⇧${key.slice(6).toUpperCase()}`;
+  return key === 'Enter' ? '↵' : key;
 }
 
 function onKey(event: KeyboardEvent): void {

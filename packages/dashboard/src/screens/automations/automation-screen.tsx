@@ -8,6 +8,7 @@ import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
+import { useAttempts } from '../../parts/attempt.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
@@ -94,7 +95,7 @@ function Editor({
   const [webhookIds, setWebhookIds] = useState<readonly string[]>(Array.isArray(named) ? named.map(String) : []);
   const [rows, setRows] = useState<readonly FilterRow[]>(() => rowsOf(trigger?.filter?.payload));
   const [tested, setTested] = useState<TestFilterResponse | undefined>();
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   const [isBusy, setBusy] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
   const webhooks = useQuery({
@@ -141,15 +142,11 @@ function Editor({
       await client.updateAutomation({ params, body: { ...requestOf(automation), enabled } });
       await queries.invalidateQueries({ queryKey: ['automation', automation.uid] });
     };
-    try {
-      await set(!automation.enabled);
+    if (await attempt(() => set(!automation.enabled)))
       showToast(
         `${automation.enabled ? 'Disabled' : 'Enabled'} ${automation.name}`,
-        () => void set(automation.enabled),
+        () => void attempt(() => set(automation.enabled)),
       );
-    } catch (failure) {
-      setError(failure);
-    }
   };
   return (
     <Page

@@ -5,6 +5,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient } from '../../api/session.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { CommandBlock, CopyButton } from '../../parts/copy.tsx';
 import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/form.tsx';
@@ -29,16 +30,13 @@ export function EnvironmentGuests({ environment }: { environment: Environment })
   const guests = useQuery({ queryKey: key, queryFn: async () => await client.listEnvironmentGuests({ params }) });
   const [isInviting, setInviting] = useState(false);
   const [leaving, setLeaving] = useState<Leaving | undefined>();
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   const refresh = async () => await queries.invalidateQueries({ queryKey: ['environment', uid] });
   const share = async () => {
-    setError(undefined);
-    try {
+    await attempt(async () => {
       await client.shareEnvironment({ params });
       await refresh();
-    } catch (failure) {
-      setError(failure);
-    }
+    });
   };
   return (
     <section className="stack s2" aria-label="Guests">

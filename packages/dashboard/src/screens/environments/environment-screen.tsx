@@ -1,13 +1,15 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
+import { Fact } from '../../parts/fact.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
@@ -39,7 +41,7 @@ export function EnvironmentScreen() {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [isDeleting, setDeleting] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   const params = { uid };
   const environment = useQuery({
     queryKey: ['environment', uid],
@@ -54,8 +56,7 @@ export function EnvironmentScreen() {
   const edit = (isOpen: boolean) =>
     void navigate({ to: '/environments/$uid', params, search: isOpen ? { edit: 'true' } : {} });
   const test = async () => {
-    setError(undefined);
-    try {
+    await attempt(async () => {
       const run = await client.createRun({
         body: {
           prompt: testPrompt,
@@ -65,9 +66,7 @@ export function EnvironmentScreen() {
         headers: { 'x-oz-api-source': 'WEB_APP' },
       });
       await navigate({ to: '/runs/$runId', params: { runId: run.run_id } });
-    } catch (failure) {
-      setError(failure);
-    }
+    });
   };
   useKeys([
     { key: 'e', does: 'Edit the environment', run: () => may && edit(true) },
@@ -241,14 +240,3 @@ export function EnvironmentScreen() {
 const Lines = ({ of: texts }: { of: readonly string[] }) => (
   <span className={`mono ${styles.lines}`}>{texts.length === 0 ? 'none' : visibleText(texts.join('\n'))}</span>
 );
-
-/** Shows one fact; shows nothing if there is no value. */
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  if (children === undefined || children === null || children === false || children === '') return null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
-  );
-}

@@ -27,7 +27,7 @@ export function EnvironmentsScreen() {
     <Page
       title="Environments"
       actions={
-        <Link className="btn pri keep" to="/environments" search={{ new: 'true' }} disabled={!may}>
+        <Link className="btn pri" to="/environments" search={{ new: 'true' }} disabled={!may}>
           <Icon name="plus" small />
           New environment
         </Link>

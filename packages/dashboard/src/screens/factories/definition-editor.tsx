@@ -3,6 +3,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient, useMay } from '../../api/session.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { showToast } from '../../parts/toast.tsx';
@@ -42,22 +43,13 @@ export function DefinitionEditor({
   const queries = useQueryClient();
   const [files, setFiles] = useState<readonly DefinitionFile[]>(stored.length > 0 ? stored : smallest(name));
   const [planned, setPlanned] = useState<Planned | undefined>();
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
+  const { error, attempt, isBusy } = useAttempts();
   const set = (index: number, change: Partial<DefinitionFile>) => {
     setFiles(files.map((file, at) => (at === index ? { ...file, ...change } : file)));
     setPlanned(undefined);
   };
   const send = async (work: () => Promise<void>) => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await work();
-    } catch (failure) {
-      setPlanned(undefined);
-      setError(failure);
-    }
-    setBusy(false);
+    if (!(await attempt(work))) setPlanned(undefined);
   };
   const params = { factoryUid };
   const plan = () =>

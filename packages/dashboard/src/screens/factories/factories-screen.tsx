@@ -2,6 +2,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, lazy, Suspense, useRef, useState } from 'react';
+import { isPassing } from '../../api/problem.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
@@ -33,7 +34,7 @@ export function FactoriesScreen() {
           to="/factories"
           search={each === undefined ? {} : { tab: each }}
           activeOptions={{ exact: true }}
-          {...(each === tab ? { 'aria-current': 'page' as const } : {})}
+          aria-current={each === tab ? 'page' : undefined}
         >
           {each === undefined ? 'Factories' : each.slice(0, 1).toUpperCase() + each.slice(1)}
         </Link>
@@ -110,7 +111,7 @@ function NewFactory() {
       await queries.invalidateQueries({ queryKey: ['factories', team.uid] });
       await navigate({ to: '/factories/$factoryUid', params: { factoryUid: uid } });
     } catch (failure) {
-      key.current = crypto.randomUUID();
+      if (!isPassing(failure)) key.current = crypto.randomUUID();
       setError(failure);
     }
   };

@@ -90,7 +90,7 @@ export function FactoryScreen() {
               params={params}
               search={name === 'map' ? {} : { tab: name }}
               activeOptions={{ exact: true }}
-              {...(tab === name ? { 'aria-current': 'page' as const } : {})}
+              aria-current={tab === name ? 'page' : undefined}
             >
               {name === 'map' ? 'Map' : name === 'definition' ? 'Definition' : 'Source in git'}
             </Link>

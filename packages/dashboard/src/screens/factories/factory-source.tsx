@@ -4,6 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { Empty } from '../../parts/empty.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -54,7 +55,7 @@ export function Source({ factoryUid }: { factoryUid: string }) {
   const queries = useQueryClient();
   const may = useMay('member');
   const params = { factoryUid };
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   const [plan, setPlan] = useState<unknown>();
   const source = useQuery({
     queryKey: ['factory', factoryUid, 'source'],
@@ -62,13 +63,10 @@ export function Source({ factoryUid }: { factoryUid: string }) {
     retry: false,
   });
   const sync = async (isDry: boolean) => {
-    setError(undefined);
-    try {
+    await attempt(async () => {
       setPlan(await client.syncFactorySource({ params, body: { dry_run: isDry } }));
       if (!isDry) await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
-    } catch (failure) {
-      setError(failure);
-    }
+    });
   };
   if (statusOf(source.error) === 404)
     return (

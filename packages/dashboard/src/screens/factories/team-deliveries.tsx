@@ -36,7 +36,7 @@ export function TeamDeliveries() {
             to="/factories"
             search={{ tab: 'deliveries', ...each }}
             activeOptions={{ exact: true }}
-            {...(each === view ? { 'aria-current': 'page' as const } : {})}
+            aria-current={each === view ? 'page' : undefined}
           >
             {name}
           </Link>

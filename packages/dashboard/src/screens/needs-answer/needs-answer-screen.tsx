@@ -8,6 +8,7 @@ import { useClient, useSession } from '../../api/session.ts';
 import { useTeamEvents, useTeamStreamStatus } from '../../api/stream.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Live } from '../../parts/live.tsx';
@@ -34,7 +35,7 @@ export function NeedsAnswerScreen() {
             to="/needs-answer"
             search={{}}
             activeOptions={{ exact: true }}
-            {...(tab === 'runs' ? { 'aria-current': 'page' as const } : {})}
+            aria-current={tab === 'runs' ? 'page' : undefined}
           >
             Runs that ask {runs && runs.length > 0 && <span className="n ask">{runs.length}</span>}
           </Link>
@@ -42,7 +43,7 @@ export function NeedsAnswerScreen() {
             to="/needs-answer"
             search={{ tab: 'acceptances' }}
             activeOptions={{ exact: true }}
-            {...(tab === 'acceptances' ? { 'aria-current': 'page' as const } : {})}
+            aria-current={tab === 'acceptances' ? 'page' : undefined}
           >
             Revisions to accept {waiting && waiting.length > 0 && <span className="n ask">{waiting.length}</span>}
           </Link>
@@ -135,20 +136,14 @@ function Revision({ content }: { content: WaitingContent }) {
   const client = useClient();
   const queries = useQueryClient();
   const { team } = useSession();
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
+  const { error, attempt, isBusy } = useAttempts();
   const accept = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
+    await attempt(async () => {
       const { kind, uid, revision } = content;
       await client.accept({ body: { kind, uid, revision } });
       await queries.invalidateQueries({ queryKey: ['acceptances', team.uid] });
       await queries.invalidateQueries({ queryKey: ['waiting', team.uid] });
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
+    });
   };
   return (
     <article className="card">

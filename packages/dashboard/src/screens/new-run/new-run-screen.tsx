@@ -9,6 +9,7 @@ import { oneOf } from '../../frame/search.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { type Control, Field, Form, type OnceHeaders } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { keyText } from '../../parts/keys.ts';
 import { asCommand, asCurl, type Draft, emptyDraft, requestOf } from './request.ts';
 
 const route = getRouteApi('/shell/runs/new');
@@ -211,7 +212,7 @@ export function NewRunScreen() {
         <div className="row">
           <button type="submit" className="btn pri" disabled={!may || isBusy || draft.prompt.trim() === ''}>
             <Icon name="play" small />
-            Start run <kbd>⌘↵</kbd>
+            Start run <kbd>{keyText('mod+Enter')}</kbd>
           </button>
           <Link className="btn" to="/schedules" search={{ new: 'true', prompt: draft.prompt }}>
             As schedule

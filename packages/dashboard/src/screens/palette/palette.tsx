@@ -1,24 +1,17 @@
 /** Finds actions, screens and things by words. A pasted id or address of a run opens it directly. */
 
 import type { SearchKind } from '@runyard/contract/team/search';
+import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
-import {
-  type KeyboardEvent,
-  type ReactNode,
-  useDeferredValue,
-  useEffect,
-  useId,
-  useMemo,
-  useRef,
-  useState,
-} from 'react';
+import { type KeyboardEvent, type ReactNode, useDeferredValue, useEffect, useId, useMemo, useState } from 'react';
 import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
 import { type Session, useSession } from '../../api/session.ts';
 import { inTeam } from '../../frame/search.ts';
 import { Icon, type IconName, StateBadge, stateWord } from '../../parts/icon.tsx';
 import { type KeyCommand, keyCommands } from '../../parts/keys.ts';
+import { settingsTabs } from '../settings/tabs.ts';
 
 /** One line of the palette. */
 interface Option {
@@ -31,24 +24,20 @@ interface Option {
   readonly open: string | (() => void);
 }
 
-const screens: readonly (readonly [string, string, IconName])[] = [
-  ['Runs', '/runs', 'runs'],
-  ['Needs answer', '/needs-answer', 'ask'],
-  ['Schedules', '/schedules', 'clock'],
-  ['Factories', '/factories', 'factory'],
-  ['Environments', '/environments', 'env'],
-  ['Agents and skills', '/agents', 'agent'],
-  ['Workers', '/workers', 'worker'],
-  ['Usage', '/usage', 'usage'],
-  ['Members', '/settings/members', 'people'],
-  ['Keys', '/settings/keys', 'key'],
-  ['Secrets', '/settings/secrets', 'lock'],
-  ['Models', '/settings/models', 'bolt'],
-  ['Budget', '/settings/budget', 'usage'],
-  ['Code hosts', '/settings/code-hosts', 'git'],
-  ['MCP servers', '/settings/mcp', 'link'],
-  ['Event subscriptions', '/settings/events', 'bell'],
-  ['Audit log', '/settings/audit', 'book'],
+/** Screens and pages, each with the lowest role that may read it. */
+const places: readonly { label: string; open: Option['open']; icon: IconName; needs?: Role }[] = [
+  { label: 'Runs', open: '/runs', icon: 'runs' },
+  { label: 'Needs answer', open: '/needs-answer', icon: 'ask' },
+  { label: 'Schedules', open: '/schedules', icon: 'clock' },
+  { label: 'Factories', open: '/factories', icon: 'factory' },
+  { label: 'Environments', open: '/environments', icon: 'env' },
+  { label: 'Agents and skills', open: '/agents', icon: 'agent' },
+  { label: 'Workers', open: '/workers', icon: 'worker' },
+  { label: 'Usage', open: '/usage', icon: 'usage' },
+  ...settingsTabs.map((tab) => ({ ...tab, open: `/settings/${tab.name}` })),
+  // The router does not know these pages of the service.
+  { label: 'API reference', open: () => location.assign('/docs'), icon: 'book' },
+  { label: 'Errors of the API', open: () => location.assign('/errors'), icon: 'warn' },
 ];
 
 /** Options of one group that are listed. */
@@ -85,8 +74,8 @@ const option = (
   open: Option['open'],
 ): Option => ({ group, id: `${group}/${id}`, label, note, icon: <Icon name={icon} small />, open });
 
-/** Returns the actions of the present page and the screens whose names the words begin. */
-function ownOptions(words: string, commands: readonly KeyCommand[]): Option[] {
+/** Returns the actions of the present page and the places whose names contain all words. */
+function ownOptions({ team }: Session, words: string, commands: readonly KeyCommand[]): Option[] {
   const has = (label: string): boolean =>
     words
       .toLowerCase()
@@ -98,7 +87,9 @@ function ownOptions(words: string, commands: readonly KeyCommand[]): Option[] {
       .map(({ key, does, run }) =>
         option('Actions', key, does, key, 'bolt', () => run(new KeyboardEvent('keydown', { key }))),
       ),
-    ...screens.filter(([label]) => has(label)).map(([label, to, icon]) => option('Go to', to, label, '', icon, to)),
+    ...places
+      .filter(({ label, needs = 'viewer' }) => has(label) && isAtLeast(team.role, needs))
+      .map(({ label, icon, open }) => option('Go to', label, label, '', icon, open)),
   ];
 }
 
@@ -109,7 +100,6 @@ export function Palette({ close }: { close: () => void }) {
   const [place, setPlace] = useState(0);
   const [commands] = useState(keyCommands);
   const list = useId();
-  const field = useRef<HTMLInputElement>(null);
   const isCommand = text.startsWith('>');
   const words = useDeferredValue(text.replace(/^[>#@]/, '').trim());
   const found = useQuery({
@@ -122,7 +112,7 @@ export function Palette({ close }: { close: () => void }) {
     const things = words.length > 1 && !isCommand ? (found.data ?? []) : [];
     const own = text.startsWith('#')
       ? []
-      : ownOptions(words, commands).filter(({ group }) => !isCommand || group === 'Actions');
+      : ownOptions(session, words, commands).filter(({ group }) => !isCommand || group === 'Actions');
     const start =
       words === '' || isCommand
         ? []
@@ -142,7 +132,7 @@ export function Palette({ close }: { close: () => void }) {
       counts.set(group, count);
       return count <= mostOfGroup;
     });
-  }, [words, found.data, commands, isCommand, text]);
+  }, [session, words, found.data, commands, isCommand, text]);
   const current = options[Math.min(place, options.length - 1)];
 
   const choose = (chosen: Option | undefined) => {
@@ -174,7 +164,6 @@ export function Palette({ close }: { close: () => void }) {
           <div className="pal-in">
             <Icon name="search" />
             <input
-              ref={field}
               // biome-ignore lint/a11y/noAutofocus: a dialog takes the focus
               autoFocus
               className="find-in grow"

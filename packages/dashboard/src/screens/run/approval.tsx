@@ -5,7 +5,7 @@ import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { useClient, useMay } from '../../api/session.ts';
 import { CopyButton } from '../../parts/copy.tsx';
 import { StateBadge } from '../../parts/icon.tsx';
-import { useKeys } from '../../parts/keys.ts';
+import { keyText, useKeys } from '../../parts/keys.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Lasting } from '../../parts/time.tsx';
@@ -164,7 +164,7 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
                   disabled={disabled}
                   onClick={() => void respond({ decision: 'approve' })}
                 >
-                  Approve <kbd>⌘↵</kbd>
+                  Approve <kbd>{keyText('mod+Enter')}</kbd>
                 </button>
               )}
               <button type="button" className={`btn ${isDenying ? 'dan' : ''}`} disabled={disabled} onClick={deny}>

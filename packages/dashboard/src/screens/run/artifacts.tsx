@@ -4,6 +4,7 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { lazy, Suspense, useState } from 'react';
 import { useClient } from '../../api/session.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { sizeText } from '../../parts/format.ts';
 import { Icon, type IconName } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -104,15 +105,12 @@ function Item({ row, open }: { row: Row; open: (uid: string) => void }) {
 /** Starts the download of an artifact by its signed address, so that no key is in any address. */
 export function DownloadButton({ uid }: { uid: string }) {
   const client = useClient();
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   const download = async () => {
-    setError(undefined);
-    try {
+    await attempt(async () => {
       const { data } = await client.getArtifact({ params: { artifactUid: uid } });
       if ('download_url' in data && typeof data.download_url === 'string') location.assign(data.download_url);
-    } catch (failure) {
-      setError(failure);
-    }
+    });
   };
   return (
     <>

@@ -1,11 +1,12 @@
 /** Shows the entries of a conversation: messages, actions and questions. */
 
 import { visibleText } from '@runyard/contract/wire/visible';
-import { memo, type ReactNode, useState } from 'react';
+import { memo, useState } from 'react';
 import { useClient } from '../../api/session.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { CopyButton } from '../../parts/copy.tsx';
 import { compareTexts, Diff } from '../../parts/diff.tsx';
-import { clockText, durationText, exactText } from '../../parts/format.ts';
+import { durationText } from '../../parts/format.ts';
 import { Icon, type IconName } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
@@ -13,8 +14,10 @@ import { usePrinted } from '../../parts/printing.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Terminal } from '../../parts/terminal.tsx';
 import { Lasting } from '../../parts/time.tsx';
-import { type ActionEntry, type Entry, type NoticeEntry, type RequestEntry, type TextEntry, textOf } from './entry.ts';
+import { type ActionEntry, type Entry, type RequestEntry, type TextEntry, textOf } from './entry.ts';
+import { Notice } from './notice.tsx';
 import styles from './run.module.css';
+import { Turn } from './turn.tsx';
 
 /** Shows entries. Rendered again only if one of them has changed. */
 export const Entries = memo(function Entries({
@@ -50,22 +53,6 @@ const Shown = memo(function Shown({ entry, runId, author }: { entry: Entry; runI
   }
 });
 
-function Turn({ at, children }: { at: string | undefined; children: ReactNode }) {
-  const time = at === undefined ? undefined : Date.parse(at);
-  return (
-    <div className="turn">
-      {time === undefined ? (
-        <span />
-      ) : (
-        <time dateTime={at} title={exactText(time)}>
-          {clockText(time)}
-        </time>
-      )}
-      <div className="say">{children}</div>
-    </div>
-  );
-}
-
 function Said({ entry, runId, author }: { entry: TextEntry; runId: string; author: string }) {
   if (entry.text.trim() === '') return null;
   const isPrompt = entry.role === 'user';
@@ -88,12 +75,11 @@ function Said({ entry, runId, author }: { entry: TextEntry; runId: string; autho
 function Whole({ entry, runId }: { entry: TextEntry | ActionEntry; runId: string }) {
   const client = useClient();
   const [whole, setWhole] = useState<string>();
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   if (entry.shortened === undefined) return null;
   const messageSeq = String(entry.shortened);
   const read = async () => {
-    setError(undefined);
-    try {
+    await attempt(async () => {
       const { steps } = await client.getRunMessage({ params: { runId, messageSeq } });
       const blocks = steps.flatMap(({ messages }) => messages.flatMap(({ content }) => content));
       setWhole(
@@ -107,9 +93,7 @@ function Whole({ entry, runId }: { entry: TextEntry | ActionEntry; runId: string
           )
           .join('\n'),
       );
-    } catch (failure) {
-      setError(failure);
-    }
+    });
   };
   if (whole !== undefined) return <Terminal text={whole} />;
   return (
@@ -252,65 +236,5 @@ function Asked({ entry }: { entry: RequestEntry }) {
         </p>
       )}
     </div>
-  );
-}
-
-interface PlanItem {
-  readonly content: string;
-  readonly status: string | undefined;
-}
-
-/** Returns the steps of a plan that a harness reports (ACP: `plan` with `entries`). */
-function planOf({ name, data }: NoticeEntry): readonly PlanItem[] | undefined {
-  const entries = (data as { entries?: unknown } | null)?.entries;
-  if (!/plan/i.test(name) || !Array.isArray(entries)) return undefined;
-  return entries.flatMap((item: { content?: unknown; status?: string } | null) =>
-    typeof item?.content === 'string' ? [{ content: item.content, status: item.status }] : [],
-  );
-}
-
-function Notice({ entry }: { entry: NoticeEntry }) {
-  const [isOpen, setOpen] = useState(false);
-  const isPrinted = usePrinted();
-  const plan = planOf(entry);
-  if (plan) {
-    const done = plan.filter(({ status }) => status === 'completed').length;
-    return (
-      <Turn at={entry.at}>
-        <div className="act">
-          <div className="sum row">
-            <Icon name="plan" small />
-            <span className="md">Plan</span>
-            <span className="dim">{`${done} of ${plan.length} done`}</span>
-          </div>
-          <div className="card-b">
-            <ul className="plan">
-              {plan.map(({ content, status }, index) => (
-                <li key={index}>
-                  <Icon name={status === 'completed' ? 'check' : status === 'in_progress' ? 'right' : 'more'} small />
-                  <span className={status === 'completed' ? 'mut' : status === 'in_progress' ? 'md' : ''}>
-                    {visibleText(content)}
-                  </span>
-                </li>
-              ))}
-            </ul>
-          </div>
-        </div>
-      </Turn>
-    );
-  }
-  const text = (entry.data as { text?: unknown } | null)?.text;
-  return (
-    <Turn at={entry.at}>
-      <details
-        className={styles.notice}
-        open={isOpen || isPrinted}
-        onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
-      >
-        <summary className="small dim">{visibleText(entry.name.replaceAll('_', ' '))}</summary>
-        {(isOpen || isPrinted) &&
-          (typeof text === 'string' ? <Markdown text={text} /> : <JsonView value={entry.data} />)}
-      </details>
-    </Turn>
   );
 }

@@ -68,3 +68,11 @@ export function outcomeOf(decided: {
     ...(decided.message ? { message: decided.message } : {}),
   };
 }
+
+/** Returns one entry for two parts of it, of which pages and events bring the first one last. */
+export function joined(before: Entry, after: Entry): Entry {
+  if (before.kind === 'text' && after.kind === 'text') return { ...before, text: before.text + after.text };
+  if (before.kind !== 'action' || after.kind !== 'action') return after;
+  const { at, category, name, input } = before;
+  return { ...after, at, category, name, input };
+}

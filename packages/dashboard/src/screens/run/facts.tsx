@@ -3,12 +3,13 @@ import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
 import { useClient } from '../../api/session.ts';
 import { CopyButton } from '../../parts/copy.tsx';
-import { countText, dollarText, durationText, initials, numberText } from '../../parts/format.ts';
+import { Fact } from '../../parts/fact.tsx';
+import { countText, dollarText, durationText, numberText } from '../../parts/format.ts';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
+import { Person } from '../../parts/person.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Artifacts } from './artifacts.tsx';
 import { Denied, Pushes } from './network.tsx';
@@ -30,9 +31,9 @@ export function Facts({ run, events }: { run: RunItem; events: readonly Timeline
           <Fact name="Retryable">
             {run.status_message?.retryable === undefined ? undefined : run.status_message.retryable ? 'yes' : 'no'}
           </Fact>
-          <Fact name="Created by">{run.creator && <Person {...run.creator} />}</Fact>
+          <Fact name="Created by">{run.creator && <Person profile={run.creator} />}</Fact>
           <Fact name="Acts as">
-            {run.executor && run.executor.uid !== run.creator?.uid && <Person {...run.executor} />}
+            {run.executor && run.executor.uid !== run.creator?.uid && <Person profile={run.executor} />}
           </Fact>
           <Fact name="Started by">
             {run.schedule ? (
@@ -121,29 +122,6 @@ export function Facts({ run, events }: { run: RunItem; events: readonly Timeline
         </details>
       </div>
     </>
-  );
-}
-
-/** Shows one fact; shows nothing if there is no value. */
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  if (children === undefined || children === null || children === false || children === '') return null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
-  );
-}
-
-function Person({ uid, display_name: name, type }: { uid: string; display_name?: string | undefined; type: string }) {
-  const label = name ?? uid;
-  return (
-    <span className="row">
-      <span className={`av ${type === 'user' ? '' : 'bot'}`} aria-hidden="true">
-        {initials(label)}
-      </span>
-      <span className="cut">{visibleText(label)}</span>
-    </span>
   );
 }
 

@@ -2,19 +2,18 @@ import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useCallback, useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { noteRun, useNeighbour } from '../../api/run-place.ts';
-import { useClient, useMay, useSession } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { dollarText, durationText } from '../../parts/format.ts';
-import { Icon, StateBadge } from '../../parts/icon.tsx';
+import { StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Live } from '../../parts/live.tsx';
-import { Menu } from '../../parts/menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { showToast } from '../../parts/toast.tsx';
@@ -25,6 +24,7 @@ import { Composer } from './composer.tsx';
 import { Conversation } from './conversation.tsx';
 import { Facts } from './facts.tsx';
 import { TimelineBar } from './timeline-bar.tsx';
+import { Toolbar } from './toolbar.tsx';
 import { type FollowedRun, useRun } from './use-run.ts';
 import { Setup, setupSteps, Why } from './why.tsx';
 
@@ -97,113 +97,22 @@ function stateNote(run: RunItem): string {
 
 function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
   const { timeline, status, refresh } = followed;
-  const client = useClient();
-  const { team } = useSession();
-  const may = useMay('member');
   const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'conversation';
   const [action, setAction] = useState<RunAction | undefined>();
-  const [actionError, setActionError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   const [draft, setDraft] = useState<string | undefined>();
   const children = useChildRuns(run);
   const hasEnded = isTerminal(run.state);
-  const canCancel = may && !hasEnded && run.is_run_type_cancellable !== false;
   const steps = setupSteps(timeline);
-  const write = useCallback(() => document.getElementById('message')?.focus(), []);
+  const write = () => document.getElementById('message')?.focus();
 
-  const interrupt = async () => {
-    setActionError(undefined);
-    try {
-      await client.interruptRun({ params: { runId: run.run_id } });
-    } catch (failure) {
-      setActionError(failure);
-    }
-    await refresh();
-  };
-  /** Opens the signed address that the service returns, because a link could not name the team. */
-  const openTranscript = async () => {
-    setActionError(undefined);
-    try {
-      const response = await fetch(`/api/v1/agent/runs/${run.run_id}/transcript`, {
-        headers: { 'x-team-uid': team.uid },
-      });
-      await response.body?.cancel();
-      if (!response.ok) throw new Error(`the transcript cannot be read (HTTP ${response.status})`);
-      location.assign(response.url);
-    } catch (failure) {
-      setActionError(failure);
-    }
-  };
-  useKeys([
-    { key: 'r', does: 'Rerun', run: () => may && setAction('rerun') },
-    { key: 'shift+x', does: 'Cancel the run', run: () => canCancel && setAction('cancel') },
-    { key: 'y', does: 'Copy the run id', run: () => void navigator.clipboard?.writeText(run.run_id) },
-  ]);
   useAnnouncedState(run);
 
   return (
     <Page
       title={run.run_id.slice(0, 8)}
       crumbs={<Runs />}
-      actions={
-        <>
-          {run.state === 'INPROGRESS' && (
-            <button type="button" className="btn" disabled={!may} onClick={() => void interrupt()}>
-              <Icon name="pause" small />
-              Interrupt turn
-            </button>
-          )}
-          <button
-            type="button"
-            className="btn"
-            disabled={!may}
-            title={may ? '' : 'Needs the role member'}
-            onClick={() => setAction('rerun')}
-          >
-            <Icon name="again" small />
-            Rerun…
-          </button>
-          {!hasEnded && (
-            <button type="button" className="btn dan" disabled={!canCancel} onClick={() => setAction('cancel')}>
-              <Icon name="stop" small />
-              Cancel run…
-            </button>
-          )}
-          <Menu
-            label="More actions"
-            className="btn icon keep"
-            entries={[
-              {
-                label: 'Copy as curl',
-                run: () =>
-                  void navigator.clipboard?.writeText(
-                    `curl -H "Authorization: Bearer $RUNYARD_API_KEY" ${location.origin}/api/v1/agent/runs/${run.run_id}`,
-                  ),
-              },
-              {
-                label: 'Raw transcript',
-                run: () => void openTranscript(),
-              },
-              ...(hasEnded
-                ? []
-                : [
-                    {
-                      label: 'Rerun…',
-                      run: () => setAction('rerun'),
-                      disabled: may ? undefined : 'needs the role member',
-                    },
-                  ]),
-              {
-                label: 'Delete…',
-                run: () => setAction('delete'),
-                isDangerous: true,
-                disabled: !may ? 'needs the role member' : hasEnded ? undefined : 'after its end',
-              },
-            ]}
-          >
-            <Icon name="more" />
-          </Menu>
-        </>
-      }
+      actions={<Toolbar run={run} attempt={attempt} refresh={refresh} open={setAction} />}
     >
       <div className="run">
         <div className="talk">
@@ -224,7 +133,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
               </div>
               <h1>{visibleText(run.title)}</h1>
               <TimelineBar run={run} events={timeline} />
-              <Problem error={actionError} />
+              <Problem error={error} />
             </div>
             <Strip run={run} />
             <nav className="tabs" aria-label="Views of the run">
@@ -287,7 +196,7 @@ function Tab({ name, current, label }: { name: string; current: string; label: s
       to="."
       search={(search) => ({ ...search, tab: name === 'conversation' ? undefined : name })}
       activeOptions={{ exact: true }}
-      {...(name === current ? { 'aria-current': 'page' as const } : {})}
+      aria-current={name === current ? 'page' : undefined}
     >
       {label}
     </Link>

@@ -6,7 +6,7 @@
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { RunMessagePage } from '@runyard/contract/runs/conversation-pages';
 import type { ContentBlock } from '@runyard/contract/runs/conversations';
-import { type Entry, outcomeOf, type RequestEntry, textOf } from './entry.ts';
+import { type Entry, joined, outcomeOf, type RequestEntry, textOf } from './entry.ts';
 
 /** Entries of one block. The page renders only blocks that have changed. */
 const blockSize = 50;
@@ -289,14 +289,6 @@ export class Story {
 }
 
 const blockOf = (place: number): number => Math.floor(place / blockSize);
-
-/** Returns one entry for two parts of it, of which pages and events bring the first one last. */
-function joined(before: Entry, after: Entry): Entry {
-  if (before.kind === 'text' && after.kind === 'text') return { ...before, text: before.text + after.text };
-  if (before.kind !== 'action' || after.kind !== 'action') return after;
-  const { at, category, name, input } = before;
-  return { ...after, at, category, name, input };
-}
 
 /** Calls the function before the next frame; soon, where the page is hidden or there are no frames. */
 const requestFrame = (run: () => void): number =>

@@ -6,7 +6,7 @@ import { useNow } from '../../parts/time.tsx';
 
 /** A part of the life of a run. */
 export interface Span {
-  readonly kind: 'queued' | 'setup' | 'agent' | 'waiting' | 'idle' | 'failed';
+  readonly kind: 'queued' | 'setup' | 'agent' | 'waiting' | 'failed';
   readonly from: number;
   /** Absent: it lasts until now. */
   readonly to: number | undefined;
@@ -33,7 +33,6 @@ const names: Readonly<Record<Span['kind'], string>> = {
   setup: 'setup',
   agent: 'agent',
   waiting: 'waited for an answer',
-  idle: 'waited for a message',
   failed: 'failed',
 };
 
@@ -72,7 +71,6 @@ const fills: Readonly<Record<Span['kind'], string>> = {
   setup: 'f-ink3',
   agent: 'f-c3',
   waiting: '',
-  idle: 'f-off',
   failed: 'f-bad',
 };
 

@@ -2,8 +2,8 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
+import { Fact } from '../../parts/fact.tsx';
 import { dollarText } from '../../parts/format.ts';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
@@ -66,16 +66,5 @@ export function Peek({ run, close }: { run: RunItem; close: () => void }) {
       )}
       <span className="sr" role="status">{`Preview of ${title}. Escape closes it.`}</span>
     </aside>
-  );
-}
-
-/** One fact; nothing where there is no value. */
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  if (children === undefined || children === null || children === '') return null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
   );
 }

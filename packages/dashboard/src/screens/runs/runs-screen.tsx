@@ -80,7 +80,7 @@ export function RunsScreen() {
       title="Runs"
       status={<Live status={status} />}
       actions={
-        <Link className="btn pri keep" to="/runs/new" disabled={!may}>
+        <Link className="btn pri" to="/runs/new" disabled={!may}>
           <Icon name="plus" small />
           New run
           <span className="hide-m">
@@ -179,28 +179,12 @@ export function RunsScreen() {
           {`${countText(runs.waiting, 'new run')} above. Show ${runs.waiting === 1 ? 'it' : 'them'}`} <kbd>.</kbd>
         </button>
       )}
-      {runs.error ? (
+      {runs.error !== null && (
         <div className="pad">
           <Problem error={runs.error} onRetry={runs.retry} />
         </div>
-      ) : runs.isLoading ? (
-        <SkeletonRows count={14} />
-      ) : runs.rows.length === 0 ? (
-        <Empty
-          title="No run matches"
-          action={
-            <button
-              type="button"
-              className="btn"
-              onClick={() => setSearch(Object.fromEntries(filters.map((name) => [name, undefined])))}
-            >
-              Drop all filters
-            </button>
-          }
-        >
-          {`The filters ${filters.map((name) => filterNames[name]).join(', ')} exclude every run. Drop one of them above.`}
-        </Empty>
-      ) : (
+      )}
+      {runs.rows.length > 0 ? (
         <RunTable
           key={queryKeyOf(search)}
           rows={runs.rows}
@@ -211,6 +195,25 @@ export function RunsScreen() {
           total={runs.hasMore ? -1 : runs.rows.length}
           readMore={runs.readMore}
         />
+      ) : runs.isLoading ? (
+        <SkeletonRows count={14} />
+      ) : (
+        runs.error === null && (
+          <Empty
+            title="No run matches"
+            action={
+              <button
+                type="button"
+                className="btn"
+                onClick={() => setSearch(Object.fromEntries(filters.map((name) => [name, undefined])))}
+              >
+                Drop all filters
+              </button>
+            }
+          >
+            {`The filters ${filters.map((name) => filterNames[name]).join(', ')} exclude every run. Drop one of them above.`}
+          </Empty>
+        )
       )}
       <p className="more runs-end">
         {runs.rows.length > 0 &&

@@ -129,9 +129,9 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
     isStale: list.isPlaceholderData,
     hasMore: list.hasNextPage,
     readMore: () => {
-      if (list.hasNextPage && !list.isFetchingNextPage) void list.fetchNextPage();
+      if (list.hasNextPage && !list.isFetchingNextPage && !list.isFetchNextPageError) void list.fetchNextPage();
     },
-    retry: () => void list.refetch(),
+    retry: () => void (list.isFetchNextPageError ? list.fetchNextPage() : list.refetch()),
     waiting: waiting.size,
     showWaiting,
   };

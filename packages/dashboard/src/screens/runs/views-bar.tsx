@@ -3,8 +3,10 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useClient, useSession } from '../../api/session.ts';
 import { parseSearch, type Search } from '../../frame/search.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { numberText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
+import { Problem } from '../../parts/problem.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { filtersOf, queryKeyOf, type View } from './views.ts';
 
@@ -19,7 +21,7 @@ export function Views({ views, search }: { views: readonly View[]; search: Searc
           to="/runs"
           search={view.search}
           activeOptions={{ exact: true }}
-          {...(queryKeyOf(view.search) === current ? { 'aria-current': 'page' as const } : {})}
+          aria-current={queryKeyOf(view.search) === current ? 'page' : undefined}
         >
           {view.name}
           {view.isCounted && <Count view={view} />}
@@ -41,24 +43,22 @@ function Saved({ current }: { current: string }) {
     queryFn: async () => (await client.listSavedViews({})).saved_views,
     staleTime: 60_000,
   });
-  const remove = async (viewId: string, name: string, path: string) => {
-    await client.deleteSavedView({ params: { viewId } });
-    await queries.invalidateQueries({ queryKey: key });
-    showToast(`Deleted the view ${name}`, () => {
-      void client.createSavedView({ body: { name, path } }).then(() => queries.invalidateQueries({ queryKey: key }));
+  const { error, attempt } = useAttempts();
+  const change = (work: () => Promise<unknown>) =>
+    attempt(async () => {
+      await work();
+      await queries.invalidateQueries({ queryKey: key });
     });
+  const remove = async (viewId: string, name: string, path: string) => {
+    if (await change(() => client.deleteSavedView({ params: { viewId } })))
+      showToast(`Deleted the view ${name}`, () => void change(() => client.createSavedView({ body: { name, path } })));
   };
-  return (data ?? []).map(({ id, name, path }) => {
+  const tabs = (data ?? []).map(({ id, name, path }) => {
     const search = parseSearch(URL.parse(path, location.origin)?.search ?? '');
     const isCurrent = queryKeyOf(search) === current;
     return (
       <span key={id} className="row">
-        <Link
-          to="/runs"
-          search={search}
-          activeOptions={{ exact: true }}
-          {...(isCurrent ? { 'aria-current': 'page' as const } : {})}
-        >
+        <Link to="/runs" search={search} activeOptions={{ exact: true }} aria-current={isCurrent ? 'page' : undefined}>
           {visibleText(name)}
         </Link>
         {isCurrent && (
@@ -74,6 +74,12 @@ function Saved({ current }: { current: string }) {
       </span>
     );
   });
+  return (
+    <>
+      {tabs}
+      <Problem error={error} />
+    </>
+  );
 }
 
 /** Shows how many runs a view has; nothing where it has none. */

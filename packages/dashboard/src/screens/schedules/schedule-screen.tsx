@@ -8,6 +8,7 @@ import { useClient, useMay, useSession } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
@@ -39,7 +40,7 @@ export function ScheduleScreen() {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [isDeleting, setDeleting] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   const params = { scheduleId };
   const schedule = useQuery({
     queryKey: ['schedule', scheduleId],
@@ -68,12 +69,9 @@ export function ScheduleScreen() {
       </Page>
     );
   const act = async (work: () => Promise<unknown>) => {
-    setError(undefined);
-    try {
+    await attempt(async () => {
       await work();
-    } catch (failure) {
-      setError(failure);
-    }
+    });
     await queries.invalidateQueries({ queryKey: ['schedule', scheduleId] });
     await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
   };

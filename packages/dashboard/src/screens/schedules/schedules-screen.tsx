@@ -34,7 +34,7 @@ export function SchedulesScreen() {
     <Page
       title="Schedules"
       actions={
-        <Link className="btn pri keep" to="/schedules" search={{ new: 'true' }} disabled={!may}>
+        <Link className="btn pri" to="/schedules" search={{ new: 'true' }} disabled={!may}>
           <Icon name="plus" small />
           New schedule
         </Link>

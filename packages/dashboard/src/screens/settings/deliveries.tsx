@@ -2,9 +2,10 @@ import type { DeliveryStatus, EventDelivery } from '@runyard/contract/team/event
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { Fragment, useState } from 'react';
+import { Fragment } from 'react';
 import { useClient } from '../../api/session.ts';
 import { oneOf } from '../../frame/search.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText, durationText } from '../../parts/format.ts';
 import { Problem } from '../../parts/problem.tsx';
@@ -151,15 +152,12 @@ function Detail({
 }) {
   const client = useClient();
   const queries = useQueryClient();
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   const again = async () => {
-    setError(undefined);
-    try {
+    await attempt(async () => {
       await client.redeliverEvent({ params: { subscriptionId, deliveryId: delivery.id } });
       await queries.invalidateQueries({ queryKey: ['event-deliveries', subscriptionId] });
-    } catch (failure) {
-      setError(failure);
-    }
+    });
   };
   return (
     <div className="stack s2">

@@ -2,9 +2,9 @@ import { maxModelFallbacks } from '@runyard/contract/limits';
 import type { Model, TeamModelSettings, UpdateTeamModelSettingsRequest } from '@runyard/contract/team/models';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { useModels } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { Select } from '../../parts/form.tsx';
 import { dollarText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -30,19 +30,13 @@ export function Models() {
   const models = useModels();
   const key = ['model-settings', team.uid];
   const settings = useQuery({ queryKey: key, queryFn: async () => await client.getModelSettings() });
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
 
-  const change = async (body: UpdateTeamModelSettingsRequest) => {
-    setError(undefined);
-    try {
+  const change = (body: UpdateTeamModelSettingsRequest) =>
+    attempt(async () => {
       queries.setQueryData(key, await client.updateModelSettings({ body }));
       await queries.invalidateQueries({ queryKey: ['models', team.uid] });
-      return true;
-    } catch (failure) {
-      setError(failure);
-      return false;
-    }
-  };
+    });
   const toggle = async ({ id }: Model, isDisabled: boolean) => {
     if (await change(isDisabled ? { enable: [id] } : { disable: [id] }))
       showToast(`${id} is ${isDisabled ? 'enabled' : 'disabled'}.`, () => {

@@ -6,83 +6,22 @@ import { useMay, useSession } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
-import { Icon, type IconName } from '../../parts/icon.tsx';
+import { Icon } from '../../parts/icon.tsx';
 import styles from './settings.module.css';
+import { type SettingsTab, settingsTabs } from './tabs.ts';
 
-interface Tab {
-  readonly name: string;
-  readonly label: string;
-  readonly icon: IconName;
-  /** The lowest role that may read the content of the tab. */
-  readonly needs: Role;
-  readonly View: ComponentType;
-}
-
-const tabs: readonly Tab[] = [
-  {
-    name: 'members',
-    label: 'Members',
-    icon: 'people',
-    needs: 'viewer',
-    View: lazy(async () => ({ default: (await import('./members.tsx')).Members })),
-  },
-  {
-    name: 'keys',
-    label: 'Keys',
-    icon: 'key',
-    needs: 'viewer',
-    View: lazy(async () => ({ default: (await import('./keys.tsx')).Keys })),
-  },
-  {
-    name: 'secrets',
-    label: 'Secrets',
-    icon: 'lock',
-    needs: 'viewer',
-    View: lazy(async () => ({ default: (await import('./secrets.tsx')).Secrets })),
-  },
-  {
-    name: 'models',
-    label: 'Models',
-    icon: 'bolt',
-    needs: 'viewer',
-    View: lazy(async () => ({ default: (await import('./models.tsx')).Models })),
-  },
-  {
-    name: 'budget',
-    label: 'Budget',
-    icon: 'usage',
-    needs: 'admin',
-    View: lazy(async () => ({ default: (await import('./budget.tsx')).Budget })),
-  },
-  {
-    name: 'code-hosts',
-    label: 'Code hosts',
-    icon: 'git',
-    needs: 'member',
-    View: lazy(async () => ({ default: (await import('./code-hosts.tsx')).CodeHosts })),
-  },
-  {
-    name: 'mcp',
-    label: 'MCP servers',
-    icon: 'link',
-    needs: 'viewer',
-    View: lazy(async () => ({ default: (await import('./mcp-servers.tsx')).McpServers })),
-  },
-  {
-    name: 'events',
-    label: 'Event subscriptions',
-    icon: 'bell',
-    needs: 'admin',
-    View: lazy(async () => ({ default: (await import('./event-subscriptions.tsx')).EventSubscriptions })),
-  },
-  {
-    name: 'audit',
-    label: 'Audit log',
-    icon: 'book',
-    needs: 'admin',
-    View: lazy(async () => ({ default: (await import('./audit-log.tsx')).AuditLog })),
-  },
-];
+/** Contents of the tabs. Each is loaded when it is first opened. */
+const views: Readonly<Record<(typeof settingsTabs)[number]['name'], ComponentType>> = {
+  members: lazy(async () => ({ default: (await import('./members.tsx')).Members })),
+  keys: lazy(async () => ({ default: (await import('./keys.tsx')).Keys })),
+  secrets: lazy(async () => ({ default: (await import('./secrets.tsx')).Secrets })),
+  models: lazy(async () => ({ default: (await import('./models.tsx')).Models })),
+  budget: lazy(async () => ({ default: (await import('./budget.tsx')).Budget })),
+  'code-hosts': lazy(async () => ({ default: (await import('./code-hosts.tsx')).CodeHosts })),
+  mcp: lazy(async () => ({ default: (await import('./mcp-servers.tsx')).McpServers })),
+  events: lazy(async () => ({ default: (await import('./event-subscriptions.tsx')).EventSubscriptions })),
+  audit: lazy(async () => ({ default: (await import('./audit-log.tsx')).AuditLog })),
+};
 
 const route = getRouteApi('/shell/settings/$tab');
 
@@ -90,7 +29,7 @@ const route = getRouteApi('/shell/settings/$tab');
 export function SettingsScreen() {
   const { team } = useSession();
   const { tab: name } = route.useParams();
-  const tab = tabs.find((each) => each.name === name);
+  const tab = settingsTabs.find((each) => each.name === name);
   return (
     <Page
       title="Settings"
@@ -102,12 +41,12 @@ export function SettingsScreen() {
     >
       <div className="setnav">
         <nav className="nav" aria-label="Settings">
-          {tabs.map((each) => (
+          {settingsTabs.map((each) => (
             <TabLink key={each.name} tab={each} />
           ))}
         </nav>
         <div className={`wide ${styles.tab}`}>
-          {tab === undefined ? <NotFound what="tab" /> : <TabView key={tab.name} tab={tab} />}
+          {tab === undefined ? <NotFound what="tab" /> : <TabView key={tab.name} tab={tab} View={views[tab.name]} />}
         </div>
       </div>
     </Page>
@@ -116,7 +55,7 @@ export function SettingsScreen() {
 
 const article = (role: Role): string => (/^[aeiou]/.test(role) ? 'an' : 'a');
 
-function TabLink({ tab }: { tab: Tab }) {
+function TabLink({ tab }: { tab: SettingsTab }) {
   const may = useMay(tab.needs);
   if (!may) return null;
   return (
@@ -132,7 +71,7 @@ function TabLink({ tab }: { tab: Tab }) {
   );
 }
 
-function TabView({ tab: { label, needs, View } }: { tab: Tab }) {
+function TabView({ tab: { label, needs }, View }: { tab: SettingsTab; View: ComponentType }) {
   const may = useMay(needs);
   const { team } = useSession();
   if (!may)

@@ -5,6 +5,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
+import { useAttempts } from '../../parts/attempt.ts';
 import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { dateText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -28,7 +29,7 @@ export function SubscriptionView({
   const navigate = useNavigate();
   const { team } = useSession();
   const [open, setOpen] = useState<'change' | 'rotate' | 'delete' | undefined>();
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   if (subscription === undefined) return <NotFound what="subscription" />;
   const { id, name, url, events, enabled, filter } = subscription;
   const params = { subscriptionId: id };
@@ -36,14 +37,6 @@ export function SubscriptionView({
   const close = () => setOpen(undefined);
   const refresh = async () => await queries.invalidateQueries({ queryKey: ['event-subscriptions', team.uid] });
   const refreshDeliveries = async () => await queries.invalidateQueries({ queryKey: ['event-deliveries', id] });
-  const attempt = async (work: () => Promise<unknown>) => {
-    setError(undefined);
-    try {
-      await work();
-    } catch (failure) {
-      setError(failure);
-    }
-  };
   const enable = async (isEnabled: boolean) => {
     await client.updateEventSubscription({ params, body: { enabled: isEnabled } });
     await refresh();

@@ -75,7 +75,7 @@ export function UsageScreen() {
               <Span is={span === '30'} set={() => go({ from: monthAgo, to: undefined })} label="30 days" />
               <Span is={span === 'custom'} set={() => go({ from, to })} label="Custom" />
             </span>
-            <button type="button" className="btn keep" onClick={download} disabled={rows.length === 0}>
+            <button type="button" className="btn" onClick={download} disabled={rows.length === 0}>
               Export CSV
             </button>
           </>

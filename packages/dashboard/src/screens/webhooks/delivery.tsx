@@ -2,10 +2,10 @@ import type { AutomationOutcome, WebhookDelivery } from '@runyard/contract/webho
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
+import { useAttempts } from '../../parts/attempt.ts';
 import { Checks } from '../../parts/checks.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { sizeText } from '../../parts/format.ts';
@@ -53,7 +53,7 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
   const client = useClient();
   const may = useMay('member');
   const navigate = useNavigate();
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   const { data, error: readError } = useQuery({
     queryKey: ['delivery', params.deliveryId],
     queryFn: async () => await client.getWebhookDelivery({ params }),
@@ -63,17 +63,14 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
     queryFn: async () => (await client.listAutomations({ params: { factoryUid: params.factoryUid } })).automations,
   });
   const replay = async () => {
-    setError(undefined);
-    try {
+    await attempt(async () => {
       const answer = await client.replayWebhookDelivery({ params });
       if ('delivery_id' in answer && typeof answer.delivery_id === 'string')
         await navigate({
           to: '/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId',
           params: { ...params, deliveryId: answer.delivery_id },
         });
-    } catch (failure) {
-      setError(failure);
-    }
+    });
   };
   if (statusOf(readError) === 404) return <NotFound what="delivery" />;
   if (readError) return <Problem error={readError} />;

@@ -3,6 +3,7 @@ import { signatureSchemeNames, unsignedSchemeNames } from '@runyard/contract/wir
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useId, useRef, useState } from 'react';
 import { Button } from 'react-aria-components';
+import { isPassing } from '../../api/problem.ts';
 import { useClient } from '../../api/session.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Dialog, SecretOnceDialog } from '../../parts/dialog.tsx';
@@ -70,7 +71,7 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
       await queries.invalidateQueries({ queryKey: ['factory', factoryUid, 'webhooks'] });
       setMade(typed === '' && secret !== '' ? { ...webhook, secret } : webhook);
     } catch (failure) {
-      key.current = undefined;
+      if (!isPassing(failure)) key.current = undefined;
       setError(failure);
     }
   };

@@ -1,6 +1,7 @@
 import { type FormEvent, useId, useState } from 'react';
 import { Button } from 'react-aria-components';
 import { useClient } from '../../api/session.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { Dialog, SecretOnceDialog } from '../../parts/dialog.tsx';
 import { Problem } from '../../parts/problem.tsx';
 
@@ -14,23 +15,20 @@ export function RotateDialog({
 }) {
   const client = useClient();
   const form = useId();
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   const [fresh, setFresh] = useState<string | undefined>();
   const rotate = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const data = new FormData(event.currentTarget);
     const secret = String(data.get('secret') ?? '').trim();
-    setError(undefined);
-    try {
+    await attempt(async () => {
       const rotated = await client.rotateWebhookSecret({
         params,
         body: { grace_seconds: Number(data.get('grace')), ...(secret === '' ? {} : { secret }) },
       });
       if (secret === '' && rotated.secret !== undefined) setFresh(rotated.secret);
       else close();
-    } catch (failure) {
-      setError(failure);
-    }
+    });
   };
   if (fresh !== undefined) return <SecretOnceDialog title="The new secret" value={fresh} close={close} />;
   return (

@@ -8,6 +8,7 @@ import { useClient, useMay } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
+import { useAttempts } from '../../parts/attempt.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -30,7 +31,7 @@ export function WebhookScreen() {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [open, setOpen] = useState<'delete' | 'rotate' | 'simulate' | undefined>();
-  const [error, setError] = useState<unknown>();
+  const { error, attempt } = useAttempts();
   const params = { factoryUid, webhookUid };
   const webhook = useQuery({
     queryKey: ['webhook', webhookUid],
@@ -61,12 +62,9 @@ export function WebhookScreen() {
   first.current ??= deliveries.rows[0]?.delivery_id;
   const selected = deliveryId ?? first.current;
   const toggle = async () => {
-    setError(undefined);
-    try {
+    await attempt(async () => {
       await (webhook.data.enabled ? client.disableWebhook({ params }) : client.enableWebhook({ params }));
-    } catch (failure) {
-      setError(failure);
-    }
+    });
     await queries.invalidateQueries({ queryKey: ['webhook', webhookUid] });
   };
   return (
@@ -99,7 +97,7 @@ export function WebhookScreen() {
               to="."
               search={{}}
               activeOptions={{ exact: true }}
-              {...(wanted === undefined ? { 'aria-current': 'page' as const } : {})}
+              aria-current={wanted === undefined ? 'page' : undefined}
             >
               All
             </Link>
@@ -109,7 +107,7 @@ export function WebhookScreen() {
                 to="."
                 search={{ label: each }}
                 activeOptions={{ exact: true }}
-                {...(wanted === each ? { 'aria-current': 'page' as const } : {})}
+                aria-current={wanted === each ? 'page' : undefined}
               >
                 {labelWord(each)}
               </Link>

@@ -6,12 +6,12 @@ import { cachedAnswer } from '../server/cached-answer.ts';
 /** A script that runs as a worker has the policy of its own answer, not that of the page. */
 export const workerPolicy = "default-src 'none'; script-src 'self'";
 
-/** Registers the style sheet of the pages that are not the dashboard. */
-export async function registerAssets(app: FastifyInstance): Promise<void> {
-  const text = await readFile(path.join(import.meta.dirname, 'assets/pages.css'), 'utf8');
+/** Registers the style sheet of the pages that are not the dashboard. It begins with the sheet of the dashboard, if that is built. */
+export async function registerAssets(app: FastifyInstance, dashboardSheet: string): Promise<void> {
+  const own = await readFile(path.join(import.meta.dirname, 'assets/pages.css'), 'utf8');
   const sendSheet = cachedAnswer(
     () => '',
-    () => text,
+    () => dashboardSheet + own,
   );
   app.get('/assets/pages.css', async (_request, reply) => await sendSheet(reply.type('text/css; charset=utf-8')));
 }

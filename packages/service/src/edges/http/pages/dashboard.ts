@@ -35,13 +35,16 @@ const hashedName = /-[\w-]{8}\.\w+$/;
 
 const notBuilt = htmlPage({
   title: 'The dashboard is not built',
-  body: html`<main class="narrow"><p class="eyebrow">Runyard</p><h1>The dashboard is not built</h1>
-<p class="lead">The API and all runs work. The build of the dashboard failed or was never started: run <code>npm run build</code> in the folder of Runyard, read what it prints, then restart the service.</p>
-<p><code>bin/runyard runs</code> and <code>bin/runyard logs</code> show runs in a terminal. <a href="/docs">API reference</a></p></main>`,
+  body: html`<main class="doc" id="main"><h1>The dashboard is not built</h1>
+<p>The API and all runs work. The build of the dashboard failed or was never started: run <code>npm run build</code> in the folder of Runyard, read what it prints, then restart the service.</p>
+<p><code>bin/runyard runs</code> and <code>bin/runyard logs</code> show runs in a terminal.</p></main>`,
 });
 
-/** Registers the frame of the dashboard at the addresses of its screens, and its files. The frame holds no data. */
-export async function registerDashboard(app: FastifyInstance): Promise<void> {
+/**
+ * Registers the frame of the dashboard at the addresses of its screens, and its files. The frame holds no data. Returns the style sheet of
+ * the frame; empty if the dashboard is not built.
+ */
+export async function registerDashboard(app: FastifyInstance): Promise<string> {
   const frame = await readFile(path.join(dist, 'index.html'), 'utf8').catch(() => notBuilt);
   const sendFrame = cachedAnswer(
     () => '',
@@ -50,10 +53,12 @@ export async function registerDashboard(app: FastifyInstance): Promise<void> {
   for (const url of ['/', ...screens.flatMap((screen) => [`/${screen}`, `/${screen}/*`])])
     app.get(url, async (_request, reply) => await sendFrame(pageHeaders(reply)));
 
+  let sheet = '';
   for (const name of await readdir(path.join(dist, 'app')).catch(() => [])) {
     const type = types[path.extname(name)];
     if (type === undefined) continue;
     const text = await readFile(path.join(dist, 'app', name), 'utf8');
+    if (type === types['.css'] && frame.includes(`/app/${name}`)) sheet += text;
     const cacheControl = hashedName.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache';
     const sendFile = cachedAnswer(
       () => '',
@@ -65,4 +70,5 @@ export async function registerDashboard(app: FastifyInstance): Promise<void> {
       async (_request, reply) => await sendFile(reply.type(type).header('content-security-policy', workerPolicy)),
     );
   }
+  return sheet;
 }

@@ -79,7 +79,7 @@ function operationView(path: string, method: string, operation: Operation, schem
   return html`<article id="${operation.operationId}">
 <h3><span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code></h3>
 <p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : ''}${operation.summary}. ${prose(operation.description ?? '')}</p>
-<p class="muted">${security(operation)}${operation.requestBody ? html` · body: ${bodyType(operation.requestBody)}` : ''}</p>
+<p class="dim">${security(operation)}${operation.requestBody ? html` · body: ${bodyType(operation.requestBody)}` : ''}</p>
 ${parameters.length > 0 ? html`<details><summary>Parameters</summary><div class="scroll"><table><tbody>${parameters}</tbody></table></div></details>` : ''}
 ${exampleView(operation)}
 <details><summary>Answers</summary><div class="scroll"><table><tbody>${responses}</tbody></table></div></details>
@@ -99,9 +99,9 @@ export function docsPage(document: ApiDocument): string {
   }));
   const navigation = tags.map(
     ({ tag, of }) =>
-      html`<li><a href="#tag-${tag}">${tag}</a><ul>${of.map(
-        ({ operation }) => html`<li><a href="#${operation.operationId}">${operation.summary}</a></li>`,
-      )}</ul></li>`,
+      html`<details class="nav"><summary>${tag}</summary><a href="#tag-${tag}">About ${tag}</a>${of.map(
+        ({ operation }) => html`<a href="#${operation.operationId}">${operation.summary}</a>`,
+      )}</details>`,
   );
   const sections = tags.map(
     ({ tag, meaning, of }) =>
@@ -117,11 +117,12 @@ export function docsPage(document: ApiDocument): string {
     operations.find(({ operation }) => operation.operationId === 'createRun')?.operation['x-codeSamples'] ?? [];
   return htmlPage({
     title: 'API reference',
-    body: html`<div class="reference">
-<nav aria-label="Reference"><p class="brand">Runyard</p><ul>${navigation}<li><a href="#schemas">schemas</a></li></ul></nav>
-<main>
+    place: '/docs',
+    body: html`<div class="docs">
+<nav class="side" aria-label="Reference">${navigation}<div class="nav"><a href="#schemas">schemas</a></div></nav>
+<main class="doc" id="main">
 <h1>API reference</h1>
-<p class="lead">Base URL <code>${base}</code>. JSON in and out; errors are <a href="/errors">problem documents</a>. The same reference as a file: <a href="/api/v1/openapi.json">OpenAPI 3.1</a>.</p>
+<p>Base URL <code>${base}</code>. JSON in and out; errors are <a href="/errors">problem documents</a>. The same reference as a file: <a href="/api/v1/openapi.json">OpenAPI 3.1</a>.</p>
 <p>This creates a run that needs no language model: the model <code>runbook</code> runs the shell blocks of the prompt.
 <code>RUNYARD_API_KEY</code> is your key, at first the content of the file <code>bootstrap-key</code> in the data folder; in the examples below,
 variables such as <code>RUN_ID</code> are ids from earlier answers.</p>

@@ -10,17 +10,16 @@ export function errorPage(slug: string): string | null {
   const runState = kind.runState === null ? 'none' : kind.runState;
   return htmlPage({
     title: kind.title,
-    body: html`<main class="narrow">
-<p class="eyebrow">Error <code>${code}</code></p>
+    body: html`<main class="doc" id="main">
 <h1>${kind.title}</h1>
-<p class="lead">${prose(kind.explanation)}</p>
-<dl class="facts">
-<div><dt>HTTP status</dt><dd>${kind.status}</dd></div>
-<div><dt>Retryable</dt><dd>${kind.retryable ? 'yes' : 'no'}</dd></div>
-<div><dt>State of a run in which it happens</dt><dd>${runState}</dd></div>
-<div><dt>Additional members</dt><dd>${kind.extraFields.length > 0 ? kind.extraFields.join(', ') : 'none'}</dd></div>
+<p>${prose(kind.explanation)}</p>
+<dl class="kv">
+<dt>Code</dt><dd><code>${code}</code></dd>
+<dt>HTTP status</dt><dd>${kind.status}</dd>
+<dt>Retryable</dt><dd>${kind.retryable ? 'yes' : 'no'}</dd>
+<dt>State of a run in which it happens</dt><dd>${runState}</dd>
+<dt>Additional members</dt><dd>${kind.extraFields.length > 0 ? kind.extraFields.join(', ') : 'none'}</dd>
 </dl>
-<p><a href="/docs">API reference</a> · <a href="/errors">All errors</a></p>
 </main>`,
   });
 }
@@ -33,9 +32,9 @@ export function errorListPage(): string {
   );
   return htmlPage({
     title: 'Errors',
-    body: html`<main class="narrow"><h1>Errors</h1>
+    place: '/errors',
+    body: html`<main class="doc" id="main"><h1>Errors</h1>
 <p>Errors are <code>application/problem+json</code> documents; <code>error_code</code> is one of these.</p>
-<div class="scroll"><table><thead><tr><th>Code</th><th>Status</th><th>Retryable</th><th>Meaning</th></tr></thead><tbody>${rows}</tbody></table></div>
-<p><a href="/docs">API reference</a></p></main>`,
+<div class="scroll"><table><thead><tr><th>Code</th><th>Status</th><th>Retryable</th><th>Meaning</th></tr></thead><tbody>${rows}</tbody></table></div></main>`,
   });
 }

@@ -30,9 +30,18 @@ export function prose(text: string): Html {
   };
 }
 
-/** Returns a whole document. `modules` are paths of our own script files: the page's policy forbids inline scripts. */
-export function htmlPage(page: { title: string; body: Html; modules?: readonly string[] }): string {
-  const scripts = (page.modules ?? []).map((source) => html`<script src="${source}" type="module"></script>`);
+/** Places that the bar of every page leads to. */
+const places = { '/docs': 'API reference', '/errors': 'Errors' } as const;
+
+/**
+ * Returns a whole document with the bar and the look of the dashboard. `place`: the address of the bar that this page has. The only script
+ * sets the colour theme that the person chose in the dashboard.
+ */
+export function htmlPage(page: { title: string; body: Html; place?: keyof typeof places }): string {
+  const links = Object.entries(places).map(
+    ([address, label]) =>
+      html`<a class="btn ghost" href="${address}"${address === page.place ? html` aria-current="page"` : ''}>${label}</a>`,
+  );
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -41,10 +50,13 @@ export function htmlPage(page: { title: string; body: Html; modules?: readonly s
 <meta name="color-scheme" content="light dark">
 <title>${page.title} · Runyard</title>
 <link rel="icon" href="data:,">
+<script src="/app/theme.js"></script>
 <link rel="stylesheet" href="/assets/pages.css">
-${scripts}
 </head>
 <body>
+<a class="skip" href="#main">Skip to content</a>
+<header class="topbar"><a class="row b" href="/runs"><span class="mark" aria-hidden="true">R</span>Runyard</a>
+<nav class="row grow" aria-label="Pages">${links}</nav><a class="btn" href="/runs">Dashboard</a></header>
 ${page.body}
 </body>
 </html>

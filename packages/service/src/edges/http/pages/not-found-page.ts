@@ -6,11 +6,11 @@ import { sendPage } from './send-page.ts';
 const hints = {
   error: {
     title: 'No such error',
-    body: html`<p class="lead">No error has this name. <a href="/errors">All errors</a> are in one list.</p>`,
+    body: html`<p>No error has this name. <a href="/errors">All errors</a> are in one list.</p>`,
   },
   page: {
     title: 'No such page',
-    body: html`<p class="lead">There is nothing at this address. A run's page is <code>/runs/</code> and the whole id of the run; <code>bin/runyard open RUN</code> opens it.</p>`,
+    body: html`<p>There is nothing at this address. A run's page is <code>/runs/</code> and the whole id of the run; <code>bin/runyard open RUN</code> opens it.</p>`,
   },
 } as const;
 
@@ -34,8 +34,7 @@ export function sendNotFound(request: FastifyRequest, reply: FastifyReply, what:
   const { title, body } = hints[what];
   const page = htmlPage({
     title,
-    body: html`<header class="bar"><p class="brand">Runyard</p></header>
-<main class="narrow"><p class="eyebrow">404</p><h1>${title}</h1>${body}<p><a href="/docs">API reference</a></p></main>`,
+    body: html`<main class="doc" id="main"><h1>${title}</h1>${body}</main>`,
   });
   return sendPage(reply.code(404).header('vary', 'accept'), page);
 }

@@ -24,6 +24,5 @@ export async function registerPages(app: FastifyInstance, deps: ServiceDeps): Pr
     return page === null ? sendNotFound(request, reply, 'error') : sendPage(reply, page);
   });
 
-  await registerDashboard(app);
-  await registerAssets(app);
+  await registerAssets(app, await registerDashboard(app));
 }

@@ -1,0 +1,107 @@
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { useClient, useMay, useSession } from '../../api/session.ts';
+import type { Attempts } from '../../parts/attempt.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
+import { Menu } from '../../parts/menu.tsx';
+import type { RunAction } from './actions.tsx';
+
+/** Shows the actions of a run. `open` opens the dialog of an action. */
+export function Toolbar({
+  run,
+  attempt,
+  refresh,
+  open,
+}: {
+  run: RunItem;
+  attempt: Attempts['attempt'];
+  refresh: () => Promise<void>;
+  open: (action: RunAction) => void;
+}) {
+  const client = useClient();
+  const { team } = useSession();
+  const may = useMay('member');
+  const needsRole = may ? undefined : 'needs the role member';
+  const hasEnded = isTerminal(run.state);
+  const canCancel = may && !hasEnded && run.is_run_type_cancellable !== false;
+  const copy = (text: string) => void navigator.clipboard?.writeText(text);
+  useKeys([
+    { key: 'r', does: 'Rerun', run: () => may && open('rerun') },
+    { key: 'shift+x', does: 'Cancel the run', run: () => canCancel && open('cancel') },
+    { key: 'y', does: 'Copy the run id', run: () => copy(run.run_id) },
+  ]);
+  const interrupt = async () => {
+    await attempt(() => client.interruptRun({ params: { runId: run.run_id } }));
+    await refresh();
+  };
+  /** Opens the signed address that the service returns, because a link could not name the team. */
+  const openTranscript = () =>
+    attempt(async () => {
+      const response = await fetch(`/api/v1/agent/runs/${run.run_id}/transcript`, {
+        headers: { 'x-team-uid': team.uid },
+      });
+      await response.body?.cancel();
+      if (!response.ok) throw new Error(`the transcript cannot be read (HTTP ${response.status})`);
+      location.assign(response.url);
+    });
+  return (
+    <>
+      {run.state === 'INPROGRESS' && (
+        <button type="button" className="btn hide-m" disabled={!may} title={needsRole} onClick={() => void interrupt()}>
+          <Icon name="pause" small />
+          Interrupt turn
+        </button>
+      )}
+      <button type="button" className="btn hide-m" disabled={!may} title={needsRole} onClick={() => open('rerun')}>
+        <Icon name="again" small />
+        Rerun…
+      </button>
+      {!hasEnded && (
+        <button
+          type="button"
+          className="btn dan hide-m"
+          disabled={!canCancel}
+          title={needsRole}
+          onClick={() => open('cancel')}
+        >
+          <Icon name="stop" small />
+          Cancel run…
+        </button>
+      )}
+      <Menu
+        label="More actions"
+        className="btn icon"
+        entries={[
+          {
+            label: 'Copy as curl',
+            run: () =>
+              copy(
+                `curl -H "Authorization: Bearer $RUNYARD_API_KEY" ${location.origin}/api/v1/agent/runs/${run.run_id}`,
+              ),
+          },
+          { label: 'Raw transcript', run: () => void openTranscript() },
+          // A narrow page has no room for the buttons.
+          ...(run.state === 'INPROGRESS'
+            ? [{ label: 'Interrupt turn', run: () => void interrupt(), disabled: needsRole }]
+            : []),
+          { label: 'Rerun…', run: () => open('rerun'), disabled: needsRole },
+          {
+            label: 'Cancel run…',
+            run: () => open('cancel'),
+            isDangerous: true,
+            disabled: needsRole ?? (hasEnded ? 'has ended' : canCancel ? undefined : 'cannot be cancelled'),
+          },
+          {
+            label: 'Delete…',
+            run: () => open('delete'),
+            isDangerous: true,
+            disabled: needsRole ?? (hasEnded ? undefined : 'after its end'),
+          },
+        ]}
+      >
+        <Icon name="more" />
+      </Menu>
+    </>
+  );
+}
