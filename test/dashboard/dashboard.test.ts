@@ -105,7 +105,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     expect(complaints).toEqual([]);
   });
 
-  test('shows a run live, with hostile texts as texts, and answers what it asks', async () => {
+  test('shows a run live, with hostile texts as texts, answers what it asks, and prints all of it', async () => {
     const execution = await service.startExecution({
       title: `Danger \u202e ${markup}`,
       config: { approval_policy: 'ask' },
@@ -155,6 +155,20 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByLabel('Reason, or what to do instead').fill('Not now');
     await page.keyboard.press('Control+Enter');
     expect((await answered).postDataJSON()).toEqual({ decision: 'deny', message: 'Not now', request_id: 'q1' });
+    await report(execution, { type: 'action_result', action_id: 'a', state: 'completed', exit_code: 0 });
+    const action = page.locator('details.act', { hasText: 'echo hello' });
+    await expect.poll(() => action.getAttribute('open')).toBeNull();
+    await page.evaluate(`addEventListener('beforeprint', () => {
+      globalThis.printed = [...document.querySelectorAll('details.act')].map(({ open }) => open);
+    })`);
+    await page.pdf();
+    expect(await page.evaluate('printed')).toEqual([true]);
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.getByRole('navigation', { name: 'Main' }).isVisible()).toBe(false);
+    expect(await page.getByRole('textbox', { name: 'Message to the agent' }).isVisible()).toBe(false);
+    const isWhole = "document.querySelector('[role=log]').getBoundingClientRect().bottom <= document.body.scrollHeight";
+    expect(await page.evaluate(isWhole)).toBe(true);
+    await browser().picture('printed');
     expect(await page.title()).not.toBe('hacked');
     expect(complaints).toEqual([]);
   });
@@ -232,7 +246,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByText("Say 'hello'").first().waitFor();
   });
 
-  test('finds screens and runs by the palette, with the keyboard alone, and stays in the team of the address', async () => {
+  test('the palette finds runs, screens and the reference by the keyboard alone, and stays in the team of the address', async () => {
     const run = await service.newRun({ title: 'Needle in a haystack' });
     const team = `?team=${await teamUidOf(service)}`;
     await signIn(`/runs${team}`);
@@ -245,6 +259,15 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.keyboard.press('g');
     await page.keyboard.press('s');
     await page.waitForURL(`${service.baseUrl}/schedules${team}`);
+    await page.getByRole('button', { name: 'Switch between light and dark' }).click();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Words, an id or an address' }).fill('api reference');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${service.baseUrl}/docs`);
+    const look = "document.documentElement.dataset.theme + getComputedStyle(document.querySelector('header')).position";
+    expect(await page.evaluate(look)).toBe('darksticky');
+    await page.getByRole('banner').getByRole('link', { name: 'Dashboard' }).click();
+    await page.waitForURL(`${service.baseUrl}/runs`);
   });
 
   test('creates a schedule, a factory and an environment', async () => {

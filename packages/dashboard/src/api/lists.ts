@@ -1,5 +1,6 @@
 /** Lists of the team that several screens read. */
 
+import type { RunCountsQuery } from '@runyard/contract/runs/run-counts';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useClient, useSession } from './session.ts';
 
@@ -67,5 +68,16 @@ export function useBudget(isEnabled = true) {
     queryKey: ['budget', team.uid],
     queryFn: async () => await client.getTeamBudget(),
     enabled: isEnabled,
+  });
+}
+
+/** Counts the runs of the team that the filters select, every 15 s. */
+export function useRunCount(query: Partial<RunCountsQuery>) {
+  const client = useClient();
+  const { team } = useSession();
+  return useQuery({
+    queryKey: ['counts', team.uid, query],
+    queryFn: async () => await client.countRuns({ query }),
+    refetchInterval: 15_000,
   });
 }

@@ -5,6 +5,7 @@ import type { Team } from '@runyard/contract/team/teams';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { UserProfile } from '@runyard/contract/wire/profiles';
 import { createContext, use } from 'react';
+import { takeEarly } from './early.ts';
 import type { TeamStream } from './stream.ts';
 
 /** The session that the service knows by the cookie of this browser. */
@@ -25,12 +26,13 @@ export const teamParameter = 'team';
 
 /** Returns the client of a session. Each request that changes something carries its token against forged requests. */
 export function clientOf(csrfToken: string, teamUid?: string): Client {
-  const send: typeof fetch = (input, init) =>
-    fetch(input, {
+  const send: typeof fetch = async (input, init) =>
+    (await takeEarly(init?.method, String(input))) ??
+    (await fetch(input, {
       ...init,
       credentials: 'same-origin',
       headers: { ...init?.headers, ...(csrfToken === '' ? {} : { 'x-csrf-token': csrfToken }) },
-    });
+    }));
   return createClient({ baseUrl: location.origin, fetch: send, ...(teamUid === undefined ? {} : { teamUid }) });
 }
 

@@ -16,6 +16,9 @@ const queries = new QueryClient({
   },
 });
 const router = makeRouter(queries);
+// The files of the first screen are loaded while the session is read.
+for (const { routeId } of router.matchRoutes(router.latestLocation))
+  void router.loadRouteChunk(router.routesById[routeId as keyof typeof router.routesById]);
 
 /** The dashboard. */
 export const App = () => (

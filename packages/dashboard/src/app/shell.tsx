@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, type LinkProps, useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { useRunCount } from '../api/lists.ts';
 import { useClient, useSession } from '../api/session.ts';
 import { DrawerContext } from '../frame/menu-button.tsx';
 import { switchTheme } from '../frame/theme.ts';
@@ -117,18 +118,13 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
 function useWaiting(): number {
   const { team } = useSession();
   const client = useClient();
-  const { data } = useQuery({
+  const runs = useRunCount({ state: ['BLOCKED'] });
+  const acceptances = useQuery({
     queryKey: ['waiting', team.uid],
-    queryFn: async () => {
-      const [runs, acceptances] = await Promise.all([
-        client.countRuns({ query: { state: ['BLOCKED'] } }),
-        client.countAcceptances({}),
-      ]);
-      return runs.total + acceptances.waiting;
-    },
+    queryFn: async () => await client.countAcceptances({}),
     refetchInterval: 15_000,
   });
-  return data ?? 0;
+  return (runs.data?.total ?? 0) + (acceptances.data?.waiting ?? 0);
 }
 
 const current = { 'aria-current': 'page' } as const;

@@ -1,7 +1,7 @@
 import type { RunCounts, RunStateCounts } from '@runyard/contract/runs/run-counts';
 import { isTerminal, type RunState } from '@runyard/contract/runs/run-states';
-import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
 import { useTeamEvents } from '../../api/stream.ts';
 import type { Search } from '../../frame/search.ts';
@@ -30,10 +30,10 @@ export function Strip({ search }: { search: Search }) {
     updated_after: _changed,
     ...filters
   } = filtersOf(search);
-  const text = JSON.stringify(filters);
-  const [dirtyAt, setDirtyAt] = useState(0);
+  const queries = useQueryClient();
+  const key = ['counts', team.uid, 'strip', filters];
   const { data } = useQuery({
-    queryKey: ['counts', team.uid, text, dirtyAt],
+    queryKey: key,
     queryFn: async () =>
       await client.countRuns({
         query: { ...filters, created_after: new Date(beginning(Date.now())).toISOString(), step: '15m' },
@@ -41,10 +41,15 @@ export function Strip({ search }: { search: Search }) {
     refetchInterval: 60_000,
     placeholderData: (before) => before,
   });
-  useTeamEvents(
-    () => setDirtyAt(Math.floor(Date.now() / gatherMs) * gatherMs),
-    () => setDirtyAt(Date.now()),
-  );
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const countSoon = () => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      void queries.invalidateQueries({ queryKey: key });
+    }, gatherMs);
+  };
+  useTeamEvents(countSoon, countSoon);
+  useEffect(() => () => clearTimeout(timer.current), []);
   if (data === undefined) return <section className="strip strip-empty" aria-label="Activity" />;
   const ended = sum(data.states, isTerminal);
   const succeeded = data.states.SUCCEEDED ?? 0;

@@ -1,6 +1,7 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useRunCount } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { parseSearch, type Search } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
@@ -84,13 +85,7 @@ function Saved({ current }: { current: string }) {
 
 /** Shows how many runs a view has; nothing where it has none. */
 function Count({ view }: { view: View }) {
-  const client = useClient();
-  const { team } = useSession();
-  const { data } = useQuery({
-    queryKey: ['counts', team.uid, 'view', view.name, queryKeyOf(view.search)],
-    queryFn: async () => await client.countRuns({ query: filtersOf(view.search) }),
-    refetchInterval: 15_000,
-  });
+  const { data } = useRunCount(filtersOf(view.search));
   if (data === undefined || data.total === 0) return null;
   return (
     <span className={`n ${view.asks ? 'ask' : ''}`}>{`${numberText(data.total)}${data.is_exact ? '' : '+'}`}</span>
