@@ -30,6 +30,7 @@ type Members = z.infer<typeof ListTeamMembersResponse>;
 
 describe('a team that rules manage', () => {
   test('is not managed by hand', async () => {
+    sessionOf(await signOn(newAccount(['g-makers'])));
     const lead = sessionOf(await signOn(newAccount(['g-leads'])));
     const { body } = await get<Members>(lead, `/teams/${ruled}/members`);
     expect(body.managed_by).toBe('rules');
