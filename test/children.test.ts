@@ -115,7 +115,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const [first, second] = await below(runId);
     expect([first?.title, first?.parent_run_id, second?.parent_run_id]).toEqual(['Middle', runId, first?.run_id]);
     expect(await conversation(second?.run_id ?? '')).toContain('leaf-42');
-    // The output of the middle run shows what it ran; that of the leaf stays with the leaf.
+    // The output of the middle run shows its own commands; the output of the leaf run stays with the leaf.
     expect(await conversation(runId)).toContain(`run ${first?.run_id} SUCCEEDED`);
   });
 
@@ -254,7 +254,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     system.startWorker();
     await untilBelow(runId, 1, (run) => run.is_sandbox_running === false);
     await system.until(runId, (run) => run.is_sandbox_running === false);
-    // And the slot is free again.
+    // The slot is free again.
     const next = await system.createRun(runbook('echo free'));
     expect((await system.untilEnded(next)).state).toBe('SUCCEEDED');
   });

@@ -222,7 +222,8 @@ describe.skipIf(typeof started === 'string')(name, () => {
     const [running = ''] = await engine.containers();
     const prefix = running.slice(0, running.lastIndexOf('-'));
     await killHard(system.worker());
-    // The first container is that of a worker that was killed before it wrote the record. The second one belongs to another program.
+    // The first container belongs to a worker that was killed before it wrote the record. The second one belongs to
+    // another program.
     const owner = prefix.slice('/runyard-'.length);
     const left = { Image: 'box:1', Cmd: ['sleep', '100'], Labels: { 'runyard.owner': owner } };
     for (const container of [`runyard-${owner}-left`, 'of-someone-else'])

@@ -13,7 +13,7 @@ import { eventually, killHard, type System, startSystem } from './support/system
 
 const scale = Number(process.env.LIVE_STREAMS_SCALE ?? 1);
 const runCount = 4 * scale;
-/** At least two for each run. */
+/** Number of readers: at least two for each run. */
 const readersOfRuns = 8 * scale;
 const readersOfTeam = 2 * scale;
 /** Several, so that a transaction with an earlier number ends after one with a later number. */

@@ -16,7 +16,7 @@ const mb = 1024 * 1024;
  * 160 MB and needs 280 MB here; where V8 lets garbage grow to a multiple of the live objects, 350 to 455 MB.
  */
 const most = { memoryMb: 400, healthMs: 15_000 };
-/** Of the conversation: events of 32 KB. */
+/** Size of the conversation, which consists of events of 32 KB. */
 const conversationMb = 96;
 const workspaceMb = 32;
 

@@ -71,7 +71,7 @@ test('creates one run if its process is killed while the create is in the databa
   // Read below, unless the wait fails.
   asked.catch(() => undefined);
   const isWaiting = async () => {
-    // Not by the text of the statement: pg_stat_activity shows its first 1,024 bytes.
+    // The text of the statement cannot find it, because pg_stat_activity shows only the first 1,024 bytes.
     const waiting = await blocker.query(`SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
       WHERE NOT granted AND relation = 'client_answers'::regclass AND datname = current_database()`);
     return waiting.rows.length > 0;

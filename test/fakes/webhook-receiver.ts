@@ -32,7 +32,7 @@ export interface FakeWebhookReceiver {
   readonly waiting: number;
   /** Secrets with which it verifies. */
   secrets: string[];
-  /** Of requests from now on; the default is 204. */
+  /** Sets the answer to requests from now on; the default is 204. */
   behave(behaviour: FakeBehaviour): void;
   /** Answers all waiting requests. */
   release(status: number): void;

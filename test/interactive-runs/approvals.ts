@@ -195,7 +195,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
       expect(outputs).toEqual(['one-1', 'two-2', 'three-3']);
     });
 
-    test('gives the answer to a question to the model, in its sandbox and in a later one', async () => {
+    test('gives the model the answer to its question, in the same sandbox and in a later sandbox', async () => {
       const question = (title: string) => ({
         toolCalls: [{ name: 'ask_user', input: { question: title, options: ['a', 'b'] } }],
       });

@@ -127,7 +127,7 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       );
       expect(notes?.toString()).toBe('notes\n');
       const folder = await mkdtemp(path.join(tmpdir(), 'runyard-handoff-'));
-      // Not synchronous: the code host is in this process.
+      // The call must be asynchronous, because the code host is in this process.
       const git = async (...args: string[]) => {
         const child = spawn('git', args, { cwd: path.join(folder, 'fresh'), stdio: ['pipe', 'ignore', 'inherit'] });
         child.stdin.on('error', () => {}).end(patch);

@@ -35,7 +35,7 @@ def post(path: str, body: object = None) -> dict:
 
 def run_until(run_id: str, *states: str) -> RunItem:
     def probe() -> RunItem | None:
-        # Without a check: a case that is not about the run does not fail because of it.
+        # This is not checked: a case about another thing must not fail because of the run.
         run = RunItem.construct(**client.get(f"/agent/runs/{run_id}", cast_to=object))
         return run if run.state in (states or ended) else None
 

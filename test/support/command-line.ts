@@ -39,7 +39,7 @@ export function startCommand(
     ...['PATH', 'HOME', 'USER', 'TMPDIR', 'LANG', 'NODE_COMPILE_CACHE'],
     ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
   ].map((name) => [name, process.env[name]]);
-  // The settings of npm (which registry, which cache) are the machine's, not the repository's.
+  // The settings of npm (which registry, which cache) belong to the machine, not to the repository.
   const npm = Object.entries(process.env).filter(([name]) => /^npm_config_/i.test(name));
   const env = Object.fromEntries([...kept, ...npm].filter(([, value]) => value !== undefined));
   const child = spawn(program, args, {

@@ -14,7 +14,7 @@ const muslLoader = '/lib/x86_64-linux-musl/libc.so';
 
 export interface TestEngine extends AsyncDisposable {
   readonly engine: Engine;
-  /** As `RUNYARD_DOCKER_HOST` has it. */
+  /** In the form of `RUNYARD_DOCKER_HOST`. */
   readonly host: string;
   /** Makes an image of a folder. `changes` are lines of a Dockerfile. */
   makeImage(name: string, folder: string, changes?: readonly string[]): Promise<void>;

@@ -18,7 +18,7 @@ export type NpmPackages =
     }
   | { readonly kind: 'missing'; readonly reason: string };
 
-/** Of npm on a loaded machine with a slow registry. */
+/** Time limit of npm on a loaded machine with a slow registry. */
 const installLimitMs = 180_000;
 
 /** npm's codes for content that differs from the lockfile, or a lockfile that differs from package.json. */

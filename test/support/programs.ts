@@ -113,7 +113,10 @@ const replacedCode: Readonly<Record<string, readonly (readonly [code: string, ot
   ],
 };
 
-/** Lets each module see the place of its source instead of that of the bundle: it reads files and starts programs beside it. */
+/**
+ * Gives each module the path of its source instead of the path of the bundle, because modules read files and start
+ * programs beside their source.
+ */
 const ownPlaces: Plugin = {
   name: 'own places',
   setup: (build) => {

@@ -25,7 +25,7 @@ interface StartOptions {
   readonly cwd?: string;
 }
 
-/** Of pip on a loaded machine with a slow registry. */
+/** Time limit of pip on a loaded machine with a slow registry. */
 const installLimitMs = 300_000;
 const startLimitMs = 580_000;
 
@@ -36,7 +36,10 @@ const lastLine = (error: unknown): string =>
     .split('\n')
     .at(-1) ?? '';
 
-/** The command of a pip: Uses Python's own pip, or else that of a virtual environment, for which Debian has a separate package. */
+/**
+ * The command of a pip: Uses Python's own pip, or else the pip of a virtual environment, for which Debian has a
+ * separate package.
+ */
 async function findPip(target: string): Promise<readonly [string, ...string[]] | undefined> {
   const own = ['python3', '-m', 'pip'] as const;
   if (await succeeds(...own, '--version')) return own;

@@ -34,7 +34,7 @@ export interface SystemOptions {
   readonly dataDir?: string;
   /** Database to use; absent: the embedded one in the data folder. */
   readonly databaseUrl?: string;
-  /** Of the service's Node; default: those that it has with its users. */
+  /** Options of the service's Node; default: the same options as in production. */
   readonly serviceNodeFlags?: readonly string[];
   /** Starts the programs from their sources, as users do. Default: from a bundle, which starts faster and needs less memory. */
   readonly fromSources?: true;
@@ -62,7 +62,10 @@ export interface System {
   stop(): Promise<void>;
 }
 
-/** Of a program on a loaded machine: initdb, migrations, and the bundle of the agent by the first worker. */
+/**
+ * Time limit for the start of a program on a loaded machine: initdb, migrations, and the agent's bundle, which the
+ * first worker makes.
+ */
 const startLimitMs = 120_000;
 
 /** Each request of a poll takes processor time from the program that the test waits for. */

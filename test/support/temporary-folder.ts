@@ -55,7 +55,8 @@ export async function setup(): Promise<() => Promise<void>> {
 }
 
 async function removeFolder(folder: string): Promise<void> {
-  // Without retries: in a folder that a failed test left mounted, each level would repeat those of the levels below.
+  // Without retries: in a folder that a failed test left mounted, each level would repeat the retries of the levels
+  // below.
   await rm(folder, { recursive: true, force: true }).catch((error: Error) => {
     process.stderr.write(`temporary files of the tests are left in ${folder}: ${error.message}\n`);
   });

@@ -76,7 +76,7 @@ export const proxies = {
   },
 } as const;
 
-/** Replaces names, ports and files of a configuration by those of the test. Throws if one is not there. */
+/** Replaces the names, ports and files of a configuration by the values of the test. Throws if one is not there. */
 function adapt(text: string, replacements: Readonly<Record<string, string>>): string {
   let result = text;
   for (const [from, to] of Object.entries(replacements)) {

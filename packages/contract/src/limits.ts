@@ -67,7 +67,7 @@ export const maxChangedFiles = 1000;
 /** Maximum bytes of the patch of one changed file, and of all patches together. */
 export const maxFilePatchBytes = 128 * 1024;
 export const maxPatchesOfRunBytes = 2 * 1024 * 1024;
-/** Bytes of an action's output that a conversation holds. Of a longer output, head, tail and size are kept. */
+/** Bytes of an action's output that a conversation holds. A longer output keeps its head, its tail and its size. */
 export const maxOutputBytes = 64 * 1024;
 
 /** API keys of a team, expired ones included. */

@@ -29,7 +29,7 @@ export interface Refusal {
 export interface ChangePlan {
   /** By kind in the order of `DefinedKind`, then by name. Empty: nothing changes. */
   readonly changes: readonly PlannedChange[];
-  /** Not empty: nothing may be applied. */
+  /** If there are refusals, nothing may be applied. */
   readonly refusals: readonly Refusal[];
 }
 

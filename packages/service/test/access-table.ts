@@ -67,7 +67,7 @@ const roleOf: Readonly<Partial<Record<Credential, Role>>> = {
   otherTeamSession: 'admin',
 };
 
-/** The credentials that are browser sessions, each with that of the key that signed in. */
+/** The credentials that are browser sessions, each with the credential of the key that signed in. */
 export const sessionOf: Readonly<Partial<Record<Credential, Credential>>> = {
   session: 'operator',
   memberSession: 'member',

@@ -95,7 +95,7 @@ export interface World {
   runs: string[];
   assignments: Assignment[];
   connections: string[];
-  /** By assignment: the number of events that its agent has sent and of turns that it has ended. */
+  /** Numbers of each assignment: events that its agent has sent, and turns that it has ended. */
   agents: Map<string, { seq: number; turns: number }>;
   followups: number;
   requests: number;

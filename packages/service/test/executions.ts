@@ -45,7 +45,10 @@ export async function insertTeam(database: TestDatabase, limit = 100): Promise<s
   return id;
 }
 
-/** Creates the database, the team and the dependencies. The clock is that of the database, so tests move deadlines instead of time. */
+/**
+ * Creates the database, the team and the dependencies. The database's clock decides, so tests move deadlines instead of
+ * time.
+ */
 export async function openTestExecutions(
   options: { limit?: number; timing?: Partial<ExecutionTiming>; limits?: Partial<RunLimits> } = {},
 ): Promise<TestExecutions> {

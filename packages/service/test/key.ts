@@ -14,7 +14,7 @@ export async function insertWorkerKey(db: Queryable, teamId: string, isOperator 
   return id;
 }
 
-/** Makes the pool of this name that of the owner of `insertWorkerKey`. */
+/** Makes the owner of `insertWorkerKey` the owner of the pool with this name. */
 export async function insertWorkerPool(db: Queryable, teamId: string, name: string): Promise<void> {
   await db.query(
     `INSERT INTO worker_pools (team_id, name, owner_kind, owner_uid) VALUES ($1, $2, 'service_account', 'a-worker')

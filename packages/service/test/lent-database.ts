@@ -14,7 +14,7 @@ export function lend(kept: Database, listener: Listener): Database {
   let isClosed = false;
   const working = new Set<Promise<unknown>>();
   const lent = <T>(work: () => Promise<T>): Promise<T> => {
-    // The same error as that of a closed pool.
+    // The same error as for a closed pool.
     if (isClosed) return Promise.reject(new Error('Cannot use a pool after calling end on the pool'));
     const done = work();
     working.add(done);

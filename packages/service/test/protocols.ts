@@ -55,7 +55,7 @@ export const protocols = [
     path: '/api/v1/gateway/local/v1/chat/completions',
     body: { model: 'fake-local', stream: true, messages: user },
     header: (token: string) => ({ authorization: `Bearer ${token}` }),
-    // Without includeUsage: the gateway itself asks for the usage.
+    // The client does not set includeUsage, because the gateway itself asks for the usage.
     sdk: (base: string, token: string) =>
       createOpenAICompatible({ name: 'local', baseURL: `${base}/api/v1/gateway/local/v1`, apiKey: token })(
         'fake-local',

@@ -28,7 +28,7 @@ import type { StartDeliveries } from '../src/triggers/starts/deliveries/start-de
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { insertKey, type KeyOptions } from './insert-key.ts';
 
-/** Options of a service of the tests. Its parts are wired as those of a service process. */
+/** Options of a service of the tests. Its parts are wired as in a service process. */
 export interface TestServiceOptions {
   readonly timeouts?: ClientTimeouts;
   readonly env?: Record<string, string>;

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import { listenOnLoopback } from '../listen-on-loopback.ts';
 
 /**
- * The hosts that programs of the run can reach. `open`: all, as on the machine; `allow_list`: those of the environment, through the
- * proxy that their variables name; `none`.
+ * The hosts that programs of the run can reach. `open`: all hosts, as on the machine; `allow_list`: the hosts of the
+ * environment, through the proxy that the variables name; `none`: no host.
  */
 export type NetworkAccess = 'open' | 'allow_list' | 'none';
 

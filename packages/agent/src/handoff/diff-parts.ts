@@ -41,7 +41,7 @@ export function parseFileList(output: string): ListedFile[] {
     }
     const [, additions, deletions, name] = /^(\d+|-)\t(\d+|-)\t(.*)$/s.exec(field) ?? [];
     if (additions === undefined || deletions === undefined) continue;
-    // Of a renamed file, the old and the new path follow.
+    // For a renamed file, the old and the new path follow.
     const path = name || fields[at + 1] || '';
     if (name === '') at += 2;
     if (additions !== '-') lines.set(path, { additions: Number(additions), deletions: Number(deletions) });
@@ -126,7 +126,7 @@ export function patchReader(limits: PatchLimits): PatchReader {
       const end = rest.lastIndexOf('\n') + 1;
       for (const line of rest.slice(0, end).match(/[^\n]*\n/g) ?? []) takeLine(line);
       rest = rest.slice(end);
-      // Of a long line, only its size counts.
+      // For a long line, only its size matters.
       if (rest.length > limits.ofFile && hunks !== undefined) {
         isCut = true;
         rest = rest.slice(0, 1);

@@ -13,7 +13,7 @@ export interface GitOptions {
   env: Readonly<Record<string, string>>;
   signal: AbortSignal;
   input?: string;
-  /** Writes the output to a file, at most so many bytes. Without it the output is returned. */
+  /** Writes the output to a file, at most so many bytes. Absent: the output is returned. */
   to?: { file: string; maxBytes: number };
   /** Gets the output in pieces instead. Git is ended when it returns false. */
   each?: (piece: string) => boolean;

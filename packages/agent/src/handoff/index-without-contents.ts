@@ -39,7 +39,7 @@ export async function indexWithoutContents(repository: string, options: IndexOpt
       if (found !== undefined && found.bytes !== Number(bytes)) refuseLarge(name, found, maxBytes);
     }
   }
-  // Marks the files whose contents are those of the base. Git exits with 1 if other files have changed.
+  // Marks the files that have the same contents as in the base. Git exits with 1 if other files have changed.
   await git(['update-index', '-q', '--refresh']).catch((error: Error) => {
     if (!/^git update-index ended with 1:/.test(error.message)) throw error;
   });

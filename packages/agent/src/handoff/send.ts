@@ -43,7 +43,7 @@ export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
   const { client, turn, env, signal } = options;
   const repositories = options.withPatches ? await gitRepositories(options.workspace) : [];
   if (repositories.length === 0 && options.handedOff.length === 0 && !options.evenEmpty) return false;
-  // Not in /tmp, which may be memory. The caches of the home are not archived.
+  // The file is not in /tmp, which may be in memory. The caches of the home are not archived.
   const home = env.HOME === undefined ? tmpdir() : join(env.HOME, '.cache');
   const scratch = await scratchIn(home);
   try {

@@ -9,7 +9,7 @@ export interface PromptImage {
   bytes: Buffer;
 }
 
-/** Limits of the images of a prompt. Sizes are those of the base64 text, which providers measure. */
+/** Limits of the images of a prompt. Sizes are the lengths of the base64 text, because providers measure this text. */
 export interface ImageLimits {
   types: ReadonlySet<ImageType>;
   maxEach: number;

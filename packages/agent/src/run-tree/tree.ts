@@ -6,7 +6,7 @@ import { monotonicMs } from '../builtin-modules.ts';
 import { newId } from '../new-id.ts';
 import type { AskOptions, ServiceClient } from '../service/client.ts';
 
-/** Which runs to wait for, and how long. */
+/** The runs to wait for, and how long. */
 export interface RunWait {
   /** Default: all runs that this run started. */
   readonly runIds?: readonly string[] | undefined;

@@ -66,7 +66,8 @@ export async function runFirstTurn(
   // The turn reports the same failure.
   if (capabilities.ownProcess) await step('harness', name, () => driver.initialised).catch(() => {});
   stop.signal.throwIfAborted();
-  // Not earlier, because the decision is about the task, and not about messages in the sandbox of a failed setup.
+  // The decision must not come earlier, because it is about the task and not about messages in the sandbox of a failed
+  // setup.
   approvals.begin(task.agent_config.approval_policy, task.decision);
   return await runner.run(driver, {
     message: firstMessage(task),
@@ -82,7 +83,10 @@ function withNothingDone(task: AgentTask): AgentTask {
   return task.loss === undefined ? task : { ...task, loss: { ...task.loss, done_blocks: 0 } };
 }
 
-/** Returns the variables of the environment. An environment that was stored before they were checked may contain invalid ones. */
+/**
+ * Returns the variables of the environment. An environment that was stored before this check existed may contain
+ * invalid names.
+ */
 function variablesOf({ environment }: AgentTask): Record<string, string> {
   const entries = Object.entries(environment?.config.variables ?? {});
   return Object.fromEntries(entries.filter(([name, value]) => isVariableName(name) && typeof value === 'string'));

@@ -26,7 +26,7 @@ export interface PrepareOptions {
 export interface Prepared {
   /** Attachments of the first prompt. */
   attachments: WrittenAttachment[];
-  /** True: workspace and home are those of an earlier execution. */
+  /** True if workspace and home come from an earlier execution. */
   restored: boolean;
   /** Why the workspace was not restored, although there should be an archive. */
   notRestored?: string;
@@ -65,8 +65,8 @@ async function restore(options: PrepareOptions): Promise<string | undefined> {
 }
 
 /**
- * Writes the attachments and returns those of the first prompt. A restored workspace has the attachments of earlier prompts
- * already.
+ * Writes the attachments and returns the attachments of the first prompt. A restored workspace has the attachments of
+ * earlier prompts already.
  */
 async function attach(
   { task, client, workspace, step, signal }: PrepareOptions,
@@ -82,7 +82,7 @@ async function attach(
   return written.filter((_, index) => files[index]?.earlier !== true);
 }
 
-/** Also into a restored home folder: an archive leaves some folders out. */
+/** Writes them into a restored home folder too, because an archive leaves some folders out. */
 async function laySkills({ task, env, step }: PrepareOptions): Promise<void> {
   const { skills = [] } = task;
   if (skills.length === 0) return;

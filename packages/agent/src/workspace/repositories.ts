@@ -14,7 +14,7 @@ import type { WorkerCache } from './worker-cache.ts';
 
 export interface CloneOptions {
   workspace: string;
-  /** With the variables of the git proxy. */
+  /** The environment of git, with the variables of the git proxy. */
   env: Readonly<Record<string, string | undefined>>;
   step: SetupSteps;
   signal: AbortSignal;

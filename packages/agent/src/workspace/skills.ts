@@ -3,12 +3,15 @@ import { dirname, isAbsolute, join } from 'node:path';
 import type { TaskSkill } from '@runyard/contract/agent/agent-protocol';
 import { SetupFailure } from '../setup-failure.ts';
 
-/** Folders of the home folder in which harnesses look for skills. Together they reach all known ones. */
+/** Folders of the home folder in which harnesses look for skills. Together they reach all known harnesses. */
 const places = ['.agents/skills', '.claude/skills'] as const;
 
 const isSafe = (part: string): boolean => part !== '' && part !== '.' && part !== '..' && !/[/\\\0]/.test(part);
 
-/** Writes skills into the home folder, each in its own folder, and replaces those of an earlier execution. Throws a `SetupFailure`. */
+/**
+ * Writes skills into the home folder, each in its own folder, and replaces the skills of an earlier execution. Throws a
+ * `SetupFailure`.
+ */
 export async function writeSkills(skills: readonly TaskSkill[], home: string | undefined): Promise<void> {
   if (home === undefined || !isAbsolute(home))
     throw new SetupFailure('The run has no home folder (HOME), so its skills cannot be written there.');

@@ -114,7 +114,7 @@ async function resumeAll(context: Context): Promise<void> {
   context.out(ended ? 'queued runs, schedules and deliveries start now\n' : 'the installation is not paused\n');
 }
 
-/** Makes secrets key and blobs of the data folder those of the database. */
+/** Makes the database use the secrets key and blobs of the data folder. */
 async function useFolder(context: Context): Promise<void> {
   requireDatabase(context);
   const commands = await import('@runyard/service/installation-commands');

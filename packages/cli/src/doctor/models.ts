@@ -36,7 +36,7 @@ const asNote = (finding: Finding): Finding => ({
   level: finding.level === 'bad' ? 'note' : finding.level,
 });
 
-/** Returns the findings about the models that a start would have, without those of the local endpoint. */
+/** Returns the findings about the models that a start would have, except models of the local endpoint. */
 function ofEnvironment(context: Context, hasEndpoint: boolean): Finding[] {
   const configured = providers
     .filter(([, setting]) => context.settings[setting] !== undefined)

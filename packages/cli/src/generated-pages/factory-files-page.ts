@@ -116,7 +116,10 @@ function rowsOf(schema: Schema, parent: string): string[] {
   });
 }
 
-/** Returns the schema whose keys are shown below a key: its own schema, that of the list elements, or the one that is not null. */
+/**
+ * Returns the schema whose keys are shown below a key: the key's schema, the schema of its list elements, or the
+ * alternative that is not null.
+ */
 function insideOf(schema: Schema): Schema {
   const alternatives = (schema.anyOf ?? []) as readonly Schema[];
   const inner = alternatives.find((each) => each.properties !== undefined) ?? schema;

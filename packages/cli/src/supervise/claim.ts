@@ -52,8 +52,8 @@ export function readClaim(file: string): Claim | null {
 }
 
 /**
- * Makes this process the supervisor. Of several processes that try at once, one gets the claim, by the lock `{file}.lock`. The file
- * itself only says who holds it.
+ * Makes this process the supervisor. If several processes try at once, one gets the claim, by the lock `{file}.lock`.
+ * The file itself only says who holds it.
  * @returns the claim, or the claim of another process
  */
 export function takeClaim(

@@ -15,7 +15,10 @@ export function rotateFullLog(file: string): void {
   truncateSync(file);
 }
 
-/** Returns the last lines after the byte `from`, at most 4 KB. Of JSON log lines, returns the message. */
+/**
+ * Returns the last lines after the byte `from`, at most 4 KB. Returns the message of a JSON log line, or another line
+ * unchanged.
+ */
 export function readLogTail(file: string, from: number, lines = 12): string {
   let descriptor: number;
   try {

@@ -157,7 +157,11 @@ export const automationRoutes = {
     params: factory,
     body: TestFilterDeliveriesRequest,
     bodyLimitBytes: maxAutomationBytes,
-    answer: { status: 200, description: 'How it decides about each delivery', schema: TestFilterDeliveriesResponse },
+    answer: {
+      status: 200,
+      description: 'Whether each delivery matches the filter',
+      schema: TestFilterDeliveriesResponse,
+    },
     errors: {
       400: 'A wrong value, or a filter that is not valid',
       404: 'No such factory, or no such webhook in it',

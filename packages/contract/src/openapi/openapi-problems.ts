@@ -25,7 +25,7 @@ function accessProblems(allow: Allow): Record<number, string> {
   };
 }
 
-/** Returns the problems that a route may answer: those of its callers, of its input, and of the route itself. */
+/** Returns the problems that a route may answer, because of its callers, its input, or the route itself. */
 export function problems(route: Route): Record<number, string> {
   const takesInput = Boolean(route.body ?? route.query ?? route.once);
   const unknownNames = 'With `Prefer: handling=strict`: a query parameter that is not known';

@@ -1,4 +1,6 @@
-/** Which actions a person can be asked about. This file imports only constants: the agent loads it at its start. */
+/**
+ * Decides which actions a person can be asked about. This file imports only constants: the agent loads it at its start.
+ */
 import { maxAskedInputBytes, maxAskedInputDepth } from '../limits.ts';
 
 /** Returns why a person cannot be shown the whole input of an action; undefined if it can be shown. */

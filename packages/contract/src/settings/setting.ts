@@ -50,7 +50,7 @@ export const whole =
     return value >= min && value <= max ? { value } : { problem: `must be between ${min} and ${max}` };
   };
 
-/** Returns the items between commas, without blank ones. */
+/** Returns the items between commas, without blank items. */
 export const itemsOf = (text: string): string[] =>
   text
     .split(',')

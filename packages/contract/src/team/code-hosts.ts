@@ -3,7 +3,7 @@ import { RepositoryName } from '../environments/environments.ts';
 import { NonBlank, Timestamp, Uuid } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
 
-/** The runs that a credential is for: those of a person, or of the team. */
+/** The runs that may use a credential: the runs of one person, or all runs of the team. */
 export const CodeHostScope = z.enum(['personal', 'team']).meta({
   id: 'CodeHostScope',
   description:

@@ -27,7 +27,7 @@ export const commandLineSeal = { name: 'RSA-OAEP', hash: 'SHA-256', bits: 2048 }
  */
 export async function commandLineFingerprint(publicKey: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', publicKey));
-  // Without letters and digits that look alike. Each of the 32 is equally frequent.
+  // Leaves out letters and digits that look alike. Each of the 32 is equally frequent.
   const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
   const chars = Array.from(digest.subarray(0, 8), (byte) => alphabet[byte % alphabet.length]);
   return `${chars.slice(0, 4).join('')}-${chars.slice(4).join('')}`;

@@ -37,7 +37,7 @@ export interface RouteAnswer {
   readonly description: string;
   /** Schema of a JSON body; absent: no body, or one of `contentType`. */
   readonly schema?: z.ZodType;
-  /** Of a body that is not JSON. */
+  /** Content type of a body that is not JSON. */
   readonly contentType?: string;
   /** One event of an answer of `text/event-stream`, as the JSON of its `data`. */
   readonly eventSchema?: z.ZodType;

@@ -52,7 +52,7 @@ export const TaskAssignment = z.object({
       .optional(),
     additional_oz_args: z.array(z.string()).optional(),
     instance_shape: z.object({ vcpus: z.number(), memory_gb: z.number() }).optional(),
-    /** Ours: limits of the environment, which lower those of the worker. */
+    /** Only for Runyard's workers: limits of the environment, which lower the worker's limits. */
     limits: EnvironmentLimits.optional(),
     /** Ours: hosts that the sandbox may reach, as `EnvironmentNetwork` writes them. */
     allowed_hosts: z.array(z.string()).optional(),
@@ -193,7 +193,7 @@ export const maxReportedHosts = 200;
 
 /** Hosts that a sandbox may reach. */
 export const SandboxNetwork = z.object({
-  /** Rules of the environment, narrowed to those of the worker. */
+  /** Rules of the environment, narrowed by the worker's rules. */
   allowed_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
   /** Rules of the environment that the worker does not allow at all. */
   refused_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
@@ -212,7 +212,7 @@ export const SandboxReady = z.object({
     backend: z.string(),
     /** From the arrival of the assignment to the spawned process, milliseconds. */
     spawn_ms: z.number(),
-    /** Limits of the sandbox; absent: those of the worker, which the environment does not lower. */
+    /** Limits of the sandbox; absent: the worker's limits, which the environment does not lower. */
     limits: EnvironmentLimits.optional(),
     /** Hosts that hold; absent: the environment allows none. */
     network: SandboxNetwork.optional(),
@@ -250,7 +250,7 @@ export const ConnectionsDenied = z.object({
   data: DeniedConnections.extend({ task_id: z.string(), execution_id: z.string() }),
 });
 
-/** The agent process ended with exit code 0. Decides the run only if the agent reported nothing. */
+/** The agent process ended with exit code 0. It decides the state of the run only if the agent reported nothing. */
 export const TaskCompleted = z.object({
   type: z.literal('task_completed'),
   seq,

@@ -7,7 +7,7 @@ import { type AddressRules, makeAddressRules } from '@runyard/system/address-rul
 
 /** The rules of one sandbox. */
 export interface EgressPolicy {
-  /** Rules of the environment, narrowed to those of the operator. */
+  /** Rules of the environment, narrowed by the operator's rules. */
   readonly allowed: readonly string[];
   /** Rules of the environment that the operator does not allow at all. */
   readonly refused: readonly string[];
@@ -15,7 +15,10 @@ export interface EgressPolicy {
   refusal(host: Host, port: number): DeniedReason | undefined;
 }
 
-/** Makes the rules of a sandbox from those of its environment and the operator. Rules that this version cannot read allow nothing. */
+/**
+ * Makes the rules of a sandbox from the rules of its environment and of the operator. Rules that this version cannot
+ * read allow nothing.
+ */
 export function egressPolicy(hosts: readonly string[], operator: OperatorRules): EgressPolicy {
   const wanted = hosts.map((text) => ({ text, rule: readHostRule(text) }));
   const narrowed = wanted.map(({ text, rule }) => ({ text, rules: rule === undefined ? [] : narrow(rule, operator) }));

@@ -32,7 +32,7 @@ export async function findProgram(
   return undefined;
 }
 
-/** Returns the version in the package.json above a file, if it is that of the package. */
+/** Returns the version in the package.json above a file, if that package.json belongs to the package. */
 async function versionOf(file: string, packageName: string): Promise<string | undefined> {
   for (let folder = path.dirname(file); folder !== path.dirname(folder); folder = path.dirname(folder)) {
     const text = await readFile(path.join(folder, 'package.json'), 'utf8').catch(() => undefined);

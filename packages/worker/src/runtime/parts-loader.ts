@@ -44,7 +44,7 @@ export function openParts(folder: string): Parts {
     if (name.startsWith('./')) return load(name);
     const builtin = process.getBuiltinModule(name);
     if (builtin !== undefined) return builtin;
-    // As Node says it: packages look for optional packages in this way.
+    // The same error as Node's, because packages look for optional packages in this way.
     throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
   };
 

@@ -51,7 +51,7 @@ test('installs a Node that loads no library through files of an image', async ()
   ];
   await writeFile(openssl, settings.join('\n'));
   const script = `try { os.userInfo() } catch {} dns.lookup('name.invalid', () => console.log('done'))`;
-  /** Returns everything that the program prints where /etc is that of a hostile image. */
+  /** Returns everything that the program prints with the /etc of a hostile image. */
   const printed = (program: readonly string[]): string => {
     const view = [
       '--unshare-all',

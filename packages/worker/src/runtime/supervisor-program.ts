@@ -8,7 +8,7 @@ const entry = fileURLToPath(new URL('../supervisor-process/main.ts', import.meta
 
 /**
  * Returns the supervisor as one program, made once for each content of its sources: it starts faster and needs less memory than its
- * sources would. Removes older ones: a supervisor that runs has read its whole program.
+ * sources would. Removes older programs: a running supervisor has already read its whole program.
  */
 export async function makeSupervisorProgram(stateRoot: string, node: string): Promise<SupervisorProgram> {
   const folder = path.join(stateRoot, 'supervisor');

@@ -60,7 +60,10 @@ export async function removeFolders(stateRoot: string, id: string): Promise<void
   await removeTree(place);
 }
 
-/** Removes everything that earlier processes left under the state root, except the sandboxes with the ids of `kept`. Returns the ids of the removed ones. */
+/**
+ * Removes everything that earlier processes left under the state root, except the sandboxes with the ids of `kept`.
+ * Returns the ids of the removed folders.
+ */
 export async function removeLeftovers(stateRoot: string, kept: ReadonlySet<string> = new Set()): Promise<string[]> {
   const parent = path.join(stateRoot, 's');
   await unmountBelow(stateRoot, new Set([...kept].map((id) => path.join(parent, id))));

@@ -46,7 +46,10 @@ export function sandboxLimits(settings: LimitSettings): SandboxLimits {
   };
 }
 
-/** Returns the limits of the worker, lowered to those of the environment where it has lower ones. The environment cannot raise them. */
+/**
+ * Returns the limits of the worker, replaced by limits of the environment if these are lower. The environment cannot
+ * raise them.
+ */
 export function lowerLimits(limits: SandboxLimits, wanted: EnvironmentLimits | undefined): SandboxLimits {
   const least = (own: number, other: number | undefined) => Math.min(own, other ?? own);
   return {

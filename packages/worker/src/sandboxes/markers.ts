@@ -28,7 +28,10 @@ export function supervisorLabel(owner: string): string {
 /** Returns the id of the sandbox that a label or variable ends with. */
 const sandboxOf = (mark: string): string => mark.slice(mark.lastIndexOf(':') + 1);
 
-/** Ends all processes with one of these marks, except those of the sandboxes with the ids of `kept`. Resolves when the last is gone. */
+/**
+ * Ends all processes with one of these marks, except processes of sandboxes whose ids are in `kept`. Resolves when the
+ * last is gone.
+ */
 export async function endMarked(
   marks: { readonly labels: readonly string[]; readonly variable: string; readonly kept?: ReadonlySet<string> },
   onSlow: (pids: readonly number[]) => void,

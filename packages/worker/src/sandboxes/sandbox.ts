@@ -126,7 +126,7 @@ export interface SandboxBackend {
    * a `SandboxError` of phase `prepare`, or with the reason of `signal` if that is aborted first; nothing is left behind then.
    */
   create(specification: SandboxSpecification, signal: AbortSignal): Promise<Sandbox>;
-  /** URL by which agents reach the service; absent: that of the worker. */
+  /** URL by which agents reach the service; absent: the worker's URL. */
   readonly agentServiceRoot?: string;
   /** Removes its objects for an execution whose end the service has confirmed. Absent: it has none. Never rejects. */
   forget?(executionId: string): Promise<void>;

@@ -141,7 +141,7 @@ export const sidecarLabels = (version: string, source: string | undefined): Reco
     title: 'runyard-agent',
     description: 'Agent of Runyard for oz-agent-worker: content of /agent. The licences of its parts are in /licences.',
     version,
-    // Of the agent, Node, BusyBox, and the C and C++ libraries.
+    // Licenses of the agent, Node, BusyBox, and the C and C++ libraries.
     licenses: 'Apache-2.0 AND MIT AND GPL-2.0-only AND LGPL-2.1-or-later AND GPL-3.0-or-later WITH GCC-exception-3.1',
     source,
   });

@@ -13,7 +13,7 @@ export const mountedAt = '/agent';
 export interface ContentRequest {
   /** The checkout. */
   readonly root: string;
-  /** Program of the agent; absent: the checkout's. Tests have one of their own. */
+  /** Program of the agent; absent: the program of the checkout. Tests have one of their own. */
   readonly entry?: string;
   /** A BusyBox without libraries: the shell for images that have none, and the `tar` by which workers copy the image. */
   readonly busybox: string;

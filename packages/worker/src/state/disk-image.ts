@@ -24,7 +24,7 @@ function imageBytes(limitMb: number): number {
 
 /** Templates of the images that this process has made, by size. Templates contain no data of sandboxes. */
 const templates = new Map<number, DiskTemplate>();
-/** Sizes whose template is kept: that of the worker's limit, and a few that environments ask for. */
+/** Sizes whose template is kept: the worker's limit, and a few sizes that environments ask for. */
 const mostTemplates = 4;
 
 /** Creates an empty file system in `file` and mounts it on the folder. If a step fails, removes the results of the earlier steps. */

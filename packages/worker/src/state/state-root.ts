@@ -46,7 +46,7 @@ export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> 
         (error: Error) => error.message,
       ));
     if (why === undefined) {
-      // By renaming: no sweep finds it empty.
+      // Renames a finished file, so that no sweep finds an empty one.
       const owned = path.join(folder, ownerFile);
       await writeFile(`${owned}.new`, `${workerFolder}\n`, { mode: 0o600 });
       await rename(`${owned}.new`, owned);

@@ -38,7 +38,7 @@ export interface SupervisedSandbox extends Sandbox {
   readonly isAlive: () => boolean;
   /** Resolves when it has ended although nothing was started in it. */
   readonly gone: Promise<void>;
-  /** Resolves with the workspace when it is prepared; rejects with a `SandboxError`. Not for adopted ones. */
+  /** Resolves with the workspace when it is prepared; rejects with a `SandboxError`. Not called for adopted sandboxes. */
   prepare(preparation: unknown, adoptSeconds: number): Promise<string>;
   /** Gives it the proxy to the hosts of its environment. */
   openEgress(egress: SandboxEgress): Promise<void>;

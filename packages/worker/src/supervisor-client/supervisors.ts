@@ -1,4 +1,4 @@
-/** The supervisors of a worker: starts them, keeps their records, adopts those of an earlier worker. */
+/** The supervisors of a worker: starts them, keeps their records, and adopts the supervisors of an earlier worker. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';

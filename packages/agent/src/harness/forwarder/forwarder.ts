@@ -50,8 +50,8 @@ export interface ForwarderOptions {
 
 /**
  * The access of programs in the sandbox to the run's model. The forwarder itself adds the run token, so that no program has it. Every
- * program of the run may use it, and each request counts for the run: the service checks, counts and limits them like those of the
- * agent.
+ * program of the run may use it, and each request counts for the run: the service checks, counts and limits these
+ * requests like the agent's requests.
  */
 export interface Forwarder {
   /** `http://127.0.0.1:PORT`; the provider's name follows as the first part of the path. */
@@ -67,7 +67,7 @@ export interface Forwarder {
 /** Requests of a sandbox at once. Further ones are answered with 429, so that the agent's own calls have connections left. */
 const maxRequests = 12;
 const maxConnections = 64;
-/** As much as the gateway takes. */
+/** The same limit as in the gateway. */
 const maxBodyBytes = 16 * 1024 * 1024;
 /** The gateway gives up after 5 minutes of silence. */
 const idleTimeoutMs = 330_000;

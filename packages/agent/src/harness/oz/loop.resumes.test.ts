@@ -35,7 +35,7 @@ async function left(provider: string, second: { name: string; input: Record<stri
   const before = sandbox(provider);
   const playing = before.turn('Make it.');
   const request = await before.asked();
-  // As after kill -9: only the memory that was saved before the question exists.
+  // After kill -9, only the memory that was saved before the question exists.
   const memory = before.kept.at(-1);
   expect(memory?.requestId, 'kept before it is asked').toBe(request.request_id);
   before.abort();

@@ -131,7 +131,7 @@ function adviceOfStatus(status: number): string {
   return 'The model refused the request; give a smaller task, or use another model.';
 }
 
-/** Returns the message of the provider, or that of the error and its causes. */
+/** Returns the provider's message, or else the messages of the error and its causes. */
 function shortReason(error: unknown): string {
   const texts: string[] = [];
   for (let current: unknown = error, depth = 0; current !== undefined && current !== null && depth < 4; depth++) {

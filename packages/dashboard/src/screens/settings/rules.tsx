@@ -10,8 +10,8 @@ export function Rules({ rules }: { rules: readonly TeamRule[] }) {
         title="Rules of single sign-on"
         about={
           <>
-            The operator of this service writes them in <code>RUNYARD_OIDC_FILE</code>. Of several rules the highest
-            role counts. A person in none of the groups is not in the team.
+            The operator of this service writes them in <code>RUNYARD_OIDC_FILE</code>. If several rules match, the
+            highest role counts. A person in none of the groups is not in the team.
           </>
         }
       />

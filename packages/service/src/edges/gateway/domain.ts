@@ -183,7 +183,10 @@ function routingOf(deps: HealthDeps): ModelRouting {
   };
 }
 
-/** Probes the providers that are due, and ends their outages if they work. Of several processes only one probes. */
+/**
+ * Probes the providers that are due, and ends their outages if they work. If several processes try at once, only one
+ * probes.
+ */
 export async function probeOutages(deps: HealthDeps): Promise<void> {
   const { db, log, models } = deps;
   const claimed = await claimOutageProbes(db, Object.keys(models.upstreams) as ProviderName[]);

@@ -49,7 +49,7 @@ export async function ensureEpoch(db: Database): Promise<string> {
 async function renewEpoch(client: pg.Client): Promise<string> {
   await client.query('BEGIN');
   await client.query('SELECT pg_advisory_xact_lock($1)', [lock]);
-  // In a statement of its own after the lock: another process may have been first.
+  // Reads again after the lock, because another process may have been first.
   const { rows } = await client.query<RowOf<typeof readEpoch>>(readEpoch.text);
   const epoch = rows[0]?.epoch ?? randomBytes(8).toString('hex');
   if (rows.length === 0) {

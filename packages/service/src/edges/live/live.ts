@@ -11,9 +11,9 @@ const pollSeconds = 60;
 
 export interface Live {
   readonly runs: RunFeeds;
-  /** Of the runs of teams. */
+  /** Feeds of the runs of each team. */
   readonly teams: TeamFeeds;
-  /** Of the deliveries to the webhooks of teams. */
+  /** Feeds of the deliveries to the webhooks of each team. */
   readonly deliveries: TeamFeeds;
   readonly pulse: Pick<Pulse, 'add' | 'remove'>;
   /** Ends all streams. */

@@ -6,7 +6,7 @@ import type { Principal } from '../../team/access/keys/principal.ts';
 const partOfTeam = 2;
 const partOfKey = 4;
 
-/** The limit of open streams that is reached: that of a key, a team or the process. */
+/** The limit of open streams that is reached: of a key, of a team or of the process. */
 export interface StreamsTaken {
   readonly by: 'key' | 'team' | 'process';
   readonly most: number;

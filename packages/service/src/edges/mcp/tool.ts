@@ -38,7 +38,7 @@ export type Json = Readonly<Record<string, unknown>>;
 /** A request to an operation. */
 export interface OperationRequest {
   readonly method: Route['method'];
-  /** With the prefix of the API and the query. */
+  /** Path with the prefix of the API, and the query. */
   readonly url: string;
   readonly body?: Json;
   readonly idempotencyKey?: string;

@@ -1,4 +1,7 @@
-/** Checks that secrets key and blob store of this process are those of its database, so that all processes of a database share them. */
+/**
+ * Checks that this process has the secrets key and the blob store of its database, so that all processes of a database
+ * share them.
+ */
 import type { Settings } from '@runyard/contract/settings/settings';
 import {
   type Installation,

@@ -99,7 +99,7 @@ function startWatched(loops: readonly WatchedLoop[], signal: AbortSignal, deps: 
     return looking;
   };
 
-  /** Of the pause between two looks, or of the wait for an answer. */
+  /** Timer of the pause between two looks, or of the wait for an answer. */
   let timer: NodeJS.Timeout | undefined;
   const beginDue = async (): Promise<void> => {
     const slow = new Promise<'slow'>((resolve) => {

@@ -60,7 +60,7 @@ interface PartOptions {
 
 /** The parts of a service that depend on its machine, and the decisions that tests replace. */
 interface MachineParts {
-  /** With the tables of this version. */
+  /** The database, with the tables of this version. */
   readonly db: Database;
   /** The result of `openStored`. */
   readonly stored: BlobStore;

@@ -130,7 +130,7 @@ describe('the pool of a person', () => {
     (await connect(owner.key, name)).close();
     await allow(name, await keyUidOf(agentKey), owner.key);
     const worker = await connect(agentKey, name);
-    // Without the notice that closes the connection.
+    // This delete sends no notice, so the connection stays open.
     await service.deps.db.query('DELETE FROM worker_pool_connectors WHERE pool = $1', [name]);
     const runId = await service.newRun({ config: { worker_host: name } }, owner.key);
     await process.dispatch();

@@ -67,7 +67,7 @@ const bounds = { maxPayload: 1024 * 1024, maxFragments: 256, maxBufferedChunks: 
 /** Accepts WebSocket upgrades of `server` on the workers' path. Returns a function that closes all connections. */
 export function serveWorkerSockets(server: Server, options: SocketOptions): () => void {
   const sockets = new WebSocketServer({ noServer: true, ...bounds });
-  /** Of open connections, by team of their key. */
+  /** Number of open connections, by the team of their key. */
   const places = makePlaces(options.maxConnectionsOfTeam ?? maxWorkerConnections);
 
   const onUpgrade = (request: IncomingMessage, stream: Duplex, head: Buffer) => {

@@ -70,8 +70,8 @@ export type Attempt<T, F> =
   | { readonly kind: 'failed'; readonly failure: F };
 
 /**
- * Does `work` once for each key, in one transaction with the record of its answer. Of two concurrent requests the second waits for
- * the first and returns its answer. Without a request every call does the work.
+ * Does `work` once for each key, in one transaction with the record of its answer. If two requests are concurrent, the
+ * second waits for the first and returns its answer. Without a request every call does the work.
  */
 export async function once<T, F>(
   db: Database,

@@ -113,8 +113,8 @@ export async function openTraces(env: Env, log: Pick<Logger, 'warn'>): Promise<T
 }
 
 /**
- * Returns the part of traces that are sent, by `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`. A foreign parent never decides, so the samplers
- * `parentbased_…` are those of a trace without a parent.
+ * Returns the part of traces that are sent, by `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`. A foreign parent
+ * never decides, so the samplers `parentbased_…` decide as for a trace without a parent.
  */
 export function ratioOf(env: Env): number {
   const sampler = (env.OTEL_TRACES_SAMPLER || 'always_on').replace(/^parentbased_/, '');

@@ -9,7 +9,7 @@ import {
   wholeLinesOfTail,
 } from '@runyard/contract/wire/left-out';
 
-/** The output of an action that arrives in pieces. Of a long output only a beginning and an end are kept. */
+/** The output of an action that arrives in pieces. A long output keeps only its beginning and its end. */
 export interface GrowingOutput {
   append(text: string): void;
   /** Sets the number of bytes that the action wrote, if the agent has already shortened its output. */
@@ -98,7 +98,7 @@ export function summarisedText(output: unknown, maxBytes: number = maxOutputByte
 
 /**
  * Returns the input of an action, or the data of an event, as the object that the conversation shows. A value that is no object becomes
- * its `text`. Of more than `maxBytes`, `head`, `tail` and `size_bytes` of its JSON.
+ * its `text`. If the input has more than `maxBytes`: `head`, `tail` and `size_bytes` of its JSON.
  */
 export function asObject(value: unknown, maxBytes: number = maxOutputBytes): Record<string, unknown> {
   if (value === undefined || value === null) return {};

@@ -53,7 +53,7 @@ interface Row {
 
 interface StoredEvent {
   readonly executionId: string;
-  /** With its number in the run. */
+  /** The event with its number in the run. */
   readonly event: AgentEvent;
 }
 

@@ -38,7 +38,10 @@ const findRuns = {
   }),
 };
 
-/** Returns the ids of the runs whose transcripts make up that of a run or of a conversation, in order; [] where there is no such run or conversation. */
+/**
+ * Returns the ids of the runs whose transcripts together are the transcript of a run or conversation, in order; [] if
+ * there is no such run or conversation.
+ */
 export async function findTranscriptRuns(db: Queryable, of: 'run' | 'conversation', id: string): Promise<string[]> {
   if (!isUuid(id)) return [];
   const rows = await db.query(findRuns[of], [id]);

@@ -25,7 +25,7 @@ const markEvents: Statement = {
     WHERE r.id = deleted.run_id AND r.events_kept_after < deleted.seq`,
 };
 
-/** With `transcript_bytes` 0 no transcript is composed again. */
+/** Sets `transcript_bytes` to 0, so that no transcript is composed again. */
 const forgetBlobs = defineStatement({
   name: 'forget_blobs_of_old_executions',
   text: `

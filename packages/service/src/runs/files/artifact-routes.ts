@@ -32,7 +32,7 @@ interface ArtifactRouteDeps {
 export function artifactRoutes(deps: ArtifactRouteDeps): readonly ServedRoute[] {
   const { db } = deps;
 
-  /** A caller without a key can see only public artifacts; one with a key also those of its team. */
+  /** A caller without a key can see only public artifacts; a caller with a key can also see the artifacts of its team. */
   const findReadable = async (principal: Principal | null, artifactUid: string): Promise<StoredArtifact | Refusal> => {
     const artifact = await findArtifact(db, artifactUid);
     if (artifact && (artifact.isPublic || artifact.teamId === principal?.teamId)) return artifact;

@@ -87,7 +87,7 @@ export async function switchModel(
 /** Largest number of names that the timeline of a run has. */
 const maxNames = 50;
 
-/** Of two requests at once, only one notes each name. Returns the names that are new. */
+/** If two requests run at once, only one of them notes each name. Returns the names that are new. */
 const noteStatement = defineStatement({
   name: 'note_removed_members_of_run',
   text: `

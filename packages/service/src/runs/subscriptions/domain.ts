@@ -48,7 +48,7 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
       });
       if (problem !== null) log.warn(problem);
     },
-    // Not earlier, because the payloads contain the address of the service.
+    // It does not start earlier, because the payloads contain the address of the service.
     loops: async () => {
       const { db, log, vault, settings, baseUrl } = deps;
       const rules = makeAddressRules(settings.RUNYARD_ALLOW_PRIVATE_NETWORKS);

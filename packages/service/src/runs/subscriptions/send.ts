@@ -126,7 +126,7 @@ export async function send(request: SentRequest, options: SendOptions): Promise<
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  // Also handled when no caller waits for it any more.
+  // The rejection is handled even when no caller waits for it any more.
   aborted.promise.catch(() => undefined);
   try {
     signal.throwIfAborted();

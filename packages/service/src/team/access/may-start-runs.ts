@@ -28,7 +28,7 @@ const readEntitled = defineStatement({
 
 /**
  * Reads which of the actors may start runs of their team now: people who are members, and service accounts with a key that
- * works. Returns the check of one actor.
+ * works. Returns a function that tells this for one actor.
  */
 export async function mayStartRuns(
   db: Queryable,

@@ -41,7 +41,7 @@ const row = {
   user_uid: nullable(text()),
 };
 
-/** $2: true for the personal credentials of all people; otherwise only those of the person $3. */
+/** $2: true for the personal credentials of all people; false for the credentials of the person $3 only. */
 const listAll = defineStatement({
   name: 'list_code_host_credentials',
   text: `

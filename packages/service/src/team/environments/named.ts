@@ -50,7 +50,7 @@ const readAdmitted = defineStatement({
   row: { uid: text() },
 });
 
-/** Returns those of the people whom an environment of another team admits. */
+/** Returns the people whom an environment of another team admits. */
 export async function findAdmitted(
   db: Queryable,
   uid: string,

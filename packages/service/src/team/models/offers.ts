@@ -1,4 +1,4 @@
-/** The models that a service knows: those of the catalogue, of RUNYARD_MODELS and of the endpoint on this machine. */
+/** The models that a service knows, from the catalogue, RUNYARD_MODELS and the endpoint on this machine. */
 import type { CatalogueModel } from './catalogue.ts';
 import type { LocalModels } from './local-models.ts';
 import { type ProviderName, providerKinds } from './providers.ts';

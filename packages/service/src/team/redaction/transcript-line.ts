@@ -1,6 +1,6 @@
 /**
- * Finds in raw transcript lines the texts that continue those of other lines. Models and commands send their text in small pieces, each
- * in a JSON line of its own.
+ * Finds texts in raw transcript lines that continue a text of another line. Models and commands send their text in
+ * small pieces, each in a JSON line of its own.
  */
 
 type JsonObject = Record<string, unknown>;

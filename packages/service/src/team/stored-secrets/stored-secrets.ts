@@ -146,7 +146,7 @@ export async function deleteSecret(
   return true;
 }
 
-/** Returns the person who owns the secret; null if it is the team's. */
+/** Returns the person who owns the secret; null if the secret belongs to the team. */
 function ownerUid(principal: Principal, scope: SecretScope): string | null {
   const owner = ownerOf(principal, scope);
   if (owner === 'forbidden') throw new Error('the route admits people only');

@@ -20,7 +20,7 @@ interface TokensOfModel extends SummedTokens {
 
 /** The requests of a run that have ended, at least one. */
 export interface TokensOfRun {
-  /** By the name of the model. */
+  /** Sorted by the name of the model. */
   readonly models: readonly TokensOfModel[];
   /** Execution that sent the last request. */
   readonly executionId: string;

@@ -9,7 +9,10 @@ import type { FaultList } from './fault-list.ts';
 
 export type AutomationMembers = CreateAutomationRequest;
 
-/** Returns an automation as the files define it. Its configuration has only the members that override those of its agent. */
+/**
+ * Returns an automation as the files define it. Its configuration has only the members that override its agent's
+ * members.
+ */
 export function toAutomationMembers(definition: FactoryDefinition, automation: DefinedAutomation): AutomationMembers {
   const config = toConfig(automation, definition);
   return {

@@ -12,10 +12,11 @@ export interface FactoryRunParts {
 }
 
 /**
- * Returns the configuration of a run: the defaults of the factory, replaced member by member by those of its agent, then by the
- * overrides. The agent's prompt comes after the base prompt of the defaults. Members of a harness are replaced one by one while its
- * type stays the same. Skills of the factory's definition are kept when other skills replace the rest. An empty `worker_host` means any
- * worker, and an empty `reasoning_level` that of the harness.
+ * Returns the configuration of a run: the defaults of the factory, replaced member by member by the values of its
+ * agent, and then by the overrides. The agent's prompt comes after the base prompt of the defaults. Members of a
+ * harness are replaced one by one while its type stays the same. Skills of the factory's definition are kept when other
+ * skills replace the rest. An empty `worker_host` means any worker, and an empty `reasoning_level` the harness's own
+ * level.
  */
 export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryRunParts): AmbientAgentConfig {
   const basePrompt = [defaults.base_prompt, agent.config.base_prompt, agent.prompt]

@@ -20,7 +20,7 @@ import type { Times } from './times/next-time.ts';
 export const scheduleRow = {
   id: uuid,
   team_id: uuid,
-  /** The person of a personal schedule; null: it is the team's. */
+  /** The person of a personal schedule; null: the schedule belongs to the team. */
   user_uid: nullable(text()),
   /** The automation whose trigger it is; null: it is a schedule of its own. */
   automation_uid: nullable(text()),

@@ -17,14 +17,19 @@ export function faultOfCreate({ auth_mode, signature_scheme, signature, secret }
   return message === null ? null : { path: 'secret', message };
 }
 
-/** Outcome of a rotation. `not_found`: 404. `invalid`: 400. `of_team`: 409, the secret is that of the team with this name. */
+/**
+ * Outcome of a rotation. `not_found`: 404. `invalid`: 400. `of_team`: 409, the webhook uses the team's secret with this
+ * name.
+ */
 export type RotateOutcome =
   | { readonly kind: 'rotated'; readonly sealed: SealedWebhook }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'invalid'; readonly fault: Fault }
   | { readonly kind: 'of_team'; readonly name: string | undefined };
 
-/** Replaces the secret of a webhook with that of the request, or with a new one if the service makes its secrets. */
+/**
+ * Replaces the secret of a webhook with the secret in the request, or with a new one if the service makes its secrets.
+ */
 export async function rotateSecret(
   { db, vault }: { readonly db: Database; readonly vault: Vault },
   by: Principal,

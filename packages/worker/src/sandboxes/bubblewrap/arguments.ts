@@ -104,7 +104,7 @@ export const leastDataBytes = 1024 * megabyte;
 /**
  * Returns the lines of a shell that set the limits, and end the shell with a message if one cannot be set. A program for this (`prlimit`)
  * would be one more start for each sandbox. POSIX has only `-f`; dash and busybox call the limit of processes `-p`, bash calls it `-u`, where
- * `-p` cannot be set. The unit of `-f` is 512 bytes in all of them, as `sh`.
+ * `-p` cannot be set. The unit of `-f` is 512 bytes in all three shells when they run as `sh`.
  */
 function limitScript({ nproc, nofile, fileBytes, dataBytes }: ProcessLimits): string {
   const set = [`ulimit -n ${nofile}`, 'ulimit -c 0', `ulimit -f ${Math.ceil(fileBytes / 512)}`];

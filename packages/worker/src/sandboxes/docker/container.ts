@@ -122,7 +122,7 @@ function containerEnvironment(ofImage: readonly string[], env: Readonly<Record<s
   return [...new Set(removed.filter((name) => name !== ''))].concat(own);
 }
 
-/** Returns our own folders, those of the image, and then the usual ones. */
+/** Returns Runyard's own folders, then the image's folders, and then the usual folders. */
 function mergedPath(own: string, ofImage: string): string {
   const folders = own.split(':');
   const ours = folders.filter((folder) => ownFolders.some((start) => folder.startsWith(`${start}/`)));

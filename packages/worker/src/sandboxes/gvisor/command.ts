@@ -23,15 +23,19 @@ const runScript = [
 
 /**
  * Options of runsc. `--rootless`: in the outer sandbox root is the run's own user, with rights in its own namespaces only.
- * `--host-uds=open`: programs may connect to sockets in the files that they see, which are those of the relay and of the egress
- * proxy; they cannot make sockets that others see. `--ignore-cgroups`: the outer sandbox is in its cgroup already.
+ * `--host-uds=open`: programs may connect to sockets in the files that they see, which are the sockets of the relay and
+ * of the egress proxy. Programs cannot make sockets that other sandboxes see. `--ignore-cgroups`: the outer sandbox is
+ * in its cgroup already.
  */
 const options = ['--rootless', '--network=none', '--ignore-cgroups', '--host-uds=open', '--oci-seccomp'];
 
 /** Threads of gVisor's kernel and of its file server. */
 const ownThreads = 256;
 
-/** Threads of the machine for one thread of the container, at most as measured. With `ptrace` each thread of gVisor's kernel needs one per process. */
+/**
+ * Threads of the machine for one thread of the container, at most as measured. With `ptrace`, each thread of gVisor's
+ * kernel needs one thread per process.
+ */
 const threadsPerThread: Readonly<Record<Gvisor['platform'], number>> = { systrap: 3, ptrace: 16 };
 
 /** Returns how many processes and threads of the machine a container with `processes` processes may need. */

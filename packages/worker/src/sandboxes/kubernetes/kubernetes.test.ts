@@ -102,7 +102,7 @@ function answersTo<T>({ scenario }: Started, method: string, path: RegExp): T[] 
     .filter((each) => each.method === method && path.test(each.path))
     .map(({ answer }) => answer as T);
 }
-/** Returns the first of these; fails the test if there is none. */
+/** Returns the first item; fails the test if there are no items. */
 function first<T>(items: readonly T[] | undefined): T {
   const [item] = items ?? [];
   if (item === undefined) throw new Error('there is none');

@@ -161,7 +161,10 @@ export async function adoptSandboxes({ state, settings, log }: AdoptRequest): Pr
 const pauseMs = 500;
 const longestMs = 60_000;
 
-/** Deletes the Jobs of a data folder, but not those of the sandboxes with the ids of `kept`, and waits until their pods are gone. Returns their number. */
+/**
+ * Deletes the Jobs of a data folder, except Jobs of sandboxes whose ids are in `kept`, and waits until the pods of the
+ * deleted Jobs are gone. Returns their number.
+ */
 export async function deleteLeft(address: ClusterAddress, owner: string, kept: ReadonlySet<string>): Promise<number> {
   const cluster = openCluster(address);
   const isKept = (job: string | undefined): boolean => kept.has(sandboxOfJob(owner, job) ?? '');

@@ -24,7 +24,7 @@ export interface PodTemplate {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly spec: Pick<PodSpec, (typeof ownMembers)[number]>;
-  /** Of the container of the agent, besides memory and disk. */
+  /** Resources of the agent's container, besides memory and disk. */
   readonly resources: { readonly requests: Record<string, string>; readonly limits: Record<string, string> };
   readonly imagePullPolicy?: string;
 }

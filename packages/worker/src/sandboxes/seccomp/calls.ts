@@ -2,7 +2,7 @@
 
 const errors = { notPermitted: 1, notImplemented: 38 } as const;
 
-/** Which numbers a call has; null: the architecture does not have it. */
+/** The numbers of a system call on each architecture; null if the architecture does not have the call. */
 type Numbers = readonly [x64: number | null, arm64: number | null, i386: number | null];
 
 /** A call of Linux 5.1 and later, whose number is the same everywhere. */

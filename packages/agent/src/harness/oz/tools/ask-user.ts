@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineTool, failedWith, succeeded } from './tool.ts';
 
 const Input = z.object({
-  question: z.string().min(1).max(2000).describe('One question, with what one has to know to answer it.'),
+  question: z.string().min(1).max(2000).describe('One question, with the facts that a person needs to answer it.'),
   options: z.array(z.string().min(1).max(500)).max(10).optional().describe('Answers to choose from; others may come.'),
 });
 
@@ -10,7 +10,7 @@ const Input = z.object({
 export const askUserTool = defineTool({
   name: 'ask_user',
   description:
-    'Asks the user one question and waits for the answer, which may take hours. Only for what you can neither find out nor decide yourself and where a wrong choice would do harm.',
+    'Asks the user one question and waits for the answer, which may take hours. Use it only for a question that you can neither answer nor decide yourself, and only if a wrong choice would do harm.',
   kind: 'other',
   schema: Input,
   title: ({ question }) => question,

@@ -11,7 +11,7 @@ export interface CodeHostRequest {
   /** Clone URL of the repository. */
   readonly base: URL;
   readonly wanted: GitRequest;
-  /** Of the request of git. */
+  /** Headers of git's request. */
   readonly headers: IncomingHttpHeaders;
   /** Sent with a `POST`. */
   readonly body: Readable;

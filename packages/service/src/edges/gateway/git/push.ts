@@ -100,8 +100,8 @@ const plain = (status: number, message: string): AnsweredPush => ({
 const runOver = 'the run has ended or is stopping';
 
 /**
- * At least this many bytes of a refused push are read, because git reads the answer only after sending everything. Of a compressed
- * one not more, because 2 MB can be 2 GB.
+ * At least this many bytes of a refused push are read, because git reads the answer only after sending everything. For
+ * a compressed body it reads no more, because 2 MB can be 2 GB.
  */
 const leastDiscardedBytes = 64 * 1024 * 1024;
 

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ByteMask } from '@runyard/system/redaction/mask-bytes';
 
-/** Headers of the sandbox that reach an MCP server, besides those of the protocol (`mcp-…`). */
+/** Headers of the sandbox that reach an MCP server, besides the headers of the protocol (`mcp-…`). */
 const upwards = ['content-type', 'accept', 'user-agent', 'last-event-id'];
-/** Headers of an MCP server that reach the sandbox, besides those of the protocol. Other headers could set cookies or ask for credentials. */
+/**
+ * Headers of an MCP server that reach the sandbox, besides the headers of the protocol. Other headers could set cookies
+ * or ask for credentials.
+ */
 const downwards = ['content-type', 'cache-control', 'retry-after'];
 
 /** Headers that only the service sets, whatever a configuration contains. */

@@ -106,7 +106,7 @@ function judgeBody(judgement: Judgement, rules: RequestRules, bytes: Buffer, { m
 
 /** Models and provider tools that a request may use. */
 export interface RequestRights {
-  /** Names of the model; the first is the one that messages name. Default: that of the target. */
+  /** Names of the model; the first is the one that messages name. Default: the value of the target. */
   readonly names?: readonly string[];
   /** Default: none. */
   readonly providerTools?: readonly ProviderTool[];

@@ -206,7 +206,7 @@ async function errorAnswer(
   alreadyRead?: Buffer,
 ): Promise<{ status: number; message: string; body?: Buffer }> {
   const kind = providerKinds[sent.target.provider];
-  // Not forwarded: the run token would seem wrong, and some providers quote a part of the key.
+  // This answer is not forwarded: the run token would seem wrong, and some providers quote a part of the key.
   const wrongKey = {
     status: 403,
     message: `the model provider refused the service's credential; an administrator must check ${kind.keySetting}`,

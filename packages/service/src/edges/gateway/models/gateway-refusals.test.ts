@@ -38,7 +38,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(gateway.fake.requests).toHaveLength(0);
   });
 
-  it("refuses the token of a run with another provider's model, and of a runbook", async () => {
+  it('refuses the token of a run whose model belongs to another provider, and the token of a run that uses the runbook', async () => {
     const other = protocol.modelId.startsWith('anthropic') ? 'openai/gpt-6.1-sol' : 'anthropic/claude-opus-5-5';
     for (const modelId of [other, 'runbook']) {
       const { status } = await all(
@@ -75,7 +75,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     clearInterval(timer);
     expect(status).toBe(400);
     expect(protocol.errorOf(JSON.parse(text))).toContain('values');
-    // Parsing it takes ten seconds and more of processor time, a slice of the check a few milliseconds.
+    // Parsing the body takes more than ten seconds of processor time. A slice of the check takes a few milliseconds.
     expect(longestUs / 1e3).toBeLessThan(3_000);
     expect(heap - heapBefore).toBeLessThan(150 * 1024 * 1024);
     expect(gateway.fake.requests).toHaveLength(0);

@@ -1,4 +1,4 @@
-/** A run has the rights of its executor, reduced to those of the authors of the contents that it executes. */
+/** A run has only the rights that its executor and every author of its contents have. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Factory } from '@runyard/contract/factories/factories';
@@ -124,7 +124,7 @@ describe('a run in an environment that another person changed', () => {
   test('does not get a secret of the environment that its author, an agent key, may not use', async () => {
     const agent = await newAgent();
     const uid = await environment(agent.key);
-    // The rights of the author count, not those of the person who named the secret in the environment.
+    // The author's rights decide, not the rights of the person who named the secret in the environment.
     await db.query(`UPDATE environments SET config = config || '{"secrets": [{"name": "SHARED"}]}' WHERE uid = $1`, [
       uid,
     ]);

@@ -25,7 +25,10 @@ const limitsOf = (small: BodyRoom, large: BodyRoom): BodyLimits => ({
   waitMs: 5_000,
 });
 
-/** Room for the bodies of senders that have proved themselves, separate from that of the API. Its teams are webhooks. */
+/**
+ * Room for the bodies of senders that have proved themselves, separate from the room of the API. Its teams are
+ * webhooks.
+ */
 const provedRoom = limitsOf(
   { total: 5 * mb, share: 64 * kb, common: 4 * mb, perTeam: mb, perExecution: mb },
   { total: 20 * mb, share: 256 * kb, common: 16 * mb, perTeam: 2 * mb, perExecution: 2 * mb },

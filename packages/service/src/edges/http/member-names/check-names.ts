@@ -69,8 +69,8 @@ export function nameChecker(route: Route): (request: FastifyRequest, reply: Fast
 }
 
 /**
- * Returns whether a `Prefer` header asks for `handling=strict` (RFC 7240, 4.4). Of several `handling` preferences the first one
- * counts (RFC 7240, 2).
+ * Returns whether a `Prefer` header asks for `handling=strict` (RFC 7240, 4.4). If there are several `handling`
+ * preferences, the first one counts (RFC 7240, 2).
  */
 function prefersStrict(header: string | string[] | undefined): boolean {
   const preferences = [header ?? []].flat().flatMap((line) => line.slice(0, 1000).split(','));

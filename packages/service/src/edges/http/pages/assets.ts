@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { cachedAnswer } from '../server/cached-answer.ts';
 
-/** A script that runs as a worker has the policy of its own answer, not that of the page. */
+/** A script that runs as a worker has the policy of its own answer, not the policy of the page. */
 export const workerPolicy = "default-src 'none'; script-src 'self'";
 
 /** Registers the style sheet of the pages that are not the dashboard. It begins with the sheet of the dashboard, if that is built. */

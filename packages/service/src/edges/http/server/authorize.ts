@@ -232,7 +232,10 @@ export function makeAuthorizer(
   };
 }
 
-/** Returns the owner of the key in a worker's `Authorization` header; null: malformed, unknown, expired or revoked, or that of a browser session or a viewer. */
+/**
+ * Returns the owner of the key in a worker's `Authorization` header; null if the key is malformed, unknown, expired or
+ * revoked, or belongs to a browser session or a viewer.
+ */
 export async function authenticateWorker(
   keys: KeyDirectory,
   authorization: string | undefined,

@@ -71,7 +71,7 @@ describe('a client that is refused before its body is read', () => {
     }
   });
 
-  /** Connects a client that keeps its end open; the second socket is the service's. */
+  /** Connects a client that keeps its end open; the second socket is the service's end of the connection. */
   async function connectHalfOpen() {
     const accepted = once(service.app.server, 'connection') as Promise<[Socket]>;
     const { port } = new URL(service.baseUrl);

@@ -120,7 +120,7 @@ export async function sendBlob(
   return await sendRange(reply, blob.sizeBytes, (range) => blobs.get(blob.key, range));
 }
 
-/** Sends bytes as `sendBlob` sends those of a blob. */
+/** Sends bytes in the same way as `sendBlob` sends a blob. */
 export async function sendContent(reply: FastifyReply, content: Buffer): Promise<boolean> {
   return await sendRange(reply, content.length, async ({ start, end } = { start: 0, end: content.length - 1 }) => ({
     sizeBytes: content.length,

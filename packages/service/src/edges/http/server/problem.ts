@@ -22,7 +22,7 @@ const tooManyChanges = (): Refusal =>
     headers: { 'retry-after': '3600' },
   });
 
-/** Returns the body of the answer. `path` is that of the request, without its query. */
+/** Returns the body of the answer. `path` is the path of the request, without its query. */
 export function problemOf(refusal: Refusal, baseUrl: string, path: string, traceId: string): Problem {
   const kind = errorCatalogue[refusal.code];
   const { detail } = refusal.options;

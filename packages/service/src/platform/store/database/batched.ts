@@ -6,7 +6,7 @@ const longestMs = 10;
 /**
  * Waits until the requests that have already arrived are handled. The event loop handles requests one by one, so that the first of many
  * would be written alone, and the statements of a small transaction cost more than its rows. Resolves when one turn of the event
- * loop has not changed `count`, when `count` is at least `enough`, or after 10 ms. Without load that is at once.
+ * loop has not changed `count`, when `count` is at least `enough`, or after 10 ms. Without load it resolves at once.
  */
 export async function untilArrived(count: () => number, enough: number): Promise<void> {
   const end = performance.now() + longestMs;

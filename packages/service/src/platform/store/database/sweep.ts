@@ -6,7 +6,7 @@ const defaultRetry = { firstMs: 1_000, longestMs: 60_000 };
 
 interface Failed {
   readonly failures: number;
-  /** By the clock of `performance.now()`. */
+  /** Time on the clock of `performance.now()`. */
   readonly notBefore: number;
 }
 

@@ -71,7 +71,9 @@ async function commit(client: pg.PoolClient, last: readonly Sent[]): Promise<voi
   if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement in it had failed');
 }
 
-/** Runs work of a transaction within that of the caller: rows that `work` adds for the commit are sent when it has ended. */
+/**
+ * Runs the work inside the caller's transaction. Rows that `work` adds for the commit are sent after `work` has ended.
+ */
 export async function withinTransaction<T>(tx: Queryable, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const last: Sent[] = [];
   const query = <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>

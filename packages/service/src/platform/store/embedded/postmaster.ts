@@ -95,7 +95,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
   });
   const pid = child.pid;
   if (pid === undefined) throw new Error(`PostgreSQL could not be started: ${await exited}`);
-  // Not earlier: a process that could not be started has no streams.
+  // Must come after the start, because a process that could not be started has no streams.
   const lastLines = forwardLog(child, log);
   keepGuarded(pid, cluster, account, exited, log);
   const postmaster: Postmaster = { pid, exited, stop: () => stopChild(child, exited, log) };

@@ -23,7 +23,7 @@ const sliceBytes = 8 * mb;
 
 /** Whether there is room to write. */
 export interface FreeSpace {
-  /** Returns why nothing new is stored now; null if there is room. As of the last `measure`. */
+  /** Returns why nothing new is stored now; null if there is room. The answer is from the last `measure`. */
   problem(): string | null;
   /**
    * Reads the free space now. Returns why long streams must end; null if there is room. Streams are refused long before

@@ -39,7 +39,7 @@ const lastOfBaseline = 23;
 
 /**
  * The 66 migrations, 0001_access to 0114_identity_configuration, that the baseline replaced. Together they made the same schema, so a
- * database that has them all is adopted: its records become those of the baseline.
+ * database that has them all is adopted: the records of the baseline replace its records.
  */
 const replaced = {
   /** SHA-256 over one line `VERSION CHECKSUM` for each migration. */

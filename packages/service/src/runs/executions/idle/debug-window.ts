@@ -59,7 +59,7 @@ export async function blockRun(
     readonly runId: string;
     readonly executionId: string;
     readonly request: OpenRequest;
-    /** Of the run's configuration. null and 0: the default, because a question needs time to be answered. */
+    /** Value in the run's configuration. null and 0: the default, because a question needs time to be answered. */
     readonly idleSeconds: number | null;
   },
 ): Promise<boolean> {

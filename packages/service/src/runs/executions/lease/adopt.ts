@@ -35,8 +35,8 @@ const adopt = defineStatement({
 });
 
 /**
- * Gives the connection those of the listed executions that belong to its team and pool, and to the instance that the worker's token
- * proved. Returns these executions; the worker has no right to the others.
+ * Gives the connection the listed executions that belong to its team and pool, and to the instance that the worker's
+ * token proved. Returns these executions; the worker has no right to the others.
  */
 export async function adoptExecutions(
   db: Queryable,

@@ -12,7 +12,8 @@ import { sandboxPhases } from '../transitions/transition.ts';
  *
  * A connection of Runyard's own worker, which has an instance, proves that its sandboxes are alive, because this worker reports the end of each. A
  * public worker may have handed the task to another machine, or have forgotten it at its restart. So its connection renews a lease only for
- * `startSeconds` after the claim, or for `silentSeconds` after the last call of the agent, and never that of a stopping execution.
+ * `startSeconds` after the claim, or for `silentSeconds` after the last call of the agent. It never renews the lease of
+ * a stopping execution.
  */
 const renewLeasesOf = (
   connectionId: string,

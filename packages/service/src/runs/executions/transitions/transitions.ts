@@ -166,7 +166,7 @@ export const failUnfit = defineTransition({
   execution: `${over}, deadline_at = NULL`,
 });
 
-/** CLAIMED → ERROR: the setup's deadline passed. Not from INPROGRESS, where another deadline counts. */
+/** CLAIMED → ERROR: the setup's deadline passed. INPROGRESS is left out, because another deadline applies there. */
 export const expireSetup = defineTransition({
   name: 'expire_setup',
   from: ['CLAIMED'],

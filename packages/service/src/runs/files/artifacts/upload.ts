@@ -30,7 +30,7 @@ const readTarget = defineStatement({
   row: { others: numeric, run_id: uuid, stored: numeric },
 });
 
-/** Of two uploads at once the second counts the bytes of the first. */
+/** Locks the run, so that the second of two concurrent uploads counts the bytes of the first. */
 const lockRun = defineStatement({
   name: 'lock_run_of_artifact',
   text: 'SELECT FROM runs WHERE id = (SELECT run_id FROM artifacts WHERE id = $1) FOR NO KEY UPDATE',

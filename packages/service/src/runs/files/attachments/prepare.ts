@@ -87,7 +87,7 @@ const deleteRows = defineStatement({
 /** A prepared file that a follow-up names. */
 export interface NamedAttachment {
   readonly attachmentId: string;
-  /** In place of the prepared name. */
+  /** Replaces the prepared name. */
   readonly fileName?: string | undefined;
 }
 

@@ -22,7 +22,10 @@ export interface RunCounters {
   readonly dropped_lines: number;
 }
 
-/** A row needs about this many bytes besides its JSON, index entry included. Without it many small events would hardly count. */
+/**
+ * A row needs about this many bytes besides its JSON, index entry included. Without this number, many small events
+ * would hardly count.
+ */
 const rowBytes = 100;
 
 /** Room above the limit for essential events: starts and ends of turns, requests, decisions, ends of actions. */

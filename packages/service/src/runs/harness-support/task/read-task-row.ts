@@ -77,7 +77,7 @@ const readTask = defineStatement({
     environment_id: nullable(text()),
     /** NULL: the run has no environment, or it or its revision was deleted. */
     environment_uid: nullable(text()),
-    /** With the setup commands of the run's runner. NULL: the run has neither environment nor such commands. */
+    /** Includes the setup commands of the run's runner. NULL: the run has neither environment nor such commands. */
     environment_config: nullable(json<EnvironmentConfig>()),
     image: nullable(text()),
     /** False: the run has no environment, or executes as a guest of its environment. */
@@ -94,7 +94,10 @@ const readTask = defineStatement({
 
 export type TaskRow = RowOf<typeof readTask>;
 
-/** Puts the setup commands of the run's runner before those of its environment, because the latter need the results of the former. */
+/**
+ * Puts the runner's setup commands before the environment's, because the environment's commands may need the results of
+ * the runner's.
+ */
 function withRunner(config: AmbientAgentConfig, environment: EnvironmentConfig | null): EnvironmentConfig | null {
   const commands = runnerOf(config)?.setup_commands ?? [];
   if (commands.length === 0) return environment;

@@ -39,8 +39,8 @@ export async function takeFollowup(tx: Queryable, { runId, executionId }: Target
 }
 
 /**
- * Takes follow-ups only before the agent's first turn: a later one is a turn of its own. A question of the sandbox of a failed setup ended
- * with that sandbox, so its answer is a message like others.
+ * Takes follow-ups only before the agent's first turn: a later one is a turn of its own. If the sandbox of a failed
+ * setup asked a question, the question ended with that sandbox. So its answer is an ordinary message.
  */
 const takeWaiting = defineStatement({
   name: 'take_waiting_followups',

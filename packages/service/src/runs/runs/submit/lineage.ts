@@ -5,7 +5,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, uuid, uuids } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 
-/** Position of a new run in its tree, and its metadata merged with that of its parent. */
+/** Position of a new run in its tree, and its metadata merged with its parent's metadata. */
 export interface Lineage {
   readonly parentRunId?: string;
   /** Parent first, root last. */

@@ -18,7 +18,7 @@ import { findAdmitted } from '../../../team/environments/named.ts';
 import { faultsOfSecrets, secretsByForm } from '../../../team/mcp/secret-references.ts';
 import { describeUnusable, findUsableSecrets, type SecretNames } from '../../../team/stored-secrets/find-usable.ts';
 
-/** Outcome of the computation. `values`: those of the secrets of the run. */
+/** Outcome of the computation. `values`: values of the secrets of the run. */
 export type RightsOutcome =
   | { readonly kind: 'ok'; readonly rights: RunRights; readonly values: readonly string[] }
   /** 400 */

@@ -18,8 +18,8 @@ export interface CheckedSkills {
 
 /**
  * Checks the skills of a request without asking the code host, which may be slow. Whether they exist is checked before the agent
- * begins. `repositories`: those of the run's environment. A run follows the first skill. Skills of the definition of a factory are only
- * available to its agent, unless the request says that the run follows one.
+ * begins. `repositories`: repositories of the run's environment. A run follows the first skill. Skills of the
+ * definition of a factory are only available to its agent, unless the request says that the run follows one.
  */
 export function checkSkills(
   { skill, config = {} }: Pick<RunAgentRequest, 'skill' | 'config'>,

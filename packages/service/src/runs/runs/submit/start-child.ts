@@ -71,7 +71,7 @@ function forbiddenOverride(
     own.environment_id !== parent.environment_id
   )
     return 'environment_id';
-  // With an environment of its own a child has the image of its own already.
+  // A child with its own environment already has its own image.
   if (
     !allowed.includes('environment_id') &&
     own.runner_config !== undefined &&
@@ -238,7 +238,7 @@ type ChildServers = { readonly servers: Servers } | { readonly forbidden: string
 
 /**
  * Returns the MCP servers of a child run. An agent chooses the programs in the sandbox of its child. The child reaches the network and stored secrets
- * only through servers of its parent: with the same url, whose headers are those of the parent, or with the same id.
+ * only through servers of its parent: with the same url and the parent's headers, or with the same id.
  */
 function childMcpServers(parent: Servers, own: Servers): ChildServers {
   const servers: Servers = {};
@@ -256,7 +256,10 @@ function grantedBy(parent: Servers, { url, headers, ...server }: MCPServerConfig
   return headers === undefined ? Object.values(parent).find((each) => each.url === url) : undefined;
 }
 
-/** Outcome of the start of a child run: that of its submission, or `gone` (404): the run of the session was deleted. */
+/**
+ * Outcome of the start of a child run: the outcome of its submission, or `gone` (404) if the run of the session was
+ * deleted.
+ */
 export type StartChildOutcome = SubmitOutcome | { readonly kind: 'gone' };
 
 /** Starts a run below the run of a session, of the same team and creator. */

@@ -263,12 +263,15 @@ export async function submitRun(
   const prepared = await prepareRun(deps, submission);
   if (prepared.kind !== 'prepared') return prepared;
   const outcome = await writeSingle(deps.executionDeps, prepared, request);
-  // Not after an error: the run may have been committed then, and needs its files.
+  // After an error the files stay, because the run may have been committed and then needs its files.
   if (outcome.kind !== 'submitted' || outcome.response.run_id !== prepared.run.id) await discardRun(deps, prepared);
   return outcome;
 }
 
-/** Writes one prepared run, and the answer to its request: all or nothing. Another answer is that of an earlier request. */
+/**
+ * Writes one prepared run, and the answer to its request: all or nothing. An answer with another run id belongs to an
+ * earlier request.
+ */
 export async function writeSingle(
   deps: ExecutionDeps,
   prepared: PreparedRun,

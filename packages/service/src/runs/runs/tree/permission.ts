@@ -19,7 +19,10 @@ export function childRunsOf(config: AmbientAgentConfig, mode: RunMode | null): {
 /** Returns the members of a configuration that child runs may set for themselves. */
 export const overridesOf = (config: AmbientAgentConfig): readonly ChildOverride[] => givenBy(config)?.overrides ?? [];
 
-/** Returns `child_runs` of a child that may start runs itself: `own` from its request, limited to that of its parent. */
+/**
+ * Returns `child_runs` of a child that may start runs itself: `own` from its request, limited by its parent's
+ * permission.
+ */
 export function narrowedChildRuns(
   parent: AmbientAgentConfig,
   own: ChildRunsConfig | undefined,

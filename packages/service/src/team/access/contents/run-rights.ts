@@ -65,7 +65,7 @@ export interface RunRights {
 /** Returns whether the sandbox of the run holds the value. */
 export const isInSandbox = ({ as }: Pick<RightToSecret, 'as'>): boolean => as !== 'mcp_header';
 
-/** With the reason for people. */
+/** A withheld right with a reason that people read. */
 export type ExplainedWithheld = Withheld & { readonly reason: string };
 
 /** Decides about the personal credentials of a run's executor. Only their person has them. */

@@ -105,7 +105,10 @@ const deleteSessions = defineStatement({
   row: {},
 });
 
-/** The sessions of a person are in teams of the person, so the index of a team's keys finds them. The codes would open further ones. */
+/**
+ * The sessions of a person are in teams of the person, so the index of a team's keys finds them. The codes would open
+ * further sessions.
+ */
 const deleteSessionsOfPerson = defineStatement({
   name: 'delete_browser_sessions_of_person',
   text: `
@@ -138,7 +141,7 @@ export interface NewSession {
 
 /**
  * Exchanges a code or a key for a session. Returns null if the code was used, has expired or is unknown, or the key has
- * ended or is not that of a person.
+ * ended or does not belong to a person.
  */
 export async function createBrowserSession(
   db: Database,
@@ -197,7 +200,10 @@ export async function endBrowserSession(db: Database, principal: Principal): Pro
   });
 }
 
-/** Ends all sessions of all people, and the sign-in links that wait: those of a copy are of browsers that use its source. */
+/**
+ * Ends all sessions of all people, and the sign-in links that wait: in a copy of a database, they belong to browsers
+ * that use the original.
+ */
 export async function endAllBrowserSessions(tx: Queryable): Promise<void> {
   await tx.query(deleteCodes);
   await tx.query(deleteSessions);

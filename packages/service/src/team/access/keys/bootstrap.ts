@@ -132,9 +132,10 @@ async function putWorkerKey(tx: Queryable, key: string): Promise<boolean> {
 }
 
 /**
- * Creates the first team, its administrator and the bootstrap key, once for each database. The key is that of the setting, else
- * that of the data folder, else a new one, which is stored there with mode 0600. Later only the setting replaces the key: a key that was
- * deleted does not come back from a file. The worker key exists while the setting gives it. Any number of processes may call this at once.
+ * Creates the first team, its administrator and the bootstrap key, once for each database. The key comes from the
+ * setting, else from the data folder. Else it is new, and is stored in the data folder with mode 0600. Later only the
+ * setting replaces the key: a key that was deleted does not come back from a file. The worker key exists while the
+ * setting gives it. Any number of processes may call this at once.
  */
 export async function bootstrap(db: Database, options: BootstrapOptions): Promise<BootstrapResult> {
   return await db.transaction(async (tx) => {

@@ -13,11 +13,11 @@ export interface Principal {
     readonly displayName: string;
     readonly email?: string;
   };
-  /** In the team; agent keys have the role of a member. */
+  /** Role in the team; agent keys have the role of a member. */
   readonly role: Role;
   /** The key belongs to the operator of the service. */
   readonly isOperator: boolean;
-  /** Absent: the key is not that of a browser session. `isRecent`: it began less than an hour ago. */
+  /** Absent: the key does not belong to a browser session. `isRecent`: it began less than an hour ago. */
   readonly browserSession?: { readonly expiresAt: string; readonly isRecent: boolean };
   /** The request in which the principal acts; null: none. */
   readonly from: RequestOrigin | null;

@@ -2,8 +2,8 @@ import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { TeamRules } from './sign-on-file.ts';
 
 /**
- * Returns the role of a person in each team that rules manage; null if no rule gives one. Of several rules the highest
- * role counts. A group is compared as it is, character by character: a group of a similar name gives nothing.
+ * Returns the role of a person in each team that rules manage; null if no rule gives one. If several rules match, the
+ * highest role counts. A group is compared as it is, character by character: a group of a similar name gives nothing.
  */
 export function rolesByRules(
   teams: readonly TeamRules[],

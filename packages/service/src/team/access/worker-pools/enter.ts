@@ -42,8 +42,8 @@ async function findEntry(db: Queryable, { teamId, keyId }: PoolCaller, name: str
 }
 
 /**
- * Decides whether a worker connects to the pool of this name with the caller's key. The first connection makes the pool that of the
- * caller. Throws `TooManyChanges`.
+ * Decides whether a worker connects to the pool of this name with the caller's key. With the first connection, the pool
+ * begins to belong to the caller. Throws `TooManyChanges`.
  */
 export async function enterPool(db: Database, caller: PoolCaller, name: string): Promise<PoolEntry> {
   const known = await findEntry(db, caller, name);

@@ -18,7 +18,7 @@ import type { Budget } from './decide.ts';
 const numberOf = (config: string, member: string): string =>
   `CASE WHEN jsonb_typeof(${config}->'${member}') = 'number' THEN (${config}->>'${member}')::float8 END`;
 
-/** Limits for a run: its own, those of the runs above it, and those of its team. */
+/** Limits for a run: its own, and the limits of the runs above it and of its team. */
 interface Limits {
   readonly runs: readonly { readonly id: string; readonly cost: number | null; readonly turns: number | null }[];
   readonly monthly: number | null;

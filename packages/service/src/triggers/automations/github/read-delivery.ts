@@ -171,8 +171,9 @@ function checkFacts(check: unknown): GithubFacts {
 }
 
 /**
- * Replaces the present labels and assignees of an issue or pull request with those of the event: the added label, and the person to whom it was
- * assigned. Six labels that are added at once come as six deliveries, and each of them lists all six.
+ * Replaces the present labels and assignees of an issue or pull request with the values of the event: the added label,
+ * and the person to whom it was assigned. Six labels that are added at once come as six deliveries, and each of them
+ * lists all six.
  */
 function eventFacts(payload: unknown, state: GithubFacts): GithubFacts {
   switch (text(at(payload, 'action'))) {

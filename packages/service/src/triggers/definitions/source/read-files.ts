@@ -57,7 +57,7 @@ async function findFiles({ commit, folder }: ReadOptions, objects: GitObjects): 
     if (isDefinitionFolder(name) || /^factory\.ya?ml$/i.test(name)) wanted.push(prefix + name);
   });
   if (wanted.length === 0) return [];
-  // An argument list has a limit, and a folder may have any number of names that are almost those of a definition.
+  // An argument list has a limit, and a folder may have any number of names that resemble the names of a definition.
   if (wanted.length > maxDefinitionFiles) return null;
   const found: Found[] = [];
   await forEachInTurns(await objects.list(commit, wanted), ({ kind, id, path: full }) => {

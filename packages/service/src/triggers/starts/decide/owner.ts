@@ -36,8 +36,8 @@ export interface Owner extends StartPolicy {
 }
 
 /**
- * Whether failures count towards the pause although a later event may start a run without a change of the owner, such as an outage. A
- * schedule also counts those of the automation that it triggers.
+ * Whether failures count towards the pause although a later event may start a run without a change of the owner, such
+ * as an outage. A schedule also counts the problems of the automation that it triggers.
  */
 export const countsPassing = { schedule: true, automation: false } as const;
 

@@ -46,8 +46,8 @@ export function startDeliveriesWith(deps: SubmitDeps): StartDeliveries {
 }
 
 /**
- * Of two deliveries at once, the second counts the run of the first. Every transaction locks in the order of the UIDs.
- * Automations that allow overlap are not locked, so their deliveries do not wait for one another.
+ * If two deliveries arrive at once, the second counts the run of the first. Every transaction locks in the order of the
+ * UIDs. Automations that allow overlap are not locked, so their deliveries do not wait for one another.
  */
 const lockOverlaps = defineStatement({
   name: 'lock_overlaps_of_automations',

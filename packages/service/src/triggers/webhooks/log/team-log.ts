@@ -9,9 +9,12 @@ import type { Queryable, Statement } from '../../../platform/store/database/data
 import { defineStatement, type RowOf, text, uuid } from '../../../platform/store/database/statement.ts';
 import { deliveryColumns, deliveryRow, newest, toDelivery } from './deliveries.ts';
 
-/** Deliveries that one page looks at: the filters other than that of the index read their rows. */
+/** Deliveries that one page looks at: all filters except the filter of the index read their rows. */
 export const maxLookedAt = 10_000;
-/** The id has the clock of the process that received the delivery, and `received_at` that of the database. */
+/**
+ * The time in the id is from the clock of the process that received the delivery, and `received_at` is from the
+ * database's clock.
+ */
 const maxClockDifferenceMs = 5 * 60_000;
 
 export const teamDeliveryRow = { ...deliveryRow, webhook_uid: text(), webhook_name: text(), factory_uid: text() };

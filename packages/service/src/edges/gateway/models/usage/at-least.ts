@@ -19,7 +19,7 @@ interface Count {
 
 function addSlice(count: Count, slice: Buffer): void {
   let { text, word } = count;
-  // Not for…of: an iterator makes this several times slower.
+  // A `for…of` loop would be several times slower, because it uses an iterator.
   for (let at = 0; at < slice.length; at += 1) {
     if (isBase64[slice[at] as number] === 1) {
       word += 1;
@@ -55,8 +55,9 @@ export interface PassedTokens {
 }
 
 /**
- * Returns `reported`, with estimates for the counts that are missing: the tokens of the request, and those of the answer by its bytes. The report
- * of a complete answer counts. The report of an answer that broke off is too low.
+ * Returns `reported`, with estimates for the counts that are missing: the tokens of the request, and the tokens of the
+ * answer from its number of bytes. The report of a complete answer counts. The report of an answer that broke off is
+ * too low.
  */
 export function usedAtLeast(
   reported: TokenCounts,
