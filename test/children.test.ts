@@ -140,7 +140,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const runId = await system.createRun(runbook('child-run start "Do it."'));
     const run = await system.untilEnded(runId);
     expect(run.state).toBe('FAILED');
-    expect(await conversation(runId)).toContain('may not start others');
+    expect(await conversation(runId)).toContain('may not start other runs');
     expect(await below(runId)).toEqual([]);
   });
 

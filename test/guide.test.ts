@@ -102,34 +102,34 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     expect(output.trim()).toMatch(/^\/(?!.*node_modules)/);
   });
 
-  test('shows the output that its commands print on any port and data folder', { timeout: 300_000 }, async () => {
+  test('shows the output that its commands print on any port and data folder, and uses a model of an endpoint', {
+    timeout: 300_000,
+  }, async () => {
     expect(steps.length).toBeGreaterThan(20);
     const codeHost = await startFakeGitHost();
     onTestFinished(codeHost.close);
     await codeHost.commit('octocat', 'Hello-World', { README: 'Hello World!\n' });
     await codeHost.commit('acme', 'handbook', { 'skills/greet/SKILL.md': skill });
     await codeHost.commit('acme', 'factories', definition);
-    await start(up, { RUNYARD_CODE_HOST_URL: codeHost.template });
-    // One shell for all commands, as at a person's terminal, with a mark after the output of each step.
-    const commands = steps.map(({ command }) => `${command}\nprintf '\\036'`);
-    const { output } = await bash([await fewStarts(), ...commands].join('\n'));
-    const outputs = output.split('\x1e');
-    for (const [index, { command, prints }] of steps.entries()) {
-      expect.soft(outputs[index]?.trim(), command).toMatch(prints === undefined ? /^$/ : printed(prints));
-    }
-    expect(outputs.at(-1)).toBe('');
-  });
-
-  test('adds the models of an endpoint on this machine and uses one', { timeout: 300_000 }, async () => {
     const models = await startFakeModels();
     onTestFinished(models.close);
     const { RUNYARD_MODEL_BASE_URL: address = '', RUNYARD_MODEL_KEY: key = '' } = models.env;
     const withAddress = upWithModel.replace(/(?<=RUNYARD_MODEL_BASE_URL=)\S+/, address);
     expect(withAddress).toContain(address);
-    await start(withAddress, { RUNYARD_MODEL_KEY: key });
-    const { output } = await bash(`${prepare}\n${useModel}`);
-    expect(output).toContain('SUCCEEDED');
+    // The settings of both starts at once, because the runs of the page are runbooks with a language model too.
+    const settings = up.replace('bin/runyard up\n', '');
+    expect(settings).not.toBe(up);
+    await start(settings + withAddress, { RUNYARD_CODE_HOST_URL: codeHost.template, RUNYARD_MODEL_KEY: key });
+    // One shell for all commands, as at a person's terminal, with a mark after the output of each step.
+    const commands = [...steps.map(({ command }) => command), useModel].map((each) => `${each}\nprintf '\\036'`);
+    const { output } = await bash([await fewStarts(), ...commands].join('\n'));
+    const outputs = output.split('\x1e');
+    for (const [index, { command, prints }] of steps.entries()) {
+      expect.soft(outputs[index]?.trim(), command).toMatch(prints === undefined ? /^$/ : printed(prints));
+    }
+    expect(outputs.at(-2)).toContain('SUCCEEDED');
     expect(models.requests.map(({ body }) => JSON.stringify(body)).join('\n')).toContain('haiku about queues');
+    expect(outputs.at(-1)).toBe('');
   });
 
   test('stops waiting when the condition does not become true', async () => {
