@@ -1,4 +1,5 @@
 import type { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createOutbox } from './outbox.ts';
 
@@ -25,4 +26,48 @@ test('reports a confirmation only if it confirms a message', () => {
   outbox.confirm(1);
   outbox.confirm(1);
   expect(told).toBe(1);
+});
+
+test('each message takes effect once and in order, whenever connections are cut and confirmations are lost', () => {
+  const step = fc.oneof(
+    fc.constant('send' as const),
+    fc.constant('connect' as const),
+    // The service gets some of what is on the wire, and the worker some of its confirmations.
+    fc.record({ arrive: fc.nat(3), confirm: fc.nat(3) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const outbox = createOutbox();
+      /** The connection in both directions. A cut loses what is on it. */
+      let wire: number[] = [];
+      let confirmations: number[] = [];
+      let applied = 0;
+      let sent = 0;
+      const connect = () => {
+        wire = outbox.kept().map(({ number }) => number);
+        confirmations = [];
+      };
+      const arrive = (number: number) => {
+        expect(number, 'no message comes before an earlier one').toBeLessThanOrEqual(applied + 1);
+        // A repeated message changes nothing.
+        applied = Math.max(applied, number);
+        confirmations.push(number);
+      };
+      for (const each of steps) {
+        if (each === 'connect') connect();
+        else if (each === 'send') {
+          sent += 1;
+          wire.push(outbox.keep(claim(String(sent))).number);
+        } else {
+          for (const number of wire.splice(0, each.arrive)) arrive(number);
+          for (const number of confirmations.splice(0, each.confirm)) outbox.confirm(number);
+        }
+      }
+      connect();
+      for (const number of wire) arrive(number);
+      expect(applied).toBe(sent);
+      for (const number of confirmations) outbox.confirm(number);
+      expect(outbox.kept()).toEqual([]);
+    }),
+  );
 });
