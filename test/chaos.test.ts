@@ -3,12 +3,12 @@
  * twice, nothing left. The seed is another one each time. A longer search: CHAOS_RUNS=200 CHAOS_KILLS=40 in the environment
  * (`bin/test-long`).
  */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test } from 'vitest';
+import { agentProcesses, doubleRuns } from './support/agents-at-work.ts';
 import { describeSystem } from './support/describe-system.ts';
-import { runOfAgent } from './support/run-of-agent.ts';
+import { randomOf } from './support/random-of.ts';
 import { eventually, killHard } from './support/system.ts';
 
 const runCount = Number(process.env.CHAOS_RUNS ?? 12);
@@ -21,54 +21,6 @@ const stallMs = Number(process.env.CHAOS_STALL_MS ?? 2000);
  */
 const watchPauseMs = 100;
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 100_000);
-
-/** Mulberry32: the same seed kills at the same points of the plan. */
-function randomOf(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
-interface AgentProcess {
-  readonly pid: number;
-  readonly runId: string;
-  /** The sandbox of the agent: each has a process namespace of its own, which also contains a fork of the agent. */
-  readonly namespace: string;
-}
-
-/** Returns the agent with this pid, if it belongs to one of these runs. */
-function agentProcess(pid: number, runIds: ReadonlySet<string>): AgentProcess | undefined {
-  try {
-    const namespace = readlinkSync(`/proc/${pid}/ns/pid`);
-    const runId = runOfAgent(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
-    return runId !== undefined && runIds.has(runId) ? { pid, runId, namespace } : undefined;
-  } catch {
-    // The process ended while its arguments were read.
-    return undefined;
-  }
-}
-
-/** Agents that run now. */
-function agentProcesses(runIds: ReadonlySet<string>): AgentProcess[] {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return pids.flatMap((name) => agentProcess(Number(name), runIds) ?? []);
-}
-
-/** Runs with two sandboxes at one time: the first was still alive after the second was seen. */
-function doubleRuns(runIds: ReadonlySet<string>): string[] {
-  const agents = agentProcesses(runIds);
-  return agents.flatMap((first, index) => {
-    const others = agents.slice(index + 1);
-    const other = others.find(({ runId, namespace }) => runId === first.runId && namespace !== first.namespace);
-    if (other === undefined) return [];
-    const again = agentProcess(first.pid, runIds);
-    return again?.runId === first.runId && again.namespace === first.namespace ? [first.runId] : [];
-  });
-}
 
 describeSystem(
   'chaos',
@@ -90,12 +42,13 @@ describeSystem(
         const acknowledged: string[] = [];
         for (let n = 0; n < runCount; n += 1) acknowledged.push(await system.createRun(prompt(n)));
         const runIds = new Set(acknowledged);
+        const isOurs = (runId: string) => runIds.has(runId);
 
         let watching = true;
         const doubles: string[] = [];
         const watch = (async () => {
           while (watching) {
-            doubles.push(...doubleRuns(runIds));
+            doubles.push(...doubleRuns(isOurs));
             await delay(watchPauseMs);
           }
         })();
@@ -105,7 +58,7 @@ describeSystem(
           await delay(100 + random() * 900);
           const choice = random();
           if (choice < 0.35) {
-            const agents = agentProcesses(runIds);
+            const agents = agentProcesses(isOurs);
             const victim = agents[Math.floor(random() * agents.length)];
             if (!victim) continue;
             killed.agent = (killed.agent ?? 0) + 1;
@@ -157,7 +110,7 @@ describeSystem(
           }
         }
         expect(count('SUCCEEDED'), 'most runs get through').toBeGreaterThan(runCount / 3);
-        await eventually('end of the last sandbox process', async () => agentProcesses(runIds).length === 0);
+        await eventually('end of the last sandbox process', async () => agentProcesses(isOurs).length === 0);
       },
       20_000 * Math.max(15, runCount),
     );

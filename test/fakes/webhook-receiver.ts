@@ -58,8 +58,8 @@ function isVerified(secrets: readonly string[], body: string, headers: IncomingM
   });
 }
 
-/** Starts it on a free port of 127.0.0.1. */
-export async function startFakeWebhookReceiver(): Promise<FakeWebhookReceiver> {
+/** Starts it on a free port of an address of this machine. */
+export async function startFakeWebhookReceiver(address = '127.0.0.1'): Promise<FakeWebhookReceiver> {
   const received: FakeReceivedWebhook[] = [];
   const hanging = new Set<ServerResponse>();
   let behaviour: FakeBehaviour = { status: 204 };
@@ -100,11 +100,11 @@ export async function startFakeWebhookReceiver(): Promise<FakeWebhookReceiver> {
     }
     response.writeHead(now.status, now.headers).end(now.body);
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(0, address);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const receiver: FakeWebhookReceiver = {
-    url: `http://127.0.0.1:${port}/hook`,
+    url: `http://${address}:${port}/hook`,
     port,
     received,
     get waiting() {

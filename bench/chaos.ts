@@ -1,0 +1,38 @@
+/**
+ * Chaos: three services, four workers, PostgreSQL and a server of S3 in network namespaces, under load and faults that a seed chooses; then
+ * each promise is checked. `bin/chaos --minutes 10 --seed 7`. Needs root, bubblewrap, PostgreSQL, iproute2 and iptables.
+ */
+import { parseArgs } from 'node:util';
+import { slowRate } from '../test/chaos/network.ts';
+import { runChaos } from '../test/chaos/run.ts';
+import { type Place, startAlone } from '../test/chaos/start-alone.ts';
+import { report } from './report.ts';
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string' }, seed: { type: 'string' }, write: { type: 'boolean' } },
+});
+const minutes = Number(values.minutes ?? 10);
+const seed = Number(values.seed ?? Date.now() % 100_000);
+const options = ['--minutes', String(minutes), '--seed', String(seed), ...(values.write ? ['--write'] : [])];
+
+await startAlone(options, measure);
+
+async function measure(place: Place): Promise<void> {
+  const say = (line: string) => void process.stdout.write(`${line}\n`);
+  const found = await runChaos({ ...place, minutes, seed, say });
+  const faults = found.promises.flatMap((each) => each.faults);
+  const counts = (all: Readonly<Record<string, number>>) =>
+    Object.entries(all)
+      .map(([name, count]) => `${count} ${name}`)
+      .toSorted()
+      .join(', ');
+  for (const fault of faults) say(`FAULT ${fault}`);
+  report(
+    'Chaos',
+    `\`bin/chaos --minutes ${minutes} --seed ${seed}\`: 3 services, 4 workers of 3 slots, PostgreSQL ${found.postgres} and SeaweedFS, each in a network namespace with a disk of its own (tmpfs), on one machine. For ${minutes} minutes clients create, continue and cancel runs, senders sign deliveries and repeat them until they get an answer, schedules fire each minute, and readers follow the stream of the team; meanwhile the seed chooses faults: kill -9, SIGSTOP, an unplugged link, a node that does not hear another one, a slow link (${slowRate}, up to a second in the queue, one packet in twenty lost, by \`tbf\` and iptables, because this kernel has no \`netem\`), a full disk, and kill -9 of an agent. Then everything is mended, and each promise is checked ${found.settledSeconds} s later. A check counts only if it sees the faults that it plants itself (${found.plants} planted, ${found.blind.length} not seen).\n\nFaults: ${counts(found.inflicted)}. Requests that were sent again: ${found.repeats}. Ends of runs: ${counts(found.ends)}; reasons of errors: ${counts(found.errors) || 'none'}. Blobs without a row that the nightly sweep removes: ${found.swept}.`,
+    ['promise', 'checked', 'broken'],
+    found.promises.map(({ promise, count, faults: broken }) => [promise, count, broken.length]),
+  );
+  for (const blind of found.blind) say(`NOT SEEN ${blind}`);
+  if (faults.length > 0 || found.blind.length > 0) process.exitCode = 1;
+}

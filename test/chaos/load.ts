@@ -1,0 +1,247 @@
+/** The load on an installation: people, senders of webhooks and readers, all of which try again until they have an answer. */
+import { createHmac, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EventSubscriptionWithSecret } from '@runyard/contract/team/event-subscriptions';
+import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
+import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../fakes/webhook-receiver.ts';
+import { type CutOffReader, readCutOff } from '../support/cut-off-reader.ts';
+import { randomOf } from '../support/random-of.ts';
+import type { Installation } from './installation.ts';
+import { driverAddress } from './network.ts';
+import { markOf } from './watch.ts';
+
+/** All that the clients know at the end: what was acknowledged, and what came to them. */
+export interface Seen {
+  /** Runs that were acknowledged, by the tag in their metadata. */
+  readonly creates: Map<string, string>;
+  /** Tags of creates whose clients gave up after an unclear end: they may exist once or not at all. */
+  readonly givenUp: Set<string>;
+  /** Text of each acknowledged follow-up, with its run. */
+  readonly followups: Map<string, string>;
+  readonly cancels: Set<string>;
+  /** Ids of acknowledged deliveries, by the id of the sender. */
+  readonly deliveries: Map<string, string>;
+  readonly schedules: string[];
+  automation: string;
+  subscription: string;
+  readonly receiver: FakeWebhookReceiver;
+  /** Readers of the stream of the team, from before the first run. */
+  readonly readers: CutOffReader[];
+  /** Answers that nobody expects, such as a refused create. */
+  readonly refusals: string[];
+  /** Requests that were sent again. */
+  repeats: number;
+}
+
+export interface Load {
+  readonly seen: Seen;
+  /** Resolves when each client has its last answer. */
+  stop(): Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+const patienceMs = 5_000;
+/** Many more than the longest fault lasts. */
+const mostTries = 100;
+const webhookSecret = 'chaos-secret-of-the-webhooks';
+const webhookCount = 6;
+const scheduleCount = 8;
+const sh = (...lines: string[]) => lines.map((line) => `\`\`\`sh\n${line}\n\`\`\``).join('\n');
+
+/** Creates webhooks, schedules and a subscription, and starts the clients. */
+export async function startLoad({ key, origins }: Installation, seed: number): Promise<Load> {
+  const random = randomOf(seed);
+  const seen: Seen = {
+    creates: new Map(),
+    givenUp: new Set(),
+    followups: new Map(),
+    cancels: new Set(),
+    deliveries: new Map(),
+    schedules: [],
+    automation: '',
+    subscription: '',
+    receiver: await startFakeWebhookReceiver(driverAddress),
+    readers: [],
+    refusals: [],
+    repeats: 0,
+  };
+  let isStopping = false;
+  let turn = 0;
+  const nextOrigin = () => origins[turn++ % origins.length] ?? '';
+
+  /** Sends to the services in turn until one gives a clear answer. `undefined`: the client gave up before. */
+  async function ask(method: string, route: string, init: Partial<RequestInit> = {}, tries = mostTries) {
+    for (let count = 1; count <= tries; count += 1) {
+      const answer = await fetch(`${nextOrigin()}${route}`, {
+        method,
+        ...init,
+        signal: AbortSignal.timeout(patienceMs),
+      })
+        .then(async (response): Promise<Answer> => ({ status: response.status, body: await readJson(response) }))
+        .catch(() => undefined);
+      if (answer !== undefined && answer.status < 500 && ![408, 409, 429].includes(answer.status)) return answer;
+      seen.repeats += 1;
+      await delay(200 + random() * 800);
+    }
+    return undefined;
+  }
+  const callApi = (method: string, route: string, body: object | undefined, tries?: number) =>
+    ask(
+      method,
+      `/api/v1${route}`,
+      {
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          'idempotency-key': randomUUID(),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      },
+      tries,
+    );
+  async function make<T>(route: string, body: object): Promise<T> {
+    const answer = await callApi('POST', route, body);
+    if (answer === undefined || answer.status >= 300) throw new Error(`${route}: ${JSON.stringify(answer)}`);
+    return answer.body as T;
+  }
+
+  const { receiver, readers, schedules } = seen;
+  const subscription = await make<EventSubscriptionWithSecret>('/event-subscriptions', {
+    url: receiver.url,
+    events: ['run.created', 'run.ended'],
+  });
+  receiver.secrets.push(subscription.secret);
+  seen.subscription = subscription.id;
+  const url = () => `${nextOrigin()}/api/v1/agent/runs/events`;
+  for (let n = 0; n < 2; n += 1) readers.push(readCutOff({ url, key, lifeMs: () => 500 + random() * 15_000 }));
+  while (readers.some((reader) => reader.lastId() === '')) await delay(50);
+  const factory = await make<{ uid: string }>('/factory', { name: 'Chaos' });
+  const webhooks: WebhookWithSecret[] = [];
+  for (let n = 0; n < webhookCount; n += 1) {
+    const body = { name: `W${n}`, auth_mode: 'signature', signature_scheme: 'github', secret: webhookSecret };
+    webhooks.push(await make(`/factory/${factory.uid}/webhooks`, body));
+  }
+  const webhook_ids = webhooks.map(({ uid }) => uid);
+  const automation = await make<{ uid: string }>(`/factory/${factory.uid}/automations`, {
+    name: 'A',
+    prompt: sh('echo delivered'),
+    config: { idle_timeout_minutes: 0 },
+    triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids } }],
+  });
+  seen.automation = automation.uid;
+  for (let n = 0; n < scheduleCount; n += 1) {
+    const body = {
+      name: `S${n}`,
+      cron_schedule: '@every 1m',
+      prompt: sh('echo scheduled'),
+      agent_config: { idle_timeout_minutes: 0 },
+    };
+    schedules.push((await make<{ id: string }>('/agent/schedules', body)).id);
+  }
+
+  const refuse = (what: string, { status, body }: Answer) =>
+    seen.refusals.push(`${what}: ${status} ${JSON.stringify(body)}`);
+  const open: Promise<void>[] = [];
+  const begin = (work: Promise<void>) => void open.push(work);
+  const isAcknowledged = ({ status }: Answer) => status >= 200 && status < 300;
+
+  async function createOne(n: number): Promise<void> {
+    const tag = `create-${n}`;
+    const more = { ...(random() < 0.3 ? { on_worker_loss: 'resume' } : {}) };
+    const attachments =
+      random() < 0.2
+        ? [
+            {
+              file_name: 'a.bin',
+              mime_type: 'application/octet-stream',
+              data: Buffer.alloc(100_000, n).toString('base64'),
+            },
+          ]
+        : [];
+    const seconds = (random() ** 3 * 8).toFixed(2);
+    const isPatient = random() < 0.9;
+    const answer = await callApi(
+      'POST',
+      '/agent/runs',
+      {
+        prompt: sh(`echo one ${n} > file; sleep ${seconds}; ${markOf(tag)}`, `sleep 0.1; echo three; ${markOf(tag)}`),
+        metadata: { chaos: tag },
+        config: { idle_timeout_minutes: 0, ...more },
+        ...(attachments.length > 0 ? { attachments } : {}),
+      },
+      isPatient ? undefined : 1,
+    );
+    if (answer === undefined) {
+      seen.givenUp.add(tag);
+      return;
+    }
+    if (!isAcknowledged(answer)) return void refuse(tag, answer);
+    const runId = String(answer.body.run_id);
+    seen.creates.set(tag, runId);
+    const choice = random();
+    await delay(random() * 10_000);
+    if (choice < 0.15) return await cancelOne(runId);
+    if (choice > 0.35) return;
+    // Half of them come after the end of the run.
+    await delay(random() * 30_000);
+    await followUp(runId, tag);
+  }
+  async function cancelOne(runId: string): Promise<void> {
+    const answer = await callApi('POST', `/agent/runs/${runId}/cancel`, undefined);
+    if (answer === undefined) return;
+    // 400: it had ended.
+    if (isAcknowledged(answer)) seen.cancels.add(runId);
+    else if (answer.status !== 400) refuse(`cancel ${runId}`, answer);
+  }
+  async function followUp(runId: string, tag: string): Promise<void> {
+    const message = sh(`echo ${tag}; cat file; sleep 0.5; ${markOf(tag)}`);
+    const answer = await callApi('POST', `/agent/runs/${runId}/followups`, { message });
+    if (answer === undefined) return;
+    if (isAcknowledged(answer)) seen.followups.set(message, runId);
+    else refuse(tag, answer);
+  }
+  async function deliver(n: number): Promise<void> {
+    const id = randomUUID();
+    const body = JSON.stringify({ action: 'failed', id });
+    const signature = `sha256=${createHmac('sha256', webhookSecret).update(body).digest('hex')}`;
+    const headers = { 'x-github-delivery': id, 'x-github-event': 'push', 'x-hub-signature-256': signature };
+    const { pathname } = new URL(webhooks[n % webhooks.length]?.url ?? '');
+    const answer = await ask('POST', pathname, { headers, body });
+    if (answer === undefined) return;
+    if (answer.status === 202) seen.deliveries.set(id, String(answer.body.delivery_id));
+    else refuse(`delivery ${id}`, answer);
+  }
+  /** Begins one piece of work after the other, as a random process of `perSecond`. */
+  async function repeat(perSecond: number, work: (n: number) => Promise<void>): Promise<void> {
+    for (let n = 0; !isStopping; n += 1) {
+      begin(work(n));
+      await delay((-Math.log(1 - random()) * 1000) / perSecond);
+    }
+  }
+  const flaky = async () => {
+    while (!isStopping) {
+      await delay(2_000 + random() * 6_000);
+      receiver.behave(random() < 0.5 ? { status: 500 } : 'reset');
+      await delay(random() * 2_000);
+      receiver.behave({ status: 204 });
+    }
+  };
+  const loops = [repeat(1, createOne), repeat(0.5, deliver), flaky()];
+  return {
+    seen,
+    stop: async () => {
+      isStopping = true;
+      await Promise.all(loops);
+      await Promise.all(open);
+    },
+  };
+}
+
+async function readJson(response: Response): Promise<Record<string, unknown>> {
+  const text = await response.text();
+  return text.startsWith('{') ? JSON.parse(text) : { text };
+}

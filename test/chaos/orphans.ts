@@ -1,0 +1,70 @@
+/** Finds what a stopped installation left: processes, sandboxes, mounts, and blobs without rows. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { pino } from 'pino';
+import { graceMs, sweepUnreferencedBlobs } from '../../packages/service/src/edges/retention/blobs.ts';
+import type { BlobStore } from '../../packages/service/src/platform/store/blobs/blobs.ts';
+import { markerKey } from '../../packages/service/src/platform/store/blobs/marker.ts';
+import type { Database } from '../../packages/service/src/platform/store/database/database.ts';
+import { executionBlobs } from '../../packages/service/src/runs/executions/retention.ts';
+import { fileBlobs } from '../../packages/service/src/runs/files/retention.ts';
+import { skillBlobs } from '../../packages/service/src/team/skills/of-run.ts';
+import type { Installation } from './installation.ts';
+
+/** Processes besides this one and its parents. Call it in a process namespace of its own. */
+export function leftProcesses(): string[] {
+  const own = new Set([1, process.pid, process.ppid].map(String));
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name) || own.has(name)) return [];
+    try {
+      const words = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+      return words === '' ? [] : [`process ${name}: ${words.slice(0, 200)}`];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Folders of sandboxes, mounts in the folders of the nodes, and network namespaces that are no node's. */
+export function leftSandboxes({ programs }: Installation): string[] {
+  const nodes = programs.map(({ node }) => node);
+  const mounts = readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '');
+  const folders = nodes.flatMap(({ folder }) => {
+    const sandboxes = path.join(folder, 'worker/state/s');
+    return existsSync(sandboxes) ? readdirSync(sandboxes).map((name) => `sandbox ${path.join(sandboxes, name)}`) : [];
+  });
+  const inside = mounts.filter((place) => nodes.some(({ folder }) => place.startsWith(`${folder}/`)));
+  const names = execFileSync('ip', ['netns', 'list'], { encoding: 'utf8' })
+    .split('\n')
+    .map((line) => line.split(' ')[0] ?? '');
+  const others = names.filter((name) => name !== '' && !nodes.some((node) => node.name === name));
+  return [...folders, ...inside.map((place) => `mount ${place}`), ...others.map((name) => `namespace ${name}`)];
+}
+
+export interface BlobCounts {
+  readonly blobs: number;
+  /** Blobs without a row that the nightly sweep removed, a day later by its clock: a killed process leaves them. */
+  readonly swept: number;
+  readonly faults: readonly string[];
+}
+
+/** Does the nightly sweep of blobs as if a day had passed. Then each blob must have its row, and each row its blob. */
+export async function sweepBlobs(db: Database, blobs: BlobStore): Promise<BlobCounts> {
+  const columns = [skillBlobs, ...fileBlobs, ...executionBlobs];
+  const goOn = async () => undefined;
+  const now = () => Date.now() + graceMs + 3_600_000;
+  const swept = await sweepUnreferencedBlobs({ db, blobs, columns, log: pino({ level: 'silent' }), now, goOn });
+  const named = columns.map(({ table, column }) => `SELECT ${column} AS key FROM ${table} WHERE ${column} IS NOT NULL`);
+  const missing = new Set((await db.query<{ key: string }>(named.join(' UNION '))).map(({ key }) => key));
+  const faults: string[] = [];
+  let count = 0;
+  for await (const { key } of blobs.list()) {
+    count += 1;
+    if (!missing.delete(key) && key !== markerKey) faults.push(`a blob without a row: ${key}`);
+  }
+  for (const key of missing) faults.push(`a row without its blob: ${key}`);
+  return { blobs: count, swept, faults };
+}

@@ -1,0 +1,51 @@
+/** Starts this program again in namespaces of its own, with a server of S3 and a folder: all that it makes there ends with it. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { headStartVariable } from '../support/head-start.ts';
+import { installPythonPackages } from '../support/python-packages.ts';
+
+const rootVariable = 'CHAOS_ROOT';
+const weedVariable = 'CHAOS_WEED';
+
+export interface Place {
+  /** Folder that every user can pass through. */
+  readonly root: string;
+  /** The program of SeaweedFS. */
+  readonly weed: string;
+}
+
+/**
+ * Calls `work` in new namespaces for network, mounts and processes. `options` are the words for the program that is started there. Sets the exit
+ * code of this process; a folder with logs stays if it is not 0.
+ */
+export async function startAlone(options: readonly string[], work: (place: Place) => Promise<void>): Promise<void> {
+  const { [rootVariable]: root, [weedVariable]: weed } = process.env;
+  if (root !== undefined && weed !== undefined) return await work({ root, weed });
+  if (process.getuid?.() !== 0) throw new Error('only root can make network namespaces');
+  const packages = await installPythonPackages(path.join(import.meta.dirname, '../s3/requirements.txt'), 7);
+  if (packages.kind === 'missing') throw new Error(`there is no server of S3: ${packages.reason}`);
+  const made = await mkdtemp(path.join(tmpdir(), 'runyard-chaos-'));
+  await chmod(made, 0o711);
+  const namespaces = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
+  // The shell is process 1, which takes up the processes that lose their parent.
+  const shell = ['sh', '-c', '"$@"; exit $?', 'sh', process.execPath, process.argv[1] ?? '', ...options];
+  const child = spawn('unshare', [...namespaces, ...shell], {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      [rootVariable]: made,
+      [weedVariable]: path.join(packages.folder, 'bin/weed'),
+      [headStartVariable]: made,
+      NODE_COMPILE_CACHE: path.join(made, 'compiled'),
+    },
+  });
+  const [code, signal] = await once(child, 'exit');
+  if (code === 0) await rm(made, { recursive: true, force: true });
+  else process.stderr.write(`${signal ?? `exit code ${code}`}; the logs are in ${path.join(made, 'logs')}\n`);
+  await packages.remove();
+  process.exitCode = code ?? 1;
+  return undefined;
+}

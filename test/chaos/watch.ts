@@ -1,0 +1,95 @@
+/** Watches the commands of all runs, which name their run, for two sandboxes of a run that work at one time. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A command that does nothing and is visible in the arguments of its shell while the commands before it run. */
+export const markOf = (name: string): string => `: chaos works on ${name}.`;
+
+const pauseMs = 100;
+
+export interface Watch {
+  /** Runs whose commands were seen. */
+  seen(): number;
+  /** Returns the runs with two sandboxes at work. */
+  stop(): Promise<string[]>;
+}
+
+export function watchCommands(): Watch {
+  const seen = new Set<string>();
+  const doubles = new Set<string>();
+  let isOver = false;
+  const loop = (async () => {
+    while (!isOver) {
+      const found = commandsAtWork();
+      for (const name of found.keys()) seen.add(name);
+      for (const name of doublesOf(found)) doubles.add(`two sandboxes work on ${name}`);
+      await delay(pauseMs);
+    }
+  })();
+  return {
+    seen: () => seen.size,
+    stop: async () => {
+      isOver = true;
+      await loop;
+      return [...doubles];
+    },
+  };
+}
+
+/** Returns whether the watch sees two sandboxes: starts two process namespaces whose commands have one name. */
+export async function canSeeDoubles(): Promise<boolean> {
+  const words = ['--pid', '--fork', '--kill-child', 'sh', '-c', `sleep 30; ${markOf('planted')}`];
+  const children = [spawn('unshare', words), spawn('unshare', words)];
+  let isSeen = false;
+  for (let tries = 0; !isSeen && tries < 100; tries += 1) {
+    await delay(50);
+    isSeen = doublesOf(commandsAtWork()).includes('planted');
+  }
+  for (const child of children) {
+    child.kill('SIGKILL');
+    await once(child, 'close');
+  }
+  return isSeen;
+}
+
+type Process = readonly [pid: string, namespace: string];
+
+/** Returns the processes of each run. A sandbox has a process namespace of its own. */
+function commandsAtWork(): Map<string, Process[]> {
+  const found = new Map<string, Process[]>();
+  const own = namespaceOf(String(process.pid));
+  for (const pid of readdirSync('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const name = markedName(pid);
+    const namespace = name === undefined ? undefined : namespaceOf(pid);
+    if (name === undefined || namespace === undefined || namespace === own) continue;
+    found.set(name, [...(found.get(name) ?? []), [pid, namespace]]);
+  }
+  return found;
+}
+
+/** The processes are read one after the other: the first one must still be there when the second one was seen. */
+function doublesOf(found: ReadonlyMap<string, readonly Process[]>): string[] {
+  return [...found].flatMap(([name, processes]) => {
+    const alive = processes.filter(([pid, namespace]) => namespaceOf(pid) === namespace && markedName(pid) === name);
+    return new Set(alive.map(([, namespace]) => namespace)).size > 1 ? [name] : [];
+  });
+}
+
+function markedName(pid: string): string | undefined {
+  try {
+    return /: chaos works on ([\w-]+)\./.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+function namespaceOf(pid: string): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`);
+  } catch {
+    return undefined;
+  }
+}
