@@ -25,7 +25,7 @@ const repository = path.resolve(import.meta.dirname, '..');
 let folder: string;
 let clone: string;
 let port: number;
-/** The README says 4180, which another program may use here. All other text is its own. */
+/** Sets another port than the README's 4180, which another program may use here. The rest of the README is unchanged. */
 let env: Record<string, string>;
 
 /** Returns a folder for temporary files, if there is one in the file system of the repository, where files can be linked. */

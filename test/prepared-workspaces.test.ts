@@ -108,7 +108,7 @@ describeSystem('a worker with a cache', options, (system) => {
       'cat site/README.md; wc -l < site/.git/shallow; git -C site log --oneline | wc -l; git -C site fsck --connectivity-only';
     const run = await runIn(system, uid, script);
     expect(run, run.output).toMatchObject({ state: 'SUCCEEDED', steps: ['clone: acme/site', kept] });
-    // Both commits exist, the older one from the mirror, and the history has one.
+    // The repository has both commits, the older one from the mirror; the history shows only one commit.
     expect(run.output).toContain('second\\n2\\n1\\n');
   });
 

@@ -83,7 +83,7 @@ export async function walkByTab(page: Page): Promise<string[]> {
   return faults;
 }
 
-/** Words of buttons that open a dialog or a menu. Others act at once. */
+/** Words of buttons that open a dialog or a menu. Other buttons act at once. */
 const opens =
   /…$|^(Add|New|Create|Invite|Edit|Filter|Save view|Search or jump|Order|Columns|More actions|Rotate|Delete|Remove)\b/;
 

@@ -82,7 +82,7 @@ export const maxInvitations = 200;
 export const maxIdentities = 200;
 /** Changes of a team in a day (UTC), as the audit log counts them. Cancels, deletes and lower roles are possible above it. */
 export const maxChangesPerDay = 10_000;
-/** The same of one person or service account. */
+/** The same limit for one person or service account. */
 export const maxChangesOfAuthorPerDay = 2_000;
 /** Environments of a team. */
 export const maxEnvironments = 1_000;

@@ -6,7 +6,7 @@ import type { FactoryDefinition } from './definition.ts';
 /** The kinds of things that a definition holds. A skill's name is its path. */
 export type DefinedKind = 'factory' | 'agent' | 'automation' | 'webhook' | 'runner' | 'skill';
 
-/** A member that differs. Absent `before`: it is new. Absent `after`: it is removed. */
+/** A member that differs. Without `before`, the thing is new. Absent `after`: it is removed. */
 export interface MemberChange {
   /** Such as `agentDefaults.model`; lists are compared as a whole. */
   readonly member: string;

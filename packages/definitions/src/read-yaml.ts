@@ -162,7 +162,7 @@ function toValue(node: Node, place: Place, level: number, reading: Reading): unk
   reading.values += 1;
   if (isAlias(node)) return fault(reading, node, 'aliases (*name) are not taken; repeat the value');
   if (node.anchor) return fault(reading, node, 'anchors (&name) are not taken; repeat the value');
-  // Undefined unless the text has one.
+  // The tag is undefined unless the text has one.
   if (node.tag) return fault(reading, node, 'tags (!name) are not taken; use quotes to make a text');
   if (level > maxDepth) return fault(reading, node, `maps and lists nest at most ${maxDepth} levels`);
   if (isScalar(node)) return toScalar(node, reading);

@@ -16,7 +16,9 @@ function unifiedDiff(path: string, before: string, after: string): string | unde
   return patch === undefined ? undefined : shorten(patch.replace(/^Index: .*\n=+\n/, ''), maxDiffLength);
 }
 
-/** Returns an update of a tool call with its diffs as text, which the conversation shows. All of it is untrusted. */
+/**
+ * Returns an update of a tool call with its diffs as text, which the conversation shows. The whole update is untrusted.
+ */
 export function withDiffTexts(update: unknown): unknown {
   const members = asObject(update);
   if (members === undefined || !Array.isArray(members.content)) return update;

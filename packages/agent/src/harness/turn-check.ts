@@ -13,7 +13,7 @@ export interface TurnCheck {
   explain(outcome: HarnessOutcome): Promise<HarnessOutcome>;
 }
 
-/** Path of the worker's relay, which knows the memory of the sandbox. Other workers do not have it. */
+/** Path of the worker's relay, which knows the memory of the sandbox. Other workers have no such path. */
 const memoryPath = '/sandbox/memory';
 const memoryTimeoutMs = 2_000;
 

@@ -11,7 +11,7 @@ export interface PrepareOptions {
   task: AgentTask;
   client: ServiceClient;
   workspace: string;
-  /** True: working folder and home were made for this run. Only then an archive may fill them. */
+  /** True: working folder and home were made for this run. Only such folders may be filled from an archive. */
   ownFolders: boolean;
   env: Readonly<Record<string, string | undefined>>;
   network: NetworkAccess;

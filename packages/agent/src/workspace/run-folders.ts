@@ -7,7 +7,10 @@ export interface RunFolders {
   readonly workspace: string;
   /** `HOME` of everything that the run starts. */
   readonly home: string;
-  /** True: both folders were made for this run alone. Only then the agent may send their contents to the service. */
+  /**
+   * True: both folders were made for this run alone. The agent may send only the contents of such folders to the
+   * service.
+   */
   readonly own: boolean;
   /** Removes what `openRunFolders` made outside the working folder. */
   remove(): void;

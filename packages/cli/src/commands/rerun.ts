@@ -14,7 +14,7 @@ import { readPrompt } from './read-prompt.ts';
 import { configFrom, type RunOptions } from './run-request.ts';
 import { withIds } from './with-ids.ts';
 
-/** Options that replace members of the run. Members of its configuration that they do not name stay. */
+/** Options that replace members of the run. Members of its configuration that the options do not name stay. */
 interface RerunChanges extends Omit<RunOptions, 'attach'> {
   /** A file, `-` for standard input, or the text itself. */
   readonly prompt?: string;

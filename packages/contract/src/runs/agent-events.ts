@@ -142,7 +142,10 @@ export const ActionResultEvent = z
     action_id: EventId.describe('Id of the action'),
     state: ActionState,
     output: z.unknown().optional().describe('Replaces the appended output; absent: the appended output stays'),
-    exit_code: z.int().optional().describe('Exit code of its command; absent: it ran none, or was killed'),
+    exit_code: z
+      .int()
+      .optional()
+      .describe('Exit code of its command; absent: the action ran no command, or the command was killed'),
     duration_ms: z.number().optional().describe('Milliseconds that the action took'),
     output_bytes: z.int().optional().describe('Bytes of the whole output; absent: nothing was cut'),
   })

@@ -57,7 +57,7 @@ function checkPrompt(schedule: WithPrompt, context: z.RefinementCtx): void {
   });
 }
 
-/** The same rule in the OpenAPI document. */
+/** The form of this rule in the OpenAPI document. */
 const promptOrSkill = {
   anyOf: [
     { required: ['prompt'], properties: { prompt: { pattern: '\\S' } } },

@@ -1,6 +1,6 @@
 /** Permissions of routes: the roles of a team, the kinds of callers, and the declaration that each route carries. */
 
-/** Roles of a team's members, the highest first. Each may do everything that a later one may. */
+/** Roles of a team's members, the highest first. Each role may do everything that a later role in the list may do. */
 export const roles = ['owner', 'admin', 'member', 'viewer'] as const;
 export type Role = (typeof roles)[number];
 

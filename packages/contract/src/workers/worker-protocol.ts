@@ -1,7 +1,7 @@
 /**
  * Messages between service and worker: WebSocket text frames `{type, data}` on
  * `GET /api/v1/selfhosted/worker/ws?worker_id=NAME`, the wire of the public `oz-agent-worker`.
- * Members that are marked "ours" are optional: the public worker neither sends nor needs them.
+ * Members that are marked "only Runyard's workers" are optional: the public worker neither sends nor needs them.
  */
 
 import { z } from 'zod';
@@ -32,7 +32,10 @@ export const TaskAssignment = z.object({
   data: z.object({
     task_id: z.string(),
     execution_id: z.string(),
-    /** Ours: id of this assignment. If the service takes an execution back, it assigns it again with another id. */
+    /**
+     * Only Runyard's workers: id of this assignment. If the service takes an execution back, it assigns it again with
+     * another id.
+     */
     assignment_id: z.string().optional(),
     task: z.object({
       id: z.string(),
@@ -52,9 +55,9 @@ export const TaskAssignment = z.object({
       .optional(),
     additional_oz_args: z.array(z.string()).optional(),
     instance_shape: z.object({ vcpus: z.number(), memory_gb: z.number() }).optional(),
-    /** Only for Runyard's workers: limits of the environment, which lower the worker's limits. */
+    /** Only Runyard's workers: limits of the environment, which lower the worker's limits. */
     limits: EnvironmentLimits.optional(),
-    /** Ours: hosts that the sandbox may reach, as `EnvironmentNetwork` writes them. */
+    /** Only Runyard's workers: hosts that the sandbox may reach, as `EnvironmentNetwork` writes them. */
     allowed_hosts: z.array(z.string()).optional(),
   }),
 });
@@ -66,15 +69,18 @@ export const TaskCancellation = z.object({
     task_id: z.string(),
     /** Only Runyard's workers: end this execution, and no other execution of the same task. */
     execution_id: z.string().optional(),
-    /** Ours: milliseconds in which the agent may end by itself before its sandbox is killed; 5,000 when absent. */
+    /**
+     * Only Runyard's workers: milliseconds in which the agent may end by itself before its sandbox is killed; 5,000
+     * when absent.
+     */
     grace_ms: z.int().optional(),
   }),
 });
 export type TaskCancellation = z.infer<typeof TaskCancellation>;
 
 /**
- * Ours: an execution becomes idle (its agent waits for a follow-up or for other runs and holds no slot) or works again. Sent only to workers
- * that say hello.
+ * Only Runyard's workers: an execution becomes idle (its agent waits for a follow-up or for other runs and holds no
+ * slot) or works again. Sent only to workers that say hello.
  */
 export const TaskIdle = z.object({
   type: z.literal('task_idle'),
@@ -88,7 +94,7 @@ export const TaskIdle = z.object({
 });
 export type TaskIdle = z.infer<typeof TaskIdle>;
 
-/** Ours: answer to the first hello of a worker's process. */
+/** Only Runyard's workers: answer to the first hello of a worker's process. */
 export const WorkerWelcome = z.object({
   type: z.literal('worker_welcome'),
   data: z.object({
@@ -97,7 +103,10 @@ export const WorkerWelcome = z.object({
   }),
 });
 
-/** Ours: the service has committed the effects of the message with this `seq` and of all earlier ones on the connection. */
+/**
+ * Only Runyard's workers: the service has committed the effects of the message with this `seq` and of all earlier ones
+ * on the connection.
+ */
 export const MessagesApplied = z.object({
   type: z.literal('messages_applied'),
   data: z.object({ seq: z.int() }),
@@ -128,7 +137,10 @@ export type SandboxLevel = z.infer<typeof SandboxLevel>;
 
 const tokenOfInstance = z.string().max(100);
 
-/** Ours: first message of our worker on each connection. Sent again when the service should compare the list of executions. */
+/**
+ * Only Runyard's workers: first message of our worker on each connection. Sent again when the service should compare
+ * the list of executions.
+ */
 export const WorkerHello = z.object({
   type: z.literal('worker_hello'),
   data: z.object({
@@ -161,7 +173,10 @@ export const WorkerHello = z.object({
 });
 export type WorkerHello = z.infer<typeof WorkerHello>;
 
-/** Ours: the disk of the worker's sandboxes. Sent after the hello and once a minute; an older service ignores it. */
+/**
+ * Only Runyard's workers: the disk of the worker's sandboxes. Sent after the hello and once a minute; an older service
+ * ignores it.
+ */
 export const WorkerStatus = z.object({
   type: z.literal('worker_status'),
   data: z.object({
@@ -171,8 +186,8 @@ export const WorkerStatus = z.object({
 export type WorkerStatus = z.infer<typeof WorkerStatus>;
 
 /**
- * Ours: number of the message in its process. The service answers a numbered message with `messages_applied`. The worker repeats
- * an unanswered message on the next connection.
+ * Only Runyard's workers: number of the message in its process. The service answers a numbered message with
+ * `messages_applied`. The worker repeats an unanswered message on the next connection.
  */
 const seq = z.int().positive().optional();
 
@@ -202,7 +217,7 @@ export const SandboxNetwork = z.object({
 });
 export type SandboxNetwork = z.infer<typeof SandboxNetwork>;
 
-/** Ours: the sandbox's first process was spawned; gives the timeline event `worker_container_ready`. */
+/** Only Runyard's workers: the sandbox's first process was spawned; gives the timeline event `worker_container_ready`. */
 export const SandboxReady = z.object({
   type: z.literal('sandbox_ready'),
   seq,
@@ -222,7 +237,7 @@ export const SandboxReady = z.object({
 /** Characters of the name of an image that a worker reports. */
 export const maxImageName = 500;
 
-/** Ours: a step of the pull of a container image; gives timeline events of a setup step. */
+/** Only Runyard's workers: a step of the pull of a container image; gives timeline events of a setup step. */
 export const ImageStepped = z.object({
   type: z.literal('image_step'),
   seq,
@@ -243,7 +258,9 @@ export const ImageStepped = z.object({
   }),
 });
 
-/** Ours: connections of a sandbox that its proxy denied; gives the timeline event `connection_denied`. */
+/**
+ * Only Runyard's workers: connections of a sandbox that its proxy denied; gives the timeline event `connection_denied`.
+ */
 export const ConnectionsDenied = z.object({
   type: z.literal('connections_denied'),
   seq,

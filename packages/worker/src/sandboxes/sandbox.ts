@@ -130,7 +130,10 @@ export interface SandboxBackend {
   readonly agentServiceRoot?: string;
   /** Removes its objects for an execution whose end the service has confirmed. Absent: it has none. Never rejects. */
   forget?(executionId: string): Promise<void>;
-  /** Ends the sandboxes that it keeps ready, because few or no executions will come. Absent: it keeps none. */
+  /**
+   * Ends the sandboxes that it keeps ready, because few or no executions will come. Absent: the backend keeps no
+   * sandboxes ready.
+   */
   drain?(): void;
   /** Returns the state of its pool of sandboxes in which an agent waits. Absent: it has no such pool. */
   waiting?(): PoolCounts;

@@ -45,7 +45,7 @@ export function SecretRows({
         <Icon name="plus" small />
         Add secret
       </button>
-      <span className="hint">Secrets of the team. A run gets those that its creator has the right to</span>
+      <span className="hint">Secrets of the team. A run gets only the secrets that its creator has the right to</span>
     </fieldset>
   );
 }

@@ -2,7 +2,7 @@
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { Tool } from './tool.ts';
 
-/** Members of a configuration that a model needs most. All of them are many thousand characters. */
+/** Members of a configuration that a model needs most. The schema of all members has many thousand characters. */
 const configMembers = [
   'name',
   'model_id',

@@ -19,7 +19,7 @@ import {
 export interface Dispatcher {
   /** Assigns executions until no slot is free or none is queued. */
   dispatch(): Promise<void>;
-  /** The same, without waiting for it; a failure is logged. */
+  /** Does the same without waiting for the end; a failure is logged. */
   dispatchSoon(): void;
   stop(): Promise<void>;
 }

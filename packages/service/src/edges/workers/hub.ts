@@ -28,7 +28,7 @@ export interface Hub {
     workerId: string;
     /** null: the hosted pool of all teams. */
     teamId: string | null;
-    /** The key that opened the connection. Each message is checked against it. */
+    /** The key that opened the connection. For each message, the hub checks that this key is still valid. */
     keyId: string;
     send(message: ServiceMessage): void;
     /** Closes the connection, so that the worker opens a new one. */

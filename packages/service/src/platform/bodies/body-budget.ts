@@ -103,7 +103,7 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
     if (owner.executionId !== undefined) executions.change(owner.executionId, by);
   };
   const fits = (held: number, bytes: number, most: number): boolean => held === 0 || held + bytes <= most;
-  /** Bytes of a body that its team does not find in its share. */
+  /** Returns the bytes of a body that exceed its team's share. */
   const commonOf = (owner: BodyOwner, bytes: number): number => {
     const held = teams.of(keyOf(owner)).bytes;
     return beyondShare(held + bytes) - beyondShare(held);

@@ -9,7 +9,7 @@ export interface RunLimits {
   readonly eventBytes: number;
   /** Raw transcript lines of all executions of a run. */
   readonly transcriptBytes: number;
-  /** All that a team stores. */
+  /** The bytes of everything that a team stores. */
   readonly teamBytes: number;
 }
 

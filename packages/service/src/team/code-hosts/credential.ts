@@ -9,7 +9,7 @@ export interface CodeHostCredential {
 export type ChosenCredential =
   | {
       readonly kind: 'credential';
-      /** Of the stored credential. */
+      /** Id of the stored credential. */
       readonly id: string;
       readonly credential: CodeHostCredential;
       /** Called when the code host refused the credential, so that no cache returns it again. */

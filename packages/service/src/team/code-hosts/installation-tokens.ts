@@ -54,7 +54,7 @@ function signAppToken(appId: string, key: KeyObject, nowMs: number): string {
 
 /** A stored App. */
 export interface StoredApp {
-  /** Of the stored credential. */
+  /** Id of the stored credential. */
   readonly id: string;
   readonly appId: string;
   readonly installationId: string | null;

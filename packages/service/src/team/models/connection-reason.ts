@@ -1,4 +1,4 @@
-/** Codes of system errors as words. Other codes are shown without words. */
+/** Codes of system errors as words. Other codes are shown without an explanation. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',

@@ -12,7 +12,10 @@ export interface SkillSource {
   readonly text: string;
 }
 
-/** Reads a skill of a factory of the team in a revision of its definition. Null: the team has no such factory, or this no such skill. */
+/**
+ * Reads a skill of a factory of the team in a revision of its definition. Null: the team has no such factory, or the
+ * factory has no such skill.
+ */
 export type ReadDefinedSkill = (
   teamId: string,
   skill: DefinedSkill,

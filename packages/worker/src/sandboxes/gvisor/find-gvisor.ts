@@ -14,7 +14,7 @@ export interface Gvisor {
   readonly platform: Platform;
 }
 
-/** Folders after those of `PATH`, because the `PATH` of services is often short. */
+/** Folders that are searched after the folders of `PATH`, because the `PATH` of services is often short. */
 const places = ['/usr/local/bin', '/usr/bin'];
 
 /** Returns the path of runsc, the first one on `PATH`; `undefined` if it is not installed. */

@@ -21,7 +21,7 @@ type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, valu
 
 const returns = (value: number): Instruction => [ret, 0, 0, value];
 
-/** Returns the instructions for one kind of program, the last of which returns. */
+/** Returns the instructions for one kind of program. The last instruction returns the decision. */
 function checksOf({ refused, sockets }: CallTable): Instruction[] {
   const families: Instruction[] = [
     [load, 0, 0, firstArgument],

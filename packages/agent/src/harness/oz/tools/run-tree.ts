@@ -100,7 +100,7 @@ const sendMessage = defineTool({
 
 const below: readonly BuiltinTool[] = [startRun, awaitRuns, listRuns, cancelRun];
 
-/** All tools for other runs. */
+/** All tools that work on other runs. */
 export const treeTools: readonly BuiltinTool[] = [...below, sendMessage];
 
 /** Returns true if the run gets the tool. */

@@ -72,7 +72,7 @@ export function defineTool<I>(definition: ToolDefinition<I>): BuiltinTool {
 /** Text that one tool result may put into the model's context. */
 export const maxResultBytes = 32 * 1024;
 
-/** Returns the absolute path of a tool's path, which starts from the workspace. Only the sandbox limits it. */
+/** Returns the absolute path of a tool's path, which starts from the workspace. Only the sandbox limits the tool. */
 export function toolPath(context: ToolContext, path: string): string {
   return resolve(context.workspace, path);
 }

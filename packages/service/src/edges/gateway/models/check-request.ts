@@ -14,7 +14,7 @@ export type CheckedRequest =
       readonly ok: true;
       /** Its bytes, in pieces. */
       readonly body: readonly Buffer[];
-      /** The same without `stream_options`, which some servers refuse. Absent: it has none. */
+      /** The same body without `stream_options`, which some servers refuse. Absent: it has none. */
       readonly plainBody?: readonly Buffer[];
       /** Members and tools that were removed, because the gateway does not know them. */
       readonly removed: readonly string[];

@@ -36,7 +36,7 @@ export interface Exchange {
 /** The bytes of a request, which are released as soon as the provider has them, because its answer may take minutes. */
 export interface SentBody {
   parts: readonly Buffer[];
-  /** The same without `stream_options`. */
+  /** The same bytes without `stream_options`. */
   plain?: readonly Buffer[] | undefined;
   /** The body as it arrived, for another model. */
   original?: Buffer | undefined;

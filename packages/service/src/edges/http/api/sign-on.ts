@@ -21,7 +21,7 @@ import {
   signOnCookieOf,
 } from '../server/session-cookie.ts';
 
-/** Sign-ins that wait for a provider in this process. Each ends by its deadline. */
+/** Sign-ins that wait for a provider in this process. Each of them ends by its deadline. */
 const maxWaiting = 200;
 
 const beginAgain = 'Begin the sign-in again.';

@@ -3,7 +3,7 @@ import type { KnownMembers } from './known-members.ts';
 
 /** Members of a request that its schemas do not know. */
 export interface UnknownNames {
-  /** Other spellings of known members. */
+  /** Members whose names are misspelt names of known members. */
   readonly misspelt: readonly Fault[];
   /** All others. */
   readonly ignored: readonly IgnoredMember[];

@@ -27,7 +27,7 @@ export interface Caller {
 export interface Authorizer {
   /** Returns the hook that runs before the body is read. It throws the refusal of a caller that the route does not accept. */
   forRoute(allow: Allow): (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
-  /** Throws the refusal of a caller that the route accepts, but not with this body. */
+  /** Throws the refusal if the route accepts the caller, but not with this body. */
   checkBody(allow: Allow, request: FastifyRequest, body: unknown): void;
   /** Throws the refusal of a run that may not start others, on a route that only such a run may call. */
   checkRun(request: FastifyRequest): Promise<void>;

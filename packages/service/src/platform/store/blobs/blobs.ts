@@ -44,8 +44,9 @@ export interface BlobStore {
   /** Lists every blob, in no order; the list may or may not contain blobs that are stored or deleted during the listing. */
   list(): AsyncIterable<ListedBlob>;
   /**
-   * Returns a URL at which everyone can read the blob until it expires. Absent, and null: clients read it through the service. The caller has
-   * checked that there is such a blob and that the reader may read it.
+   * Returns a URL at which everyone can read the blob until it expires. If the method is absent or returns null,
+   * clients read the blob through the service. The caller has checked that there is such a blob and that the reader may
+   * read it.
    */
   presign?(key: string, answer: PresignedAnswer): Promise<string | null>;
   /** Returns why blobs cannot be read and written now; null if they can. Absent: a folder, which fails with the disk. */

@@ -96,7 +96,7 @@ export async function readActions(
     if (id === null) continue;
     const at = within(occurred_at);
     const known = actions.get(id);
-    // Those of earlier turns end before this one.
+    // Actions of earlier turns end before this turn.
     if (type === 'action' && Date.parse(occurred_at ?? '') >= fromMs - clockToleranceMs) {
       if (actions.size >= mostActions) continue;
       const named = ActionCategory.safeParse(category);

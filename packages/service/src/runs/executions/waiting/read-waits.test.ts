@@ -71,7 +71,7 @@ test('names the limit of the sandboxes that wait for other runs, and what frees 
   expect(await waitOf(last)).toBe('The run waits for a worker to take it.');
   await change('UPDATE teams SET max_concurrent_executions = 1');
   expect(await waitOf(last)).toMatch(
-    /^The run waits: 2 sandboxes of the team work or wait for other runs, and such a run starts below 2 times the team's limit \(1 at once\)\. It starts when/,
+    /^The run waits: 2 sandboxes of the team work or wait for other runs, and a run of this depth starts only while there are fewer than 2 times the team's limit \(1 at once\)\. It starts when/,
   );
   // A run one level deeper has room.
   await change('UPDATE executions SET depth = 1 WHERE run_id = $1', last);

@@ -101,7 +101,7 @@ function boundSentence({ team_live, team_limit, depth, least_depth, workers }: W
   const freed =
     'It starts when one of these sandboxes ends: when a run that waits for others continues and ends, or is cancelled.';
   if (leastDepth(team_live, team_limit) > depth)
-    return `The run waits: ${team_live} sandboxes of the team work or wait for other runs, and such a run starts below ${times} the team's limit (${team_limit} at once). ${freed}`;
+    return `The run waits: ${team_live} sandboxes of the team work or wait for other runs, and a run of this depth starts only while there are fewer than ${times} the team's limit (${team_limit} at once). ${freed}`;
   if (least_depth <= depth) return undefined;
   return `The run waits: ${workers === 1 ? 'the connected worker has' : 'each connected worker has'} ${times} as many sandboxes as slots that work or wait for other runs. ${freed}`;
 }

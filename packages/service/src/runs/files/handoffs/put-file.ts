@@ -23,7 +23,10 @@ import { deleteReplacedHandoffs } from './begin.ts';
  */
 export type PutOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'too_short' | 'other_bytes';
 
-/** Uploads of an execution at once, because their bytes take disk before they are counted. An agent sends one file after the other. */
+/**
+ * Maximum number of concurrent uploads of an execution: their bytes use the disk before they are counted. An agent
+ * sends one file after the other.
+ */
 const maxUploads = 16;
 
 const readFile = defineStatement({

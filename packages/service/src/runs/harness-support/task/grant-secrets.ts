@@ -25,7 +25,7 @@ interface GrantedSecrets {
   readonly secrets: NonNullable<AgentTask['secrets']>;
   /** All values that a sandbox of the run ever got. The agent gets no others. */
   readonly redact: readonly string[];
-  /** These values, and the values that the agent does not get. */
+  /** The values of `redact`, and the values that the agent does not get. */
   readonly values: readonly string[];
 }
 

@@ -129,7 +129,7 @@ test('lists a run that does not change on exactly one page and in its place, whi
         const constant = seen.filter((run) => !touched.has(run.run_id));
         const expected = initial.filter((id, index) => !touched.has(id) && isListed(firstCreated(runs[index])));
         expect(constant.map((run) => run.run_id).sort()).toEqual([...expected].sort());
-        // Only in the order of changes may a changed run be in two pages.
+        // A changed run may be in two pages only if the list is sorted by changes.
         if (sortBy !== 'updated_at') expect(new Set(seen.map((run) => run.run_id)).size).toBe(seen.length);
         expect(constant.map((run) => run.run_id)).toEqual(sorted(constant, sortBy, sortOrder));
       },

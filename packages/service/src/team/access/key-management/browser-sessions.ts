@@ -133,7 +133,7 @@ export async function createSignInCode(db: Database, { keyId, teamId }: Principa
   });
 }
 
-/** A new session. Only here is its key. */
+/** A new session. Only this result has the session's key. */
 export interface NewSession {
   readonly key: string;
   readonly session: BrowserSession;

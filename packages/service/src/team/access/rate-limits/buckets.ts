@@ -29,7 +29,10 @@ interface Bucket {
   at: number;
 }
 
-/** Above this number of buckets, the least recently used one is removed. The removed bucket is full when its owner comes again. */
+/**
+ * Above this number of buckets, the least recently used one is removed. When its owner sends another request, the owner
+ * gets a new, full bucket.
+ */
 export function makeBuckets({ quota, windowSeconds }: RatePolicy, maxBuckets = 20_000): Buckets {
   const perMs = quota / (windowSeconds * 1000);
   const buckets = new Map<string, Bucket>();

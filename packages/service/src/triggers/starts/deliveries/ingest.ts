@@ -54,7 +54,8 @@ export interface IngestRequest extends Credentials {
 }
 
 /**
- * `accepted`, `duplicate`: 202. `handshake`: 200 with the text that a provider expects when it checks the URL. All others are refusals.
+ * `accepted`, `duplicate`: 202. `handshake`: 200 with the text that a provider expects when it checks the URL. Every
+ * other outcome is a refusal.
  */
 export type IngestOutcome =
   | { readonly kind: 'accepted' | 'duplicate'; readonly deliveryId: string }
