@@ -1,23 +1,37 @@
-/** The baseline of `creates.ts`: only node:http, JSON.parse and one INSERT. Prints its port. */
+/**
+ * The baseline of `creates.ts`: only node:http, JSON.parse and one INSERT at `/`, or at `/rows` all rows of the run that `BENCH_RUN_ID` names, in
+ * one transaction. Prints its port.
+ */
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import pg from 'pg';
+import { copyRows } from './bare-rows.ts';
 
-const pool = new pg.Pool({ connectionString: process.env.BENCH_DATABASE_URL ?? '', max: 16 });
+const connectionString = process.env.BENCH_DATABASE_URL ?? '';
+const pool = new pg.Pool({ connectionString, max: 16 });
 await pool.query(
   'CREATE TABLE IF NOT EXISTS bench_creates (id uuid PRIMARY KEY, prompt text NOT NULL, created_at timestamptz NOT NULL DEFAULT now())',
 );
+const sample = process.env.BENCH_RUN_ID ?? '';
+const writeRows = await copyRows(connectionString, sample);
+const { rows } = await pool.query<{ prompt: string }>('SELECT prompt FROM runs WHERE id = $1', [sample]);
+const samplePrompt = rows[0]?.prompt ?? '';
+
+async function insert(prompt: string): Promise<string> {
+  const id = randomUUID();
+  await pool.query({
+    name: 'insert',
+    text: 'INSERT INTO bench_creates (id, prompt) VALUES ($1, $2)',
+    values: [id, prompt],
+  });
+  return id;
+}
 
 const server = http.createServer(async (request, response) => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const body = JSON.parse(Buffer.concat(chunks).toString()) as { prompt: string };
-  const id = randomUUID();
-  await pool.query({
-    name: 'insert',
-    text: 'INSERT INTO bench_creates (id, prompt) VALUES ($1, $2)',
-    values: [id, body.prompt],
-  });
+  const id = await (request.url === '/rows' ? writeRows(pool, { [samplePrompt]: body.prompt }) : insert(body.prompt));
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ run_id: id }));
 });
 server.listen(0, '127.0.0.1', () => {

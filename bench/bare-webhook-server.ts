@@ -1,13 +1,43 @@
-/** The baseline of `ingress.ts`: only node:http, the HMAC of the body and one INSERT. Prints its port. */
-import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
+/**
+ * The baseline of `ingress.ts`: only node:http, the HMAC of the body and one INSERT at `/`, or at `/rows` all rows of the delivery that started the run
+ * `BENCH_RUN_ID`, in one transaction. Prints its port.
+ */
+import { createHash, createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import http from 'node:http';
 import pg from 'pg';
+import { copyRows } from './bare-rows.ts';
 
-const pool = new pg.Pool({ connectionString: process.env.BENCH_DATABASE_URL ?? '', max: 16 });
+const connectionString = process.env.BENCH_DATABASE_URL ?? '';
+const pool = new pg.Pool({ connectionString, max: 16 });
 const secret = process.env.BENCH_SECRET ?? '';
 await pool.query(
   'CREATE TABLE IF NOT EXISTS bench_deliveries (id uuid PRIMARY KEY, body bytea NOT NULL, received_at timestamptz NOT NULL DEFAULT now())',
 );
+const sample = process.env.BENCH_RUN_ID ?? '';
+const writeRows = await copyRows(connectionString, sample);
+const { rows } = await pool.query<Record<'payload' | 'identity' | 'identity_hash', string>>(
+  `SELECT payload::text, identity, identity_hash::text FROM webhook_deliveries
+   WHERE id = (SELECT delivery_id FROM starts WHERE run_id = $1)`,
+  [sample],
+);
+const delivered = rows[0] ?? { payload: '', identity: '', identity_hash: '' };
+
+async function insert(body: Buffer): Promise<string> {
+  const id = randomUUID();
+  await pool.query({
+    name: 'insert',
+    text: 'INSERT INTO bench_deliveries (id, body) VALUES ($1, $2)',
+    values: [id, body],
+  });
+  return id;
+}
+
+/** Writes the rows of a delivery that starts a run. The body is the payload of the delivery, and a file of the run. */
+async function start(body: Buffer): Promise<string> {
+  const hash = createHash('sha256').update(body).digest();
+  const { payload, identity, identity_hash } = delivered;
+  return await writeRows(pool, { [payload]: body, [identity]: hash.toString('hex'), [identity_hash]: hash });
+}
 
 const server = http.createServer(async (request, response) => {
   const chunks: Buffer[] = [];
@@ -20,12 +50,7 @@ const server = http.createServer(async (request, response) => {
     return;
   }
   JSON.parse(body.toString());
-  const id = randomUUID();
-  await pool.query({
-    name: 'insert',
-    text: 'INSERT INTO bench_deliveries (id, body) VALUES ($1, $2)',
-    values: [id, body],
-  });
+  const id = await (request.url === '/rows' ? start(body) : insert(body));
   response.writeHead(202, { 'content-type': 'application/json' }).end(JSON.stringify({ delivery_id: id }));
 });
 server.listen(0, '127.0.0.1', () => {

@@ -11,7 +11,8 @@ export interface Round {
   readonly p99: number;
 }
 
-const body = JSON.stringify({
+/** Body of each create. */
+export const createBody = JSON.stringify({
   prompt: `Look at the failing build.\n${'It fails in the linker. '.repeat(10)}`,
   title: 'Build',
 });
@@ -34,7 +35,7 @@ export async function loadWithCreates(
         {
           agent,
           method: 'POST',
-          headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers },
+          headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(createBody), ...headers },
         },
         (response) => {
           if (response.statusCode !== 200) reject(new Error(`answered ${response.statusCode}`));
@@ -45,7 +46,7 @@ export async function loadWithCreates(
         },
       );
       request.once('error', reject);
-      request.end(body);
+      request.end(createBody);
     });
   await Promise.all(
     Array.from({ length: callers }, async () => {

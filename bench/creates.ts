@@ -1,66 +1,106 @@
-/** Creates per second through `POST /api/v1/agent/runs`, against a bare server with one INSERT, in turns on one database; then without the indexes of runs. */
+/**
+ * Creates per second through `POST /api/v1/agent/runs`, against a bare server with one INSERT and against one that writes the same rows and indexes, in turns on
+ * one database; then without the indexes of runs.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import pg from 'pg';
 import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { startSystem } from '../test/support/system.ts';
-import { loadWithCreates, type Round } from './create-load.ts';
+import { createBody, loadWithCreates, type Round } from './create-load.ts';
+import { cpuSecondsOf, cpuSecondsWithEnded, processesBelow } from './processes.ts';
 import { median, report } from './report.ts';
 
 const concurrency = Number(process.env.BENCH_CONCURRENCY ?? 32);
 const secondsPerRound = Number(process.env.BENCH_SECONDS ?? 2);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 15);
 
-const load = (url: string, headers: Record<string, string>) =>
-  loadWithCreates(url, headers, { callers: concurrency, seconds: secondsPerRound });
+/** A round, and processor milliseconds for each create. */
+type MeasuredRound = Round & { readonly server: number; readonly database: number };
 
 const system = await startSystem({ workers: [], env: { RUNYARD_LOG: 'warn' } });
 const embedded = await findEmbeddedPostgres(path.join(system.dataDir, 'postgres'));
 if (!embedded) throw new Error('the embedded PostgreSQL does not run');
+const ourUrl = `${system.baseUrl()}/api/v1/agent/runs`;
+const key = { authorization: `Bearer ${system.key}` };
+const created = await fetch(ourUrl, {
+  method: 'POST',
+  headers: { ...key, 'content-type': 'application/json' },
+  body: createBody,
+});
+const { run_id: sample } = (await created.json()) as { run_id: string };
 const bare = spawn(process.execPath, [path.join(import.meta.dirname, 'bare-server.ts')], {
-  env: { PATH: process.env.PATH ?? '', BENCH_DATABASE_URL: embedded.url },
+  env: { PATH: process.env.PATH ?? '', BENCH_DATABASE_URL: embedded.url, BENCH_RUN_ID: sample },
   stdio: ['pipe', 'pipe', 'inherit'],
 });
 try {
   const [line] = (await once(bare.stdout, 'data')) as [Buffer];
   const bareUrl = `http://127.0.0.1:${String(line).trim()}/`;
-  const ourUrl = `${system.baseUrl()}/api/v1/agent/runs`;
-  const key = { authorization: `Bearer ${system.key}` };
-  await load(bareUrl, {});
-  await load(ourUrl, key);
-  const inTurns = async () => {
-    const results = { bare: [] as Round[], ours: [] as Round[] };
-    for (let round = 0; round < rounds; round += 1) {
-      results.bare.push(await load(bareUrl, {}));
-      results.ours.push(await load(ourUrl, key));
-    }
-    const ratios = results.ours.map((round, index) => round.perSecond / (results.bare[index]?.perSecond ?? Number.NaN));
+  const load = async (url: string, seconds = secondsPerRound): Promise<MeasuredRound> => {
+    const { pid = 0 } = url === ourUrl ? system.service() : bare;
+    const taken = () => ({
+      server: cpuSecondsOf(pid),
+      database: processesBelow(system.dataDir, 'postgres').reduce((sum, each) => sum + cpuSecondsWithEnded(each), 0),
+    });
+    const before = taken();
+    const round = await loadWithCreates(url, url === ourUrl ? key : {}, { callers: concurrency, seconds });
+    const after = taken();
+    const each = (part: keyof typeof after) => (1000 * (after[part] - before[part])) / round.creates;
+    return { ...round, server: each('server'), database: each('database') };
+  };
+  const inTurns = async <Name extends string>(urls: Readonly<Record<Name, string>>) => {
+    const names = Object.keys(urls) as Name[];
+    const results = Object.fromEntries(names.map((name) => [name, [] as MeasuredRound[]])) as Record<
+      Name,
+      MeasuredRound[]
+    >;
+    for (const name of names) await load(urls[name], 2);
+    for (let round = 0; round < rounds; round += 1)
+      for (const name of names) results[name].push(await load(urls[name]));
+    return results;
+  };
+  const ratiosTo = (ours: readonly Round[], base: readonly Round[]) => {
+    const ratios = ours.map((round, index) => round.perSecond / (base[index]?.perSecond ?? Number.NaN));
     return {
-      ...results,
       ratio: median(ratios).toFixed(2),
       spread: `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
     };
   };
-  const whole = await inTurns();
+  const whole = await inTurns({ one: bareUrl, rows: `${bareUrl}rows`, ours: ourUrl });
   await dropIndexesOfRuns(embedded.url);
-  const unlisted = await inTurns();
-  const row = (name: string, of: Round[], ratio = '') => [
+  const unlisted = await inTurns({ one: bareUrl, ours: ourUrl });
+  const row = (name: string, of: MeasuredRound[], ...ratios: string[]) => [
     name,
     Math.round(median(of.map((round) => round.perSecond))),
     median(of.map((round) => round.p50)).toFixed(1),
     median(of.map((round) => round.p99)).toFixed(1),
-    ratio,
+    median(of.map((round) => round.server)).toFixed(2),
+    median(of.map((round) => round.database)).toFixed(2),
+    ...ratios,
   ];
+  const toOne = ratiosTo(whole.ours, whole.one);
+  const toRows = ratiosTo(whole.ours, whole.rows);
+  const unlistedToOne = ratiosTo(unlisted.ours, unlisted.one);
   report(
     'Creates per second',
-    `${concurrency} callers, ${rounds} rounds of ${secondsPerRound} s in turns, embedded PostgreSQL, client on the same cores. Goal: ratio ≥ 0.7; median ratio **${whole.ratio}** (${whole.spread}). The indexes for the list of runs also cost time: with only the primary key, the ratio is ${unlisted.ratio} (${unlisted.spread}).`,
-    ['server', 'creates/s (median)', 'p50 ms', 'p99 ms', 'ratio'],
+    `${concurrency} callers, ${rounds} rounds of ${secondsPerRound} s in turns, embedded PostgreSQL, client on the same cores. The second bare server writes the rows that Runyard writes for this create, into copies of the tables with all their columns, constraints and indexes, in one statement for each create; it has no trigger and no foreign key, sends no notice, and checks nothing. Runyard writes the creates that arrive together in one transaction. Goal: ratio to these rows ≥ 0.7; median ratio **${toRows.ratio}** (${toRows.spread}), and to one INSERT ${toOne.ratio} (${toOne.spread}). The indexes for the list of runs also cost time: with only the primary key, the ratio to one INSERT is ${unlistedToOne.ratio} (${unlistedToOne.spread}).`,
     [
-      row('node:http + one INSERT', whole.bare),
-      row('Runyard', whole.ours, whole.ratio),
-      row('node:http + one INSERT, again', unlisted.bare),
-      row('Runyard, only the primary key as index', unlisted.ours, unlisted.ratio),
+      'server',
+      'creates/s (median)',
+      'p50 ms',
+      'p99 ms',
+      'CPU ms of the server',
+      'of PostgreSQL',
+      'ratio to one INSERT',
+      'ratio to the same rows',
+    ],
+    [
+      row('node:http + one INSERT', whole.one, '', ''),
+      row('node:http + the same rows and indexes', whole.rows, ratiosTo(whole.rows, whole.one).ratio, ''),
+      row('Runyard', whole.ours, toOne.ratio, toRows.ratio),
+      row('node:http + one INSERT, again', unlisted.one, '', ''),
+      row('Runyard, only the primary key as index', unlisted.ours, unlistedToOne.ratio, ''),
     ],
   );
 } finally {
@@ -73,7 +113,7 @@ async function dropIndexesOfRuns(connectionString: string): Promise<void> {
   const client = new pg.Client({ connectionString });
   await client.connect();
   await client.query(`DO $$ DECLARE name text; BEGIN
-    FOR name IN SELECT indexname FROM pg_indexes WHERE tablename = 'runs' AND indexname <> 'runs_pkey' LOOP
+    FOR name IN SELECT indexname FROM pg_indexes WHERE schemaname = 'public' AND tablename = 'runs' AND indexname <> 'runs_pkey' LOOP
       EXECUTE format('DROP INDEX %I', name);
     END LOOP;
   END $$`);
