@@ -1,6 +1,6 @@
 /** Forwards the requests of a worker to a real API server, and records its answers. */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import { Agent, request as send } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { bodyOf, type Exchange } from '../../../../test/fakes/cluster.ts';
@@ -26,7 +26,7 @@ export async function startRecorder({ server: target }: ControlPlane): Promise<R
       headers: { ...headers, ...(text === undefined ? {} : { 'content-length': Buffer.byteLength(text) }) },
     });
     onward.on('error', () => response.destroy());
-    onward.on('response', async (answered) => {
+    const record = async (answered: IncomingMessage): Promise<void> => {
       const chunks: Buffer[] = [];
       for await (const chunk of answered) chunks.push(chunk);
       const said = Buffer.concat(chunks).toString();
@@ -43,7 +43,9 @@ export async function startRecorder({ server: target }: ControlPlane): Promise<R
         'content-type': answered.headers['content-type'] ?? 'text/plain',
       });
       response.end(said);
-    });
+    };
+    // The API server may stop in the middle of an answer.
+    onward.on('response', (answered) => void record(answered).catch(() => response.destroy()));
     onward.end(text);
   });
   server.listen(0, '127.0.0.1');
