@@ -26,6 +26,8 @@ const eventCount = Number(process.env.BENCH_EVENTS ?? 20_000);
 const streamCount = Number(process.env.BENCH_STREAM ?? 100_000);
 const repetitions = Number(process.env.BENCH_REPETITIONS ?? 7);
 const presses = Number(process.env.BENCH_KEYS ?? 60);
+/** Pages of 200 messages that the reader of the long run goes back: a tenth of its events. */
+const pagesBack = Math.max(1, Math.min(10, Math.floor(eventCount / 2_000)));
 /** Events of one request of an agent. */
 const batchSize = 200;
 /** The greatest values, milliseconds: first paint and opening of a run; key to paint, a task or a frame. */
@@ -97,10 +99,10 @@ async function startRun(system: System, db: Database, key: string, title: string
     vault: makeVault(Buffer.alloc(32)),
     random: () => 0.5,
   };
+  // The service ends the executions of connections whose service process it does not know.
   const [connection] = await db.query<{ id: string }>(
     `INSERT INTO worker_connections (id, service_instance_id, worker_id, instance_id, slots)
-     SELECT gen_random_uuid(), service_instance_id, 'bench-' || $1, 'one', 1 FROM
-     (SELECT gen_random_uuid() AS service_instance_id) i RETURNING id`,
+     SELECT gen_random_uuid(), id, 'bench-' || $1, 'one', 1 FROM service_instances RETURNING id`,
     [runId],
   );
   const slot = { connectionId: connection?.id ?? '', workerId: `bench-${runId}`, workerInstance: 'one', teamId: null };
@@ -233,25 +235,22 @@ async function measureRun(key: string, runId: string): Promise<void> {
     processor: (await processorTime()) / repetitions,
   });
   await delay(500);
-  const turns = page.locator('.flow .turn');
+  const blocks = page.locator('.flow [class*="_block_"]');
   const tasks: number[] = [];
   await processorTime();
-  for (let n = 0; n < 10; n += 1) {
+  for (let n = 0; n < pagesBack; n += 1) {
     await readPace(page);
-    const before = await turns.count();
-    const earlier = page.getByRole('button', { name: 'Earlier messages' });
-    if ((await earlier.count()) === 0) break;
-    await earlier.click();
-    while ((await turns.count()) === before) await delay(20);
+    const before = await blocks.count();
+    await page.getByRole('button', { name: 'Earlier messages' }).click();
+    while ((await blocks.count()) === before) await delay(20);
     await delay(100);
     tasks.push(longestOf(await readPace(page)));
   }
-  if (tasks.length > 0)
-    addRow('up to ten pages back: longest task', tasks, {
-      most: goals.key,
-      processor: (await processorTime()) / 10,
-      note: '200 messages each',
-    });
+  addRow(`${pagesBack} pages back: longest task`, tasks, {
+    most: goals.key,
+    processor: (await processorTime()) / pagesBack,
+    note: '200 messages each',
+  });
   await close();
 }
 

@@ -66,7 +66,7 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
       <TeamMenu />
       <button className="jump" type="button" onClick={openPalette}>
         <Icon name="search" small />
-        <span className="grow">Search or jump to</span>
+        <span className="grow">Search</span>
         <kbd>{keyText('mod+k')}</kbd>
       </button>
       <div className="nav">

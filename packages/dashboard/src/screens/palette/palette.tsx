@@ -101,11 +101,12 @@ export function Palette({ close }: { close: () => void }) {
   const [commands] = useState(keyCommands);
   const list = useId();
   const isCommand = text.startsWith('>');
-  const words = useDeferredValue(text.replace(/^[>#@]/, '').trim());
+  const words = text.replace(/^[>#@]/, '').trim();
+  const asked = useDeferredValue(words);
   const found = useQuery({
-    queryKey: ['palette', session.team.uid, words],
-    queryFn: async () => await findThings(session, words),
-    enabled: words.length > 1 && !isCommand,
+    queryKey: ['palette', session.team.uid, asked],
+    queryFn: async () => await findThings(session, asked),
+    enabled: asked.length > 1 && !isCommand,
     placeholderData: (before) => before,
   });
   const options = useMemo(() => {

@@ -221,12 +221,20 @@ const words: Readonly<Record<string, string>> = { approve: 'Approved', deny: 'De
 
 function Asked({ entry }: { entry: RequestEntry }) {
   const { outcome } = entry;
+  // The action before it and the buttons below the conversation show the whole request.
+  const isShownElsewhere = outcome === undefined && !entry.isQuestion;
   return (
     <div className={styles.asked}>
       <p className="row top">
         <Icon name="ask" small />
         <span className="grow">
-          {entry.isQuestion ? <Markdown text={entry.title} /> : <code>{visibleText(entry.title)}</code>}
+          {entry.isQuestion ? (
+            <Markdown text={entry.title} />
+          ) : isShownElsewhere ? (
+            'Asks for permission'
+          ) : (
+            <code>{visibleText(entry.title)}</code>
+          )}
         </span>
       </p>
       {outcome && (

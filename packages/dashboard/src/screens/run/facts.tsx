@@ -27,7 +27,9 @@ export function Facts({ run, events }: { run: RunItem; events: readonly Timeline
           <Fact name="State">
             <StateBadge state={run.state} />
           </Fact>
-          <Fact name="Why">{run.status_message && visibleText(run.status_message.message)}</Fact>
+          <Fact name="Why">
+            {run.state !== 'BLOCKED' && run.status_message && visibleText(run.status_message.message)}
+          </Fact>
           <Fact name="Retryable">
             {run.status_message?.retryable === undefined ? undefined : run.status_message.retryable ? 'yes' : 'no'}
           </Fact>
@@ -133,7 +135,7 @@ function EnvironmentName({ uid }: { uid: string }) {
     staleTime: 60_000,
     retry: false,
   });
-  return <>{data === undefined ? uid : visibleText((data as { name?: string }).name ?? uid)}</>;
+  return <>{visibleText(data?.config.name ?? uid)}</>;
 }
 
 function lastOf(events: readonly TimelineEvent[], type: TimelineEvent['event_type']): TimelineEvent | undefined {

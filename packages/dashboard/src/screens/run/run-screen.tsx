@@ -89,7 +89,7 @@ const Runs = () => (
 
 /** Returns the meaning of a state for this run, in a few words. */
 function stateNote(run: RunItem): string {
-  if (run.state === 'BLOCKED') return 'Waits for your answer';
+  if (run.state === 'BLOCKED') return 'Waits for an answer';
   if (run.state === 'FAILED' || run.state === 'ERROR')
     return run.started_at === null ? 'before its agent began' : (run.status_message?.error_code ?? '');
   return run.status_message?.message ?? '';

@@ -246,7 +246,7 @@ export class Story {
       readonly request?: {
         readonly request_id: string;
         readonly title: string;
-        readonly action?: { readonly input?: unknown };
+        readonly action?: { readonly id?: string; readonly input?: unknown };
       };
       readonly decision?: string;
       readonly by?: string;
@@ -260,6 +260,10 @@ export class Story {
     }
     if (asked.by === 'policy' && asked.decision === 'approve') return;
     const { request_id: requestId, title, action } = asked.request;
+    if (asked.decision === undefined && action?.id !== undefined)
+      this.#change('action', action.id, (entry) =>
+        entry.state === 'running' ? { ...entry, state: 'waiting' } : entry,
+      );
     this.#put({
       kind: 'request',
       id: `request/${requestId}`,

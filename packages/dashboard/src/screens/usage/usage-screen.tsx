@@ -70,7 +70,7 @@ export function UsageScreen() {
       actions={
         may && (
           <>
-            <span className="seg sm hide-m">
+            <span className="seg sm">
               <Span is={span === 'month'} set={() => go({ from: undefined, to: undefined })} label="This month" />
               <Span is={span === '30'} set={() => go({ from: monthAgo, to: undefined })} label="30 days" />
               <Span is={span === 'custom'} set={() => go({ from, to })} label="Custom" />
@@ -121,7 +121,8 @@ export function UsageScreen() {
                 to="/usage"
                 search={{ ...search, by: each === 'model' ? undefined : each }}
                 replace
-                activeOptions={{ exact: true, explicitUndefined: true }}
+                activeOptions={{ exact: true }}
+                aria-current={each === by ? 'page' : undefined}
               >
                 {`By ${each}`}
               </Link>

@@ -107,7 +107,7 @@ export function DeliveryRows({
 }) {
   return (
     <>
-      <div className="card-b row">
+      <div className="card-b delivery-bar row">
         <Live status={status} />
         {waiting > 0 && (
           <button type="button" className="btn sm" onClick={showWaiting}>
