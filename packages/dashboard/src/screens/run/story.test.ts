@@ -38,3 +38,15 @@ test('a text and an action that two pages share become one entry each, at the ea
     { id: 'a', input: { command: 'ls' }, state: 'completed', output: 'done' },
   ]);
 });
+
+test('an action whose question nobody has answered waits', () => {
+  const story = new Story();
+  const action = { type: 'action', id: 'a', category: 'command', name: 'shell', input: { command: 'ls' } };
+  const data = { request: { request_id: 'q', title: 'ls', action: { id: 'a' } } };
+  const asks = { type: 'event', name: 'permission', data };
+  story.prepend(page({ ...text('', ''), content: [action] }, { ...text('', ''), content: [asks] }));
+  expect(story.view().blocks.flatMap(({ entries }) => entries)).toMatchObject([
+    { id: 'a', state: 'waiting' },
+    { id: 'request/q', title: 'ls' },
+  ]);
+});
