@@ -4,11 +4,11 @@ import type { TeamAutomation, TeamWebhook } from '@runyard/contract/automations/
 import { visibleText } from '@runyard/contract/wire/visible';
 import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useRef } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
 import { useDeliveries } from '../../api/stream.ts';
 import { numberText } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
+import { useSoon } from '../../parts/soon.ts';
 import { Ago } from '../../parts/time.tsx';
 
 /** Pause between two reads while deliveries arrive, milliseconds. */
@@ -39,7 +39,6 @@ export function useTeamThings(factoryUid?: string): {
   const client = useClient();
   const { team } = useSession();
   const queries = useQueryClient();
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const queryKey = factoryUid === undefined ? ['factories', team.uid, 'things'] : ['factory', factoryUid, 'things'];
   const query = { limit: 100, ...(factoryUid === undefined ? {} : { factory_uid: factoryUid }) };
   const webhooks = useQuery({
@@ -59,12 +58,7 @@ export function useTeamThings(factoryUid?: string): {
       }),
     refetchInterval: 30_000,
   });
-  const readSoon = () => {
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined;
-      void queries.invalidateQueries({ queryKey });
-    }, pauseMs);
-  };
+  const readSoon = useSoon(() => void queries.invalidateQueries({ queryKey }), pauseMs);
   useDeliveries(({ factory_uid: uid }) => {
     if (factoryUid === undefined || uid === factoryUid) readSoon();
   }, readSoon);

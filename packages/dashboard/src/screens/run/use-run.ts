@@ -9,6 +9,7 @@ import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore
 import { isPassing } from '../../api/problem.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { followRun, type StreamStatus } from '../../api/stream.ts';
+import { useSoon } from '../../parts/soon.ts';
 import { Story, type StoryView } from './story.ts';
 
 /** Messages of one page of the past. */
@@ -16,6 +17,8 @@ const pageSize = 200;
 /** Interval for reading a run whose reason changes without an event: a waiting run, or an ended run that may be continued. */
 const waitingMs = 3_000;
 const endedMs = 15_000;
+/** Events that arrive within this time become one read of the record, milliseconds. */
+const refreshMs = 100;
 
 export interface FollowedRun {
   readonly run: RunItem | undefined;
@@ -55,17 +58,11 @@ export function useRun(runId: string): FollowedRun {
   const [isReading, setReading] = useState(true);
 
   const refresh = useCallback(async () => await queries.invalidateQueries({ queryKey: key }), [queries, key]);
+  const refreshSoon = useSoon(() => void refresh(), refreshMs);
 
   useEffect(() => {
     const controller = new AbortController();
     const { signal } = controller;
-    let refreshTimer: ReturnType<typeof setTimeout> | undefined;
-    const refreshSoon = () => {
-      refreshTimer ??= setTimeout(() => {
-        refreshTimer = undefined;
-        void refresh();
-      }, 100);
-    };
     const recordTime = () => queries.getQueryData<RunItem>(key)?.updated_at;
     /** Reads the newest page and the timeline, and follows later events. Ends only by an error. */
     const follow = async (): Promise<never> => {
@@ -134,11 +131,10 @@ export function useRun(runId: string): FollowedRun {
     let retryTimer: ReturnType<typeof setTimeout> | undefined;
     void start();
     return () => {
-      clearTimeout(refreshTimer);
       clearTimeout(retryTimer);
       controller.abort();
     };
-  }, [client, session, runId, queries, key, refresh]);
+  }, [client, session, runId, queries, key, refreshSoon]);
 
   const view = useSyncExternalStore(story.subscribe, story.view);
   const older = useRef<string | undefined>(undefined);

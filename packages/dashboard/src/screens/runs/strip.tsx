@@ -1,11 +1,11 @@
 import type { RunCounts, RunStateCounts } from '@runyard/contract/runs/run-counts';
 import { isTerminal, type RunState } from '@runyard/contract/runs/run-states';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
 import { useTeamEvents } from '../../api/stream.ts';
 import type { Search } from '../../frame/search.ts';
 import { clockText, countText, dollarText, numberText } from '../../parts/format.ts';
+import { useSoon } from '../../parts/soon.ts';
 import { filtersOf } from './views.ts';
 
 const hours = 24;
@@ -41,15 +41,8 @@ export function Strip({ search }: { search: Search }) {
     refetchInterval: 60_000,
     placeholderData: (before) => before,
   });
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const countSoon = () => {
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined;
-      void queries.invalidateQueries({ queryKey: key });
-    }, gatherMs);
-  };
+  const countSoon = useSoon(() => void queries.invalidateQueries({ queryKey: key }), gatherMs);
   useTeamEvents(countSoon, countSoon);
-  useEffect(() => () => clearTimeout(timer.current), []);
   if (data === undefined) return <section className="strip strip-empty" aria-label="Activity" />;
   const ended = sum(data.states, isTerminal);
   const succeeded = data.states.SUCCEEDED ?? 0;
