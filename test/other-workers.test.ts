@@ -156,7 +156,7 @@ test(
 
 test.each([
   ['harness-support report-shutdown', 0, ''],
-  ['harness-support --run-id another report-shutdown', 2, 'the variables are those of the run run-1'],
+  ['harness-support --run-id another report-shutdown', 2, 'the variables belong to the run run-1'],
   ['harness-support ping', 2, 'Usage: harness-support'],
 ])(
   'agent %s exits with %i for an execution that has ended',

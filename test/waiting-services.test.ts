@@ -61,11 +61,11 @@ test('waits for a database that is down, and for the key and the blobs of its da
 
   const two = await serviceIn('two');
   const withOwnBlobs = two.start();
-  await withOwnBlobs.sees('the secrets key of this service is not that of its database');
-  expect((await two.call('doctor')).output).toContain('the secrets key of this service is not that of its database');
+  await withOwnBlobs.sees('the secrets key of this service is not the key of its database');
+  expect((await two.call('doctor')).output).toContain('the secrets key of this service is not the key of its database');
   expect(await readdir(two.dataDir)).not.toContain('secrets-key');
   await copyFile(path.join(one.dataDir, 'secrets-key'), path.join(two.dataDir, 'secrets-key'));
-  await withOwnBlobs.sees('the blobs of this service are not those of its database');
+  await withOwnBlobs.sees('the blobs of this service are not the blobs of its database');
   withOwnBlobs.child.kill('SIGINT');
   await withOwnBlobs.exited;
   const second = two.start({ RUNYARD_BLOBS: path.join(one.dataDir, 'blobs') });
@@ -78,7 +78,7 @@ test('waits for a database that is down, and for the key and the blobs of its da
   // The operator of a folder whose key and blobs were lost says so.
   const three = await serviceIn('three');
   const third = three.start();
-  await third.sees('the secrets key of this service is not that of its database');
+  await third.sees('the secrets key of this service is not the key of its database');
   expect(await three.call('use-folder')).toMatchObject({ code: 0 });
   await third.sees('Runyard is running');
   third.child.kill('SIGINT');

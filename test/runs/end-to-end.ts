@@ -219,7 +219,7 @@ export const describeEndToEnd = (system: System) =>
       expect(text).not.toContain(system.key);
     });
 
-    test('lowers the limits of a sandbox to those of its environment, and never raises them', async () => {
+    test('lowers the limits of a sandbox to the limits of its environment, and never raises them', async () => {
       const limits = { disk_mb: 64, processes: 100_000 };
       const { uid } = await system.call<{ uid: string }>(
         'POST',

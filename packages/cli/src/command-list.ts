@@ -154,7 +154,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
       {
         name: 'use-folder',
         usage: '',
-        description: 'use the secrets key and blobs of this data folder, after those of the database were lost',
+        description: "use the secrets key and blobs of this data folder, after the database's own were lost",
         load: async () => (await import('./commands/transfer.ts')).declareUseFolder,
       },
     ],

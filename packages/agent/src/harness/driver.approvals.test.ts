@@ -66,7 +66,7 @@ describe('the driver', () => {
     });
 
     test.each(['approve', 'deny'] as const)(
-      'and makes the message of a denial the next turn, not that of an approval (%s)',
+      'and makes the message of a denial the next turn, but not the message of an approval (%s)',
       async (decision) => {
         const { run, approvals, of, text, until } = drive('permission-first', ask);
         const running = run();

@@ -35,7 +35,7 @@ export async function harnessSupportCommand(
   if (token === '') return fail(2, 'RUNYARD_RUN_TOKEN is missing');
   const runId = optionOr('run-id', optionOr('task-id', env.TASK_ID));
   if (env.TASK_ID !== undefined && runId !== env.TASK_ID)
-    return fail(2, `--run-id is ${runId}, and the variables are those of the run ${env.TASK_ID}`);
+    return fail(2, `--run-id is ${runId}, but the variables belong to the run ${env.TASK_ID}`);
   const client = serviceClient({ connection: connectToService({ serverRoot: serverRoot.replace(/\/+$/, ''), token }) });
   const body = { reason: optionOr('reason', 'the agent command has ended'), exited: true };
   try {

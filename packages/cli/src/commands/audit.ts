@@ -29,9 +29,9 @@ export async function listAudit(
 export function declareAudit(command: Command): void {
   command
     .option('--limit <count>', 'how many, at most 500 (default: 50)', wholeNumber)
-    .option('--actor <uid>', 'only those of a person or agent')
-    .option('--action <name>', 'only those of a kind, such as key.create')
-    .option('--subject <uid>', 'only those of a thing')
+    .option('--actor <uid>', 'only changes by a person or agent')
+    .option('--action <name>', 'only changes of a kind, such as key.create')
+    .option('--subject <uid>', 'only changes of a thing')
     .option('--since <time>', 'only those at this time or later, RFC 3339')
     .option('--until <time>', 'only those before this time, RFC 3339')
     .option(...asJson)

@@ -67,7 +67,7 @@ export function declareRerun(command: Command): void {
     .option('--environment <id>', 'another environment, by UID or name')
     .option('--name <name>', 'another label')
     .option('--max-cost <usd>', 'another limit of what it may spend')
-    .option('--metadata <key=value>', 'pairs that replace those of the run; repeat for more', collect)
+    .option('--metadata <key=value>', "pairs that replace the run's pairs; repeat for more", collect)
     .option('--follow', 'stay until the new run ends or is BLOCKED, and exit with the code of its state')
     .option(...asJson)
     .addHelpText('after', exitCodesHelp)

@@ -119,7 +119,7 @@ async function useFolder(context: Context): Promise<void> {
   requireDatabase(context);
   const commands = await import('@runyard/service/installation-commands');
   await commands.useFolder(dataPlace(context), context.settings).catch(toFailure);
-  context.out(`secrets key and blobs of ${context.folder.path} are those of the database now\n`);
+  context.out(`the database now uses the secrets key and blobs of ${context.folder.path}\n`);
   context.report('secrets that another key sealed stay closed: set them again. Blobs that are in no folder stay lost');
 }
 

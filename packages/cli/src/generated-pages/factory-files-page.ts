@@ -89,7 +89,7 @@ ${example.map(({ path, content }) => `\`${path}\`:\n\n\`\`\`${path.endsWith('.md
 }
 
 const scheduleText =
-  'five fields, `@daily` and the like, or `@every 90m`. `schedule.timezone`: whose clock they mean, default UTC. `schedule.name`: its identity';
+  'five fields, `@daily` and the like, or `@every 90m`. `schedule.timezone`: time zone of these times, default UTC. `schedule.name`: its identity';
 
 function githubRows(): string {
   const byMembers = Map.groupBy(Object.entries(githubEvents), ([, members]) => members.map(code).join(', '));

@@ -73,7 +73,7 @@ describe('the lines of a permission request', () => {
   });
 });
 
-test('the lines of a decision are those of its request', () => {
+test('the lines of a decision are the lines of its request', () => {
   expect(decisionLines('approve', 'echo safe\nrm -rf important\n')).toEqual([
     'approved:',
     '  echo safe',

@@ -51,7 +51,7 @@ test('gives the service, but not the worker, the variables of the AWS SDK if its
   expect(childEnvironment('worker', env, {})).not.toHaveProperty('AWS_SECRET_ACCESS_KEY');
 });
 
-test('prefers the values of the supervisor to those of the shell', () => {
+test('prefers the values of the supervisor to the values of the shell', () => {
   expect(childEnvironment('service', everything, { RUNYARD_PORT: '5000' }).RUNYARD_PORT).toBe('5000');
 });
 

@@ -194,7 +194,9 @@ export const AgentTask = z
       .array(z.string())
       .readonly()
       .optional()
-      .describe('Values that the agent removes from its reports: those of `secrets`, and earlier ones of the run'),
+      .describe(
+        'Values that the agent removes from its reports: the values of `secrets`, and earlier values of the run',
+      ),
     prepared_workspace: TaskPreparedWorkspace.optional(),
   })
   .meta({ id: 'AgentTask', description: 'Task of the agent, with everything that it needs to begin' });

@@ -173,7 +173,7 @@ export const Automation = z
       .array(AutomationScheduleItem)
       .optional()
       .describe('The schedules of its triggers, with their next times; absent: it has none'),
-    config: AmbientAgentConfig.optional().describe('Members that replace those of the agent and of the factory'),
+    config: AmbientAgentConfig.optional().describe('Members that replace the members of the agent and of the factory'),
     overlap: OverlapPolicy,
     concurrency_key: z
       .string()

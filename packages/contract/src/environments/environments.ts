@@ -53,7 +53,7 @@ export const EnvironmentLimits = z
   .meta({
     id: 'EnvironmentLimits',
     description:
-      'Limits of a sandbox below those of its worker, which are never exceeded. A worker of another program may ignore them',
+      "Limits of a sandbox, below the worker's limits, which are never exceeded. A worker of another program may ignore them",
   });
 export type EnvironmentLimits = z.infer<typeof EnvironmentLimits>;
 
@@ -95,7 +95,7 @@ export const EnvironmentConfig = z
       'Secrets of the team for runs in the environment. Each run gets those that it has the right to; `withheld` of the run names the others. A run may replace one by a secret of its own in the same variable',
     ),
     limits: EnvironmentLimits.optional().describe(
-      'Limits of its sandboxes below those of the worker; the timeline event `worker_container_ready` of a run has what holds',
+      "Limits of its sandboxes, below the worker's limits. The timeline event `worker_container_ready` of a run has the limits that apply",
     ),
     network: EnvironmentNetwork.optional(),
     provider_tools: ProviderTools.optional(),

@@ -11,7 +11,7 @@ import {
 } from './environments.ts';
 
 const environment = z.object({ uid: z.string().meta({ description: 'Id of the environment: 22 of [A-Za-z0-9]' }) });
-const madeByPerson = 'A person made it, and the key is that of an agent';
+const madeByPerson = 'A person made it, and the key belongs to an agent';
 const noEnvironment = { 404: 'No such environment, or it belongs to another team' };
 const refused = {
   400: 'A wrong value, or one that sandboxes cannot keep',

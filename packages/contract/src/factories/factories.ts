@@ -34,7 +34,7 @@ export const FactoryAgent = z
     agent_type: FactoryAgentType,
     description: z.string().optional().describe('Task of the agent'),
     prompt: z.string().describe('Instructions in front of the prompt of every run'),
-    config: AmbientAgentConfig.describe('Members that override those of `agent_defaults`'),
+    config: AmbientAgentConfig.describe('Members that override the members of `agent_defaults`'),
   })
   .meta({ id: 'FactoryAgent', description: 'An agent that runs of a factory are given to' });
 export type FactoryAgent = z.infer<typeof FactoryAgent>;

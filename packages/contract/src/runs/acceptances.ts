@@ -10,7 +10,7 @@ export const ContentKind = z
   .meta({
     id: 'ContentKind',
     description:
-      '`definition`: defaults, agents and skills of a factory; its uid is that of the factory. `mcp_server`: a stored MCP server with a command; `env_number` in it counts how often its values were replaced. `worker_pool`: a pool of self-hosted workers, whose author is its owner; its uid is its name, `@` and an id of the team',
+      '`definition`: defaults, agents and skills of a factory; its uid is the uid of the factory. `mcp_server`: a stored MCP server with a command; `env_number` in it counts how often its values were replaced. `worker_pool`: a pool of self-hosted workers, whose author is its owner; its uid is its name, `@` and an id of the team',
   });
 export type ContentKind = z.infer<typeof ContentKind>;
 
@@ -23,7 +23,7 @@ const revision = z.int().min(1).describe('Number of the revision: 1, 2, … of t
 export const RunContentKind = z.enum([...ContentKind.options, 'prompt', 'run', 'conversation']).meta({
   id: 'RunContentKind',
   description:
-    '`prompt`: prompt and configuration of the request. `run`: those of a run that is repeated, or that is above the run. `conversation`: what others wrote in the conversation that is continued',
+    '`prompt`: prompt and configuration of the request. `run`: contents of a run that is repeated, or that is above the run. `conversation`: what others wrote in the conversation that is continued',
 });
 export type RunContentKind = z.infer<typeof RunContentKind>;
 

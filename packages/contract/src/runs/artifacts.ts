@@ -187,10 +187,7 @@ export const ArtifactPreview = z
     expires_at: Timestamp.optional().describe('When the URL stops working, RFC 3339 in UTC'),
     content_type: z.string().optional().describe('Media type of the preview, by the first bytes of the file'),
     size_bytes: z.int().describe('Size of the file in bytes'),
-    shown_bytes: z
-      .int()
-      .optional()
-      .describe('Bytes of the preview: of a long text the beginning, which can end inside a character'),
+    shown_bytes: z.int().optional().describe('Bytes of the preview. A long text is cut, also inside a character'),
     reason: z.string().optional().describe('Why there is no preview, for people'),
   })
   .meta({ id: 'ArtifactPreview', description: 'How a page can show an artifact' });

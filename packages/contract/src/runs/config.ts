@@ -155,7 +155,7 @@ export const SessionSharing = z
 /** Configuration of a run in answers. Unknown members are stored and returned. */
 export const AmbientAgentConfig = z
   .looseObject({
-    name: Text.optional().describe('Name by which runs are grouped and filtered, such as that of an automation'),
+    name: Text.optional().describe('Name by which runs are grouped and filtered, such as the name of an automation'),
     model_id: Text.optional().describe(
       'Model, as in `GET /agent/models`; `runbook` runs the shell blocks of the prompt without a language model. Absent: the default model',
     ),
@@ -164,7 +164,7 @@ export const AmbientAgentConfig = z
       .max(maxModelFallbacks)
       .optional()
       .describe(
-        'Models to use, in this order, while the provider of the model has an outage. Empty: none. Absent: those of the team',
+        'Models to use, in this order, while the provider of the model has an outage. Empty: none. Absent: the fallbacks of the team',
       ),
     base_prompt: Text.optional().describe("Instructions that shape the agent's behaviour, in front of every prompt"),
     environment_id: Uid22.optional().describe(

@@ -21,7 +21,7 @@ const RunnerOs = z.enum(['linux', 'macos']).meta({
 const RunnerArch = z.enum(['x86_64', 'aarch64']).meta({
   id: 'RunnerArch',
   description:
-    'Architecture, default that of the worker. Runs with aarch64 are refused without a `worker_host` of this kind',
+    "Architecture, default: the worker's architecture. Runs with aarch64 are refused without a `worker_host` of this kind",
 });
 
 /** Container image, first setup commands and size of the sandbox of a run. */
@@ -33,14 +33,14 @@ export const RunnerConfig = z
     os: RunnerOs.optional(),
     arch: RunnerArch.optional(),
     setup_commands: RunnerCommands.optional().describe(
-      'Shell commands to run in the workspace before those of the environment, in their order, at most 50; the first that fails ends the run',
+      'Shell commands to run in the workspace before the commands of the environment, in their order, at most 50; the first that fails ends the run',
     ),
     instance_shape: z
       .object({
         vcpus: RunnerVcpus.describe('Processors, 1 to 1,024'),
         memory_gb: RunnerMemoryGb.describe('Memory in GB, 1 to 16,384'),
       })
-      .meta({ id: 'InstanceShape', description: 'Size of the sandbox, at most that of its worker' })
+      .meta({ id: 'InstanceShape', description: 'Size of the sandbox, at most the limit of its worker' })
       .optional(),
   })
   .superRefine(({ os, docker_image }, context) => {

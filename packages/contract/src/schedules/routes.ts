@@ -19,7 +19,7 @@ import {
 const path = '/agent/schedules';
 const onePath = `${path}/{scheduleId}` as const;
 const schedule = z.object({ scheduleId: z.string().meta({ description: 'Id of the schedule' }) });
-const madeByPerson = 'A person made it, and the key is that of an agent';
+const madeByPerson = 'A person made it, and the key belongs to an agent';
 const missing = 'No such schedule, or it belongs to another team or person';
 const badSchedule =
   'A missing member, a wrong type, an expression that is not valid or never fires, an unknown time zone, or a run that could not be created: an unknown model, harness or environment';

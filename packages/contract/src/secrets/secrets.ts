@@ -42,7 +42,7 @@ export const SecretReferences = z.array(SecretReference).max(maxSecretsOfRun);
 export const SecretScope = z.enum(secretScopes).meta({
   id: 'SecretScope',
   description:
-    'personal: only runs of its owner may use it. team: runs of every person of the team may, and those of the named agents',
+    'personal: only runs of its owner may use it. team: runs of every person of the team and of the named agents may use it',
 });
 export type SecretScope = z.infer<typeof SecretScope>;
 

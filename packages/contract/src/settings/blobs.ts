@@ -36,7 +36,7 @@ export const blobSettings = {
   RUNYARD_BLOBS_ENCRYPTION: {
     read: matching(/^(AES256|aws:kms(:[\x21-\x7e]+)?)$/, 'must be AES256, aws:kms or aws:kms:KEY'),
     description:
-      'Encryption that the bucket is asked for: `AES256`, `aws:kms`, or `aws:kms:` and the id or ARN of a key. Absent: that of the bucket.',
+      'Encryption that the bucket is asked for: `AES256`, `aws:kms`, or `aws:kms:` and the id or ARN of a key. Absent: the default encryption of the bucket.',
     usedBy: ['service', 'cli'],
   },
   RUNYARD_BLOBS_DOWNLOADS: {

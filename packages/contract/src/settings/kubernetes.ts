@@ -61,7 +61,7 @@ export const kubernetesSettings = {
   RUNYARD_KUBERNETES_RUNTIME_CLASS: {
     read: matching(dnsName, 'must be the name of a RuntimeClass'),
     description:
-      'RuntimeClass of the pods. gVisor or Kata, for example, gives each pod a kernel of its own. Default: that of the cluster, usually runc.',
+      "RuntimeClass of the pods. gVisor or Kata, for example, gives each pod a kernel of its own. Default: the cluster's runtime, usually runc.",
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_START_SECONDS: {

@@ -82,7 +82,7 @@ export const SessionClient = z
       .string()
       .optional()
       .describe(
-        'Address of a proxy that sent `X-Forwarded-For` and is not in `RUNYARD_TRUSTED_PROXIES`: `address` is then that of the proxy',
+        'Address of a proxy that sent `X-Forwarded-For` and is not in `RUNYARD_TRUSTED_PROXIES`: `address` is then the address of the proxy',
       ),
   })
   .meta({ id: 'SessionClient', description: 'The client of a request, as the service sees it' });

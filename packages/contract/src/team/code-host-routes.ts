@@ -12,7 +12,7 @@ export const codeHostRoutes = {
     tag: 'code_hosts',
     summary: 'List the credentials of code hosts',
     description:
-      'Members see those of the team and their own, administrators all of the team. No answer holds a secret part.',
+      "Members see the team's credentials and their own, administrators see all credentials in the team. No answer holds a secret part.",
     allow: { user: 'member' },
     answer: { status: 200, description: 'Credentials, oldest first', schema: ListCodeHostCredentialsResponse },
   },

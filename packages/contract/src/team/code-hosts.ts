@@ -7,7 +7,7 @@ import { UserProfile } from '../wire/profiles.ts';
 export const CodeHostScope = z.enum(['personal', 'team']).meta({
   id: 'CodeHostScope',
   description:
-    'personal: only for runs that execute as the person who stored it, before those of the team. team: for every run of the team.',
+    "personal: only for runs that execute as the person who stored it; it has priority over the team's. team: for every run of the team.",
 });
 export type CodeHostScope = z.infer<typeof CodeHostScope>;
 

@@ -7,7 +7,7 @@ import { CreateSavedViewRequest, ListSavedViewsResponse, SavedView, UpdateSavedV
 
 const path = '/saved-views';
 const view = z.object({ viewId: z.string().meta({ description: 'Id of the view' }) });
-const missing = { 404: 'No such view, or it is that of another person or team' };
+const missing = { 404: 'No such view, or it belongs to another person or team' };
 
 /** People only: an agent has no dashboard. A viewer may save views, because they change nothing for others. */
 const people = { user: 'viewer' } as const satisfies AllowKeys;

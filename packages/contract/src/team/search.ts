@@ -15,7 +15,7 @@ export type SearchKind = z.infer<typeof SearchKind>;
 /** Query of `GET /search`. */
 export const SearchQuery = z.object({
   q: NonBlank.max(500).describe(
-    'Words, in any case and order: each must be in the name of the thing, and of runs as for `q` of GET /agent/runs. Or the id of a thing, or an address with ids, such as that of its page',
+    'Words, in any case and order: each must be in the name of the thing, and of runs as for `q` of GET /agent/runs. Or the id of a thing, or an address with ids, such as the address of its page',
   ),
   kind: z.array(SearchKind).optional().describe('Repeat the parameter for several kinds. Default: all'),
   limit: z.int().min(1).max(20).default(5).describe('Most things of each kind'),

@@ -49,7 +49,7 @@ export const serviceRoutes = {
     tag: 'workers',
     summary: 'Read the addresses from which runs reach the internet',
     description:
-      'For the firewalls of other systems. The operator names those of the installation with RUNYARD_EGRESS_RANGES; self-hosted workers of a team have others.',
+      'For the firewalls of other systems. RUNYARD_EGRESS_RANGES names the networks of the installation; self-hosted workers of a team have other networks.',
     allow: teamReads,
     answer: { status: 200, description: 'The networks', schema: EgressRanges },
   },

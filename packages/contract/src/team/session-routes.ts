@@ -35,7 +35,7 @@ export const browserSessionRoutes = {
       headers: { 'Set-Cookie': 'The session: HttpOnly, SameSite=Strict' },
     },
     errors: {
-      403: 'The code was used, has expired or is unknown; the key is not that of a person; the identity provider refused the person, or its answer is not for this browser or was used; the person is in no team; or the request is not from a page of the service over https or on this machine',
+      403: 'The code was used, has expired or is unknown; the key does not belong to a person; the identity provider refused the person, or its answer is not for this browser or was used; the person is in no team; or the request is not from a page of the service over https or on this machine',
       409: 'The invitation with which the sign-in began cannot be accepted',
       429: tooOften,
       503: providerAway,
@@ -79,7 +79,7 @@ export const browserSessionRoutes = {
     description: 'The key of the session stops working at once.',
     allow: { user: 'viewer' },
     answer: { status: 200, description: 'Signed out', schema: DeleteResponse },
-    errors: { 404: 'The key is not that of a browser session' },
+    errors: { 404: 'The key does not belong to a browser session' },
   },
   endBrowserSessions: {
     method: 'DELETE',

@@ -24,7 +24,7 @@ const needsOne = {
 const hasOne = (request: { readonly delivery_id?: string | undefined }): boolean =>
   Object.hasOwn(request, 'payload') !== (request.delivery_id !== undefined);
 
-const noEvent = { error: 'is that of the delivery; leave it out with delivery_id', path: ['event'] };
+const noEvent = { error: 'comes from the delivery; leave it out with delivery_id', path: ['event'] };
 const hasOneEvent = (request: { readonly delivery_id?: string | undefined; readonly event?: string | undefined }) =>
   request.delivery_id === undefined || request.event === undefined;
 /** JSON Schema: a stored delivery, which has its own event. */

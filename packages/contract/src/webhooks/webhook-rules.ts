@@ -44,9 +44,9 @@ export const ruleMembers = {
     .string()
     .regex(memberPathPattern, { error: 'must be the path of a member, such as id or event.id, of at most 10 names' })
     .describe(
-      "Member of the body with the sender's own id of a delivery, as a path with dots; it counts where no header has an id. Default: that of the scheme",
+      "Member of the body with the sender's own id of a delivery, as a path with dots; it counts where no header has an id. Default: the value of the scheme",
     ),
-  eventHeader: shownHeader.describe('Header that names the event. Default: that of the scheme'),
+  eventHeader: shownHeader.describe('Header that names the event. Default: the value of the scheme'),
   duplicateWindowSeconds: z
     .int()
     .min(0)

@@ -25,7 +25,7 @@ const name = NonBlank.max(100).describe('Name for people, at most 100 characters
 const secret = Text.min(1)
   .max(1_000)
   .describe(
-    'Secret of the provider; for token and url_token at least 16 characters. It is sealed, and in no answer but that of create and rotate',
+    'Secret of the provider; for token and url_token at least 16 characters. It is sealed. Only the answers of create and rotate have it',
   );
 const secretName = z
   .string()

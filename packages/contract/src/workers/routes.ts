@@ -22,7 +22,7 @@ export const workerPoolRoutes = {
     tag: 'workers',
     summary: 'List the pools of self-hosted workers',
     description:
-      'The first connection of a worker makes the pool of its name that of the owner of the key. Other keys connect under that name after its owner or an administrator added them.',
+      'When a worker first connects, the pool of its name begins to belong to the owner of the key. Other keys connect under that name after its owner or an administrator added them.',
     allow: teamReads,
     answer: { status: 200, description: 'By name', schema: ListWorkerPoolsResponse },
   },

@@ -4,7 +4,7 @@ import { agentLaunch } from './launch.ts';
 
 const base = fakeAssignment('e1').data;
 
-test('the command line has the arguments of the configuration, then those of the service', () => {
+test('the command line has the arguments of the configuration, then the arguments of the service', () => {
   const result = agentLaunch(
     {
       ...base,
@@ -27,7 +27,7 @@ test('the command line has the arguments of the configuration, then those of the
   );
 });
 
-test('a header of the service replaces that of the sandbox', () => {
+test("a header of the service replaces the sandbox's header", () => {
   const result = agentLaunch({ ...base, additional_oz_args: ['--idle-on-complete', '10m'] }, 'http://service');
   expect(result.ok && result.launch.args.join(' ')).toMatch(
     /--server-root-url http:\/\/service --idle-on-complete 10m$/,

@@ -40,7 +40,7 @@ test('repeats a request whose stream ends early', () => {
   expect(modelFailure(error)).toMatchObject({ retryable: true });
 });
 
-test('does not repeat a request after an answer of another form than that of the API', () => {
+test('does not repeat a request after an answer that does not have the form of the API', () => {
   const cause = new Error('choices: expected array');
   expect(modelFailure(new TypeValidationError({ value: { choices: null }, cause }))).toMatchObject({
     retryable: false,

@@ -27,7 +27,7 @@ const name = /\{(forwarder|key|model|folder)\}/g;
 const fill = (text: string, values: PresetValues): string =>
   text.replace(name, (_, value: keyof PresetValues) => values[value]);
 
-/** Returns data of a preset with the values in all of its texts, names of members included. */
+/** Returns the data of a preset and puts the values into all of its texts, also into names of members. */
 function fillDeep(value: unknown, values: PresetValues): unknown {
   if (typeof value === 'string') return fill(value, values);
   if (Array.isArray(value)) return value.map((item) => fillDeep(item, values));

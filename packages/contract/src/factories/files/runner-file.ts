@@ -35,13 +35,13 @@ const Platform = strictObject({
 export const RunnerFile = strictObject({
   description: Text.max(2_000).optional().describe('Purpose of the runner'),
   setupCommands: RunnerCommands.optional().describe(
-    'Shell commands that prepare the sandbox, in their order, before those of the environment, at most 50',
+    'Shell commands that prepare the sandbox, in their order, before the commands of the environment, at most 50',
   ),
   instanceShape: strictObject({
     vcpus: RunnerVcpus.describe('Processors'),
     memoryGb: RunnerMemoryGb.describe('Memory in GB'),
   })
     .optional()
-    .describe('Size of the sandbox, at most that of its worker'),
+    .describe('Size of the sandbox, at most the limit of its worker'),
   platform: Platform.describe('Operating system, architecture and image'),
 });

@@ -13,7 +13,7 @@ import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 
-/** Shows and changes the monthly limit of the team for models, and shows the rest of it. */
+/** Shows and changes the monthly limit of the team for models, and shows how much of it is left. */
 export function Budget() {
   const budget = useBudget();
   const [isChanging, setChanging] = useState(false);

@@ -56,7 +56,7 @@ async function checkKey(tx: Queryable, { vaultKeyId }: Installation, { dataDir, 
       );
   } else if (!keyIds.includes(vaultKeyId)) {
     throw new NotUsable(
-      `the secrets key of this service is not that of its database, which has the id ${vaultKeyId}`,
+      `the secrets key of this service is not the key of its database, which has the id ${vaultKeyId}`,
       `${source} ${vault === undefined ? 'is missing: it' : `has the key ${vault.keyId}, but`} must have the key ${vaultKeyId}. Copy secrets-key to ${file} from the data folder of a service of this database, or set RUNYARD_SECRETS_KEY if it has that. ${lostHint}.`,
     );
   }
@@ -68,7 +68,7 @@ async function checkBlobs(tx: Queryable, { id, hasMarkedBlobs }: Installation, p
   if (marker !== id) {
     const name = nameOfAddress(blobsAddress(place.settings, place.dataDir));
     throw new NotUsable(
-      'the blobs of this service are not those of its database',
+      'the blobs of this service are not the blobs of its database',
       `${name} ${marker === undefined ? 'has no blob "installation"' : `belongs to another database (${marker})`}; the database is ${id}. All services of a database need the same RUNYARD_BLOBS: one bucket, or one folder, such as one of a shared file system. ${lostHint}.`,
     );
   }

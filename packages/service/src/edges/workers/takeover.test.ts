@@ -156,7 +156,10 @@ test.each([
     thief.say(rawHello({ worker_id: 'box', instance_id: 'instance-2', executions, ...proof }));
     await attack(thief, runId, executionId);
     expect(await stateOf(runId)).toBe('CLAIMED');
-    expect(receivedOf(thief, 'task_cancellation')[0], 'it has to end what it says it holds').toMatchObject({
+    expect(
+      receivedOf(thief, 'task_cancellation')[0],
+      'the worker must end the sandboxes that it reports',
+    ).toMatchObject({
       execution_id: executionId,
     });
   },

@@ -98,7 +98,8 @@ export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, 
 }
 
 /**
- * Returns the held text of a stream as an event with the number and time of `next`. The text is no secret, because no secret continued.
+ * Returns the held text of a stream as an event with the number and time of `next`. The held text is not a secret,
+ * because the next text did not continue one.
  */
 function release(next: AgentEvent, stream: string, held: HeldTexts): AgentEvent[] {
   const at = { seq: next.seq, occurred_at: next.occurred_at };

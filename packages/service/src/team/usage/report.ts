@@ -170,7 +170,7 @@ async function toUsageRows(
   });
 }
 
-/** Returns the thing of a column that groups the report. */
+/** Returns the thing by which a column groups the report. */
 function thingOf(column: string, names: ReadonlyMap<string, string>): UsageThing {
   if (column === notKnown) return { kind: 'not_known' };
   if (column === '') return { kind: 'none' };

@@ -24,22 +24,25 @@ const removed = (node: PlanNode): number =>
 test.each([
   ['cancel runs', 'find_starts_that_cancel_runs'],
   ['may start', 'find_startable_starts'],
-])('the search for starts that %s, each second, reads no other starts, even after many at once', async (_, name) => {
-  const { uid } = await automations.create([at()]);
-  const statement = definedStatements.find((each) => each.name === name);
-  const plan = await db.transaction(async (tx) => {
-    await tx.query(
-      `INSERT INTO starts (automation_uid, webhook_uid, delivery_id, outcome, run_id, cancels_previous)
+])(
+  'the search of each second for starts that %s reads no other starts, even after many starts at once',
+  async (_, name) => {
+    const { uid } = await automations.create([at()]);
+    const statement = definedStatements.find((each) => each.name === name);
+    const plan = await db.transaction(async (tx) => {
+      await tx.query(
+        `INSERT INTO starts (automation_uid, webhook_uid, delivery_id, outcome, run_id, cancels_previous)
         SELECT $1, 'W', gen_random_uuid(), 'started', gen_random_uuid(), n > 2998 FROM generate_series(1, 3000) n`,
-      [uid],
-    );
-    const [row] = await tx.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
-      `EXPLAIN (ANALYZE, FORMAT JSON) ${statement?.text}`,
-    );
-    return row?.['QUERY PLAN'][0].Plan;
-  });
-  expect(plan && removed(plan)).toBe(0);
-});
+        [uid],
+      );
+      const [row] = await tx.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+        `EXPLAIN (ANALYZE, FORMAT JSON) ${statement?.text}`,
+      );
+      return row?.['QUERY PLAN'][0].Plan;
+    });
+    expect(plan && removed(plan)).toBe(0);
+  },
+);
 
 describe('a hundred starts that stay', () => {
   test('because the service cannot start them do not delay another automation', async () => {

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { takeName } from '../../state/take-name.ts';
 
-/** From here to below 100,000, where distributions start to assign subordinate uids to users. */
+/** The uids begin here and end below 100,000, because distributions assign subordinate uids from there on. */
 const firstUid = 70_000;
 const users = 30_000;
 

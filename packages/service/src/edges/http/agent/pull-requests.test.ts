@@ -102,7 +102,7 @@ describe('a pull request', () => {
     expect(audit.text).toContain(runId);
   });
 
-  it('of a fork, from a branch with the same name, is not treated as that of the run', async () => {
+  it("of a fork, from a branch with the same name, is not treated as the run's pull request", async () => {
     const { open } = await startRun(gitHub);
     const url = 'https://host.example/acme/site/pull/stranger';
     fake.pulls.push({ head: 'fix', base: 'main', title: 'T', body: '', draft: false, url, from: 'stranger/site' });

@@ -179,7 +179,7 @@ describe('a run in an environment that another person changed', () => {
     expect((await itemOf(runId)).withheld).toMatchObject([{ right: 'code_host_credentials', content: { uid: own } }]);
   });
 
-  test('keeps the rights that it had when it was created, and loses those of an author who leaves', async () => {
+  test('keeps the rights that it had when it was created, and loses the rights of an author who leaves', async () => {
     const leaver = await newPerson(service, team, 'member');
     const uid = await environment(leaver.key, { secrets: secrets('SHARED') });
     const body = { prompt: 'a', config: { environment_id: uid } };

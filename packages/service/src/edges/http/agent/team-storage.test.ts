@@ -82,7 +82,7 @@ afterEach(async () => {
   await recountStorage(db);
 });
 
-test('counts all stored bytes of members and agents, and subtracts those of a deleted run', async () => {
+test('counts all stored bytes of members and agents, and subtracts the bytes of a deleted run', async () => {
   expect(await storage()).toEqual({ bytes: 0, max_bytes: maxBytes });
   const run = await service.startExecution({ prompt: 'Do it.', attachments: [file(1000), file(70 * 1024)] });
   const request = await stored();

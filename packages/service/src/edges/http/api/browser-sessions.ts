@@ -27,7 +27,7 @@ export function registerBrowserSessionRoutes(app: FastifyInstance, deps: Service
     if (created === null) {
       const detail =
         body.code === undefined
-          ? 'api_key: the key is unknown, has expired or was deleted, or is not that of a person. Ask an administrator for a new one.'
+          ? 'api_key: the key is unknown, has expired or was deleted, or does not belong to a person. Ask an administrator for a new one.'
           : 'This sign-in link was used already, or is older than a minute. Make another: bin/runyard open';
       return refuse('not_authorized', { detail });
     }
@@ -37,7 +37,7 @@ export function registerBrowserSessionRoutes(app: FastifyInstance, deps: Service
 
   addRoute(app, routes.endBrowserSession, async ({ principal, request, reply }) => {
     if (!(await endBrowserSession(db, principal)))
-      return refuse('resource_not_found', { detail: 'The key is not that of a browser session.' });
+      return refuse('resource_not_found', { detail: 'The key does not belong to a browser session.' });
     reply.header('set-cookie', dropCookies(request));
     return { success: true as const };
   });

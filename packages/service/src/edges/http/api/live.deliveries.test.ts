@@ -83,7 +83,7 @@ test('resumes after every id without loss, also after deliveries that committed 
   }
 });
 
-test('answers 400 for ids of another kind, 410 for those of another epoch, and 401 without a key', async () => {
+test('answers 400 for ids of another kind, 410 for ids of another epoch, and 401 without a key', async () => {
   const [epoch, xact] = (await follow()).lastId().split('-');
   const refused = (status: number, id: string) =>
     service.problem(status, 'GET', path, { headers: { 'last-event-id': id } });

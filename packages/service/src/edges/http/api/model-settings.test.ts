@@ -179,7 +179,7 @@ describe('while the provider of a model has an outage', () => {
     expect((await switchesOf(run.runId)).at(-1)).toMatchObject({ to_model_id: opus });
   });
 
-  test('a run without its own fallbacks has those of the team, and an empty list means no fallback', async () => {
+  test("a run without its own fallbacks has the team's fallbacks, and an empty list means no fallback", async () => {
     await change({ fallback_model_ids: [mini] });
     await outage();
     expect((await create({ model_id: opus })).status).toBe(200);

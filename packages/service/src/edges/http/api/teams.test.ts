@@ -97,7 +97,7 @@ describe('an invitation', () => {
     expect(statuses.sort()).toEqual([201, 403, 403]);
   });
 
-  test('gives no role above that of the inviter', async () => {
+  test("gives no role above the inviter's role", async () => {
     const { key } = await newPerson(service, first, 'admin');
     const path = `/teams/${first}/invitations`;
     await service.problem(403, 'POST', path, { key, body: { role: 'owner' } });

@@ -33,7 +33,7 @@ async function observed(ask: () => Promise<TestAnswer<unknown>>) {
 }
 
 describe('a sender that guesses', () => {
-  test('cannot distinguish an unknown URL from that of a disabled or deleted webhook', async () => {
+  test('cannot distinguish an unknown URL from the URL of a disabled or deleted webhook', async () => {
     const [disabled, deleted] = [await create(), await create()];
     await service.request('POST', `${base}/${disabled.uid}/disable`);
     await service.request('DELETE', `${base}/${deleted.uid}`);

@@ -42,7 +42,7 @@ export async function readLineage(
   if (Object.keys(merged).length > maxMetadataKeys) {
     faults.push({
       path: 'metadata',
-      message: `has more than ${maxMetadataKeys} keys together with those of the parent`,
+      message: `has more than ${maxMetadataKeys} keys together with the parent's keys`,
     });
   }
   return { parentRunId: parent.id, ancestorIds, metadata: merged };

@@ -240,7 +240,7 @@ describe('while a run of the schedule is live', () => {
     expect((await fires(schedule.id))[1]?.reason).toBe('the schedule was paused while it waited');
   });
 
-  test('a waiting fire that the service cannot start does not delay those of other schedules', async () => {
+  test('a waiting fire that the service cannot start does not delay the fires of other schedules', async () => {
     const schedules = [await create({ overlap: 'queue' }), await create({ overlap: 'queue' })];
     for (const { id } of [...schedules, ...schedules]) await fireNow(id);
     for (const { id } of schedules) {
@@ -277,7 +277,7 @@ describe('while a run of the schedule is live', () => {
   });
 });
 
-test('a team with 10,000 due schedules does not delay those of another team', async () => {
+test('a team with 10,000 due schedules does not delay the schedules of another team', async () => {
   await insert({ teamId: service.teamId, count: 10_000, dueSeconds: 3600 });
   const [mine = ''] = await insert({ teamId: service.otherTeamId, count: 1, dueSeconds: 0 });
   await fireDueSchedules(deps);
