@@ -5,8 +5,11 @@ import type { Order, Report } from './messages.ts';
 
 /** Sandboxes that a supervisor holds at the same time. They end if it dies, and share its memory of about 35 MB. */
 export const mostAtOnce = 8;
-/** Sandboxes that a supervisor gets in all: its memory grows a little with each. */
-export const mostInAll = 64;
+/**
+ * Sandboxes that a supervisor gets in all. The limit bounds what a leak could add. The start of a supervisor and its code that V8 has not optimized
+ * yet take the processor time of several sandboxes.
+ */
+export const mostInAll = 256;
 /** Time for which a supervisor without a sandbox is kept. */
 const idleMs = 10_000;
 /** Longest wait for the end of supervisors that hold no sandbox. */
