@@ -141,6 +141,8 @@ try {
   const startedToRows = roundsOf(startingUrls).map(
     (round, index) => round.perSecond / (roundsOf(bareRowsUrls)[index]?.perSecond ?? Number.NaN),
   );
+  const cpuOf = (of: readonly MeasuredRound[]) => median(of.map(({ cpu }) => cpu.server + cpu.database));
+  const cpuRatio = cpuOf(roundsOf(bareRowsUrls)) / cpuOf(roundsOf(startingUrls));
   const perSecond = (of: MeasuredRound[]) => median(of.map((round) => round.perSecond));
   const half = await load(ourUrls, { perSecond: perSecond(roundsOf(ourUrls)) / 2, seconds: 2 * seconds });
   const halfOfStarts = await load(startingUrls, {
@@ -167,7 +169,7 @@ try {
   const api = (part: number) => [quiet, during].map((sample) => percentile(sample, part).toFixed(1)).join(' and ');
   report(
     'Deliveries per second',
-    `Deliveries of 1 KB with the signature of GitHub, to ${ourUrls.length} webhooks without automations and ${unmatchedUrls.length} with each kind of them, on one service process without workers; ${callers} senders, ${rounds} rounds of ${seconds} s in turns, embedded PostgreSQL. Senders, server and PostgreSQL share the cores, so the sum of their CPU milliseconds for one delivery is what bounds the rate, and programs beside them take it down: the bare server has 16 connections that wait for a core at once, ours has two. The second bare server writes the rows and takes from the budget as Runyard does for a delivery that starts a run, in copies of the tables with all their columns, constraints and indexes, in one statement for each delivery; it has no trigger and no foreign key, sends no notice, and checks only the signature. Goal: ratio ≥ 0.5, deliveries that start a run ≥ 0.7 of the second bare server (median **${median(startedToRows).toFixed(2)}**, ${Math.min(...startedToRows).toFixed(2)} to ${Math.max(...startedToRows).toFixed(2)}), and p99 < 50 ms at half load. \`GET /agent/runs\` without deliveries, and while one webhook gets ten times its budget (600 a minute): p50 ${api(0.5)} ms, p99 ${api(0.99)} ms, in ${floodRounds} turns of 3 s each.`,
+    `Deliveries of 1 KB with the signature of GitHub, to ${ourUrls.length} webhooks without automations and ${unmatchedUrls.length} with each kind of them, on one service process without workers; ${callers} senders, ${rounds} rounds of ${seconds} s in turns, embedded PostgreSQL. Senders, server and PostgreSQL share the cores, so the sum of their CPU milliseconds for one delivery is what bounds the rate, and programs beside them take it down: the bare server has 16 connections that wait for a core at once, ours has two. The second bare server writes the rows and takes from the budget as Runyard does for a delivery that starts a run, in copies of the tables with all their columns, constraints and indexes, in one statement for each delivery; it has no trigger and no foreign key, sends no notice, and checks only the signature. Goal: ratio ≥ 0.5, deliveries that start a run ≥ 0.7 of the second bare server (median **${median(startedToRows).toFixed(2)}**, ${Math.min(...startedToRows).toFixed(2)} to ${Math.max(...startedToRows).toFixed(2)}; by processor time of server and PostgreSQL ${cpuRatio.toFixed(2)}), and p99 < 50 ms at half load. \`GET /agent/runs\` without deliveries, and while one webhook gets ten times its budget (600 a minute): p50 ${api(0.5)} ms, p99 ${api(0.99)} ms, in ${floodRounds} turns of 3 s each.`,
     [
       'deliveries',
       'per second (median)',
