@@ -107,15 +107,15 @@ export interface RunBudget {
   readonly max_duration_minutes?: number;
 }
 
-const StoredBudget = {
+const StoredBudget = z.object({
   max_cost_usd: MaxCost.optional().catch(undefined),
   max_turns: MaxTurns.optional().catch(undefined),
   max_duration_minutes: MaxDuration.optional().catch(undefined),
-};
+});
 
 /** Reads the limits of a stored configuration, in which these members may be missing or have other types, because it may be older than they are. */
 export function budgetOf(config: Readonly<Record<string, unknown>>): RunBudget {
-  const entries = Object.entries(z.object(StoredBudget).parse(config)).filter(([, value]) => value !== undefined);
+  const entries = Object.entries(StoredBudget.parse(config)).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries);
 }
 

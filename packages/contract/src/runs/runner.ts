@@ -58,8 +58,10 @@ export const RunnerConfig = z
   });
 export type RunnerConfig = z.infer<typeof RunnerConfig>;
 
+const StoredRunner = RunnerConfig.optional().catch(undefined);
+
 /**
  * Returns the runner of a stored configuration, in which this member may be missing or have another type, because it may be older than the member.
  */
 export const runnerOf = (config: Readonly<Record<string, unknown>>): RunnerConfig | undefined =>
-  RunnerConfig.optional().catch(undefined).parse(config.runner_config);
+  StoredRunner.parse(config.runner_config);
