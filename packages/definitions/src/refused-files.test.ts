@@ -167,7 +167,7 @@ describe('refuses, with file, line and column,', () => {
       'runners/r.yaml:2:3: platform needs linux.dockerImage, because os is linux',
     ],
     [
-      'a runner with an image that is none',
+      'a runner whose image is not an image name',
       runner('platform:\n  linux:\n    dockerImage: Node\n'),
       'runners/r.yaml:3:18: platform.linux.dockerImage "Node" is not the name of a container image: its parts between `/` must be lower-case letters, digits and single `.`, `_`, `-` between them. Write it like `node:24` or `ghcr.io/team/image:tag`',
     ],

@@ -184,7 +184,7 @@ export const AmbientAgentConfig = z
       .array(SkillSpec)
       .optional()
       .meta({
-        description: `Skills of the run, at most ${maxSkillsOfRun}, each as skill_spec names one. The agent follows the first and may use the others. In answers, skill_spec repeats the first one`,
+        description: `Skills of the run, at most ${maxSkillsOfRun}, each in the form of skill_spec. The agent follows the first and may use the others. In answers, skill_spec repeats the first one`,
       }),
     mcp_servers: z.record(Text, MCPServerConfig).optional().describe('MCP servers that the agent may use, by name'),
     computer_use_enabled: z

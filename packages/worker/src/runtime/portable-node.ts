@@ -149,8 +149,9 @@ function ownLibraries(): string[] {
 }
 
 /**
- * Files by which the interpreter and libc load further libraries into every program, and the files beside the program that replace them: in a
- * container, those of /etc belong to the image, which must not get code into the agent (ld.so(8), nsswitch.conf(5)).
+ * Files in /etc by which the interpreter and libc load further libraries into every program, and the files beside the
+ * program that replace them. In a container, /etc belongs to the image, and the image must not get code into the agent
+ * (ld.so(8), nsswitch.conf(5)).
  */
 const ownFileFor: Readonly<Record<string, string>> = {
   // Does not exist.

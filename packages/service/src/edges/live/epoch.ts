@@ -38,8 +38,9 @@ const keepEpoch: Statement = {
 const lock = 7_236_430_154_412_377n;
 
 /**
- * Returns the epoch of this database. Creates a new one if there is none or if the database is a copy. In a copy, events lose
- * transaction numbers that the database has yet to assign, because streams would deliver the events again. This takes time after a large import.
+ * Returns the epoch of this database. Creates a new one if there is none or if the database is a copy. In a copy of a
+ * database, events may have transaction numbers that the copy assigns only later. Their numbers are removed, because
+ * streams would deliver these events again. This takes time after a large import.
  */
 export async function ensureEpoch(db: Database): Promise<string> {
   const [known] = await db.query(readEpoch);

@@ -28,8 +28,8 @@ import { fullConversationRows } from './event-rows.ts';
 import { type EventAction, planAgentEvents } from './plan-agent-events.ts';
 
 /**
- * Locks the run, then the execution. Both rows are as they are once the locks are held: PostgreSQL reads locked rows again where it
- * waited for them.
+ * Locks the run, then the execution. Both rows are as they are once the locks are held: If PostgreSQL had to wait for
+ * the lock of a row, it reads the row again.
  */
 const lockForAgent = defineStatement({
   name: 'lock_run_and_execution_of_agent',
