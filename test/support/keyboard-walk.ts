@@ -87,6 +87,9 @@ export async function walkByTab(page: Page): Promise<string[]> {
 const opens =
   /…$|^(Add|New|Create|Invite|Edit|Filter|Save view|Search or jump|Order|Columns|More actions|Rotate|Delete|Remove)\b/;
 
+/** How long the page may take for what must happen: it loads a dialog when the first one opens. */
+const patienceMs = 20_000;
+
 /**
  * Opens each dialog and menu of the page with Enter. Inside, Tab stays in a dialog and an arrow moves in a menu; Escape closes both and
  * returns the focus to the opener.
@@ -103,19 +106,20 @@ export async function openEach(page: Page): Promise<string[]> {
     await button.focus();
     await page.keyboard.press('Enter');
     const layer = page.locator('[role="dialog"], [role="alertdialog"], [role="menu"], [role="listbox"]').first();
-    const isOpen = await layer.waitFor({ timeout: 1500 }).then(
+    const mustOpen = /…$/.test(name);
+    const isOpen = await layer.waitFor({ timeout: mustOpen ? patienceMs : 1500 }).then(
       () => true,
       () => false,
     );
     if (!isOpen) {
-      if (/…$/.test(name)) faults.push(`Enter on "${name}" opens nothing`);
+      if (mustOpen) faults.push(`Enter on "${name}" opens nothing`);
       continue;
     }
     faults.push(
       ...(await walkLayer(page, (await layer.getAttribute('role')) ?? '')).map((fault) => `"${name}": ${fault}`),
     );
     await page.keyboard.press('Escape');
-    const isClosed = await layer.waitFor({ state: 'detached', timeout: 1500 }).then(
+    const isClosed = await layer.waitFor({ state: 'detached', timeout: patienceMs }).then(
       () => true,
       () => false,
     );
@@ -125,7 +129,7 @@ export async function openEach(page: Page): Promise<string[]> {
     }
     await button.evaluate((element) => element.setAttribute('data-opener', ''));
     const hasReturned = await page
-      .waitForFunction("document.activeElement?.hasAttribute('data-opener')", undefined, { timeout: 1500 })
+      .waitForFunction("document.activeElement?.hasAttribute('data-opener')", undefined, { timeout: patienceMs })
       .then(
         () => true,
         () => false,
