@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, type LinkProps, useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { useRunCount } from '../api/lists.ts';
-import { useClient, useSession } from '../api/session.ts';
+import { useClient, useMay, useSession } from '../api/session.ts';
 import { DrawerContext } from '../frame/menu-button.tsx';
 import { switchTheme } from '../frame/theme.ts';
 import { Icon, type IconName } from '../parts/icon.tsx';
@@ -122,6 +122,7 @@ function useWaiting(): number {
   const acceptances = useQuery({
     queryKey: ['waiting', team.uid],
     queryFn: async () => await client.countAcceptances({}),
+    enabled: useMay('member'),
     refetchInterval: 15_000,
   });
   return (runs.data?.total ?? 0) + (acceptances.data?.waiting ?? 0);

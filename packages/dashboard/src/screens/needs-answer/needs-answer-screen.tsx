@@ -4,7 +4,7 @@ import { visible, visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import { useClient, useSession } from '../../api/session.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
 import { useTeamEvents, useTeamStreamStatus } from '../../api/stream.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
@@ -21,6 +21,7 @@ const route = getRouteApi('/shell/needs-answer');
 export function NeedsAnswerScreen() {
   const tab = oneOf(route.useSearch({ select: ({ tab: name }) => name })) ?? 'runs';
   const status = useTeamStreamStatus();
+  const mayAccept = useMay('member');
   const { data: runs, error, refetch } = useBlockedRuns();
   const { data: waiting, error: waitingError } = useWaitingContents();
   useNotifications(runs ?? []);
@@ -39,19 +40,21 @@ export function NeedsAnswerScreen() {
           >
             Runs that ask {runs && runs.length > 0 && <span className="n ask">{runs.length}</span>}
           </Link>
-          <Link
-            to="/needs-answer"
-            search={{ tab: 'acceptances' }}
-            activeOptions={{ exact: true }}
-            aria-current={tab === 'acceptances' ? 'page' : undefined}
-          >
-            Revisions to accept {waiting && waiting.length > 0 && <span className="n ask">{waiting.length}</span>}
-          </Link>
+          {mayAccept && (
+            <Link
+              to="/needs-answer"
+              search={{ tab: 'acceptances' }}
+              activeOptions={{ exact: true }}
+              aria-current={tab === 'acceptances' ? 'page' : undefined}
+            >
+              Revisions to accept {waiting && waiting.length > 0 && <span className="n ask">{waiting.length}</span>}
+            </Link>
+          )}
         </nav>
       }
     >
       <div className="pad stack">
-        {tab === 'acceptances' ? (
+        {tab === 'acceptances' && mayAccept ? (
           <>
             <Problem error={waitingError} />
             {waiting?.length === 0 && (
@@ -107,6 +110,7 @@ function useWaitingContents() {
   return useQuery({
     queryKey: ['acceptances', team.uid],
     queryFn: async () => (await client.listAcceptances({})).waiting,
+    enabled: useMay('member'),
   });
 }
 
