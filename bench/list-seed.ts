@@ -58,10 +58,21 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
     const createIndexes = await dropIndexes(client);
     await client.query(`INSERT INTO teams (id, uid, name) VALUES ($1, 'BenchBenchBenchBench22', 'Bench')`, [teamId]);
     await client.query(
-      `CREATE TEMP TABLE texts AS SELECT n - 1 AS n, sentence, title FROM unnest($1::text[], $2::text[]) WITH ORDINALITY u(sentence, title, n)`,
+      `CREATE TEMP TABLE texts AS SELECT n - 1 AS n, sentence, title, search_parts('', NULL, sentence) AS sentence_parts,
+         search_parts(title, NULL, '') AS title_parts FROM unnest($1::text[], $2::text[]) WITH ORDINALITY u(sentence, title, n)`,
       [sentences, titles],
     );
     await client.query('ANALYZE texts');
+    // One transaction, so that now() is the same in both statements.
+    await client.query('BEGIN');
+    await client.query(
+      `CREATE TEMP TABLE drawn AS
+        SELECT i, bench_id(i) AS id, bench_time(i) AS at, random() AS p, random() AS q, random() AS s, ${rank(200)} AS creator,
+          ${rank(5000)} AS n1, ${rank(5000)} AS n2, ${rank(5000)} AS n3, ${rank(5000)} AS n4, (i::bigint * 7919 % 5000) AS n5
+        FROM generate_series(1, $1::int) i`.replaceAll(...placesOf('$1')),
+      [count],
+    );
+    await client.query('ANALYZE drawn');
     await client.query(
       `
       INSERT INTO runs (id, team_id, state, error_code, title, prompt, name, model_id, harness, environment_id, skill_spec, source,
@@ -92,17 +103,13 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
         id, id, at,
         least(now(), at + CASE WHEN s < 0.9 THEN random() * interval '30 minutes' WHEN s < 0.98 THEN random() * interval '10 hours'
           WHEN s < 0.995 THEN random() * interval '4 days' ELSE random() * interval '100 days' END), at
-      FROM (
-        SELECT i, bench_id(i) AS id, bench_time(i) AS at, random() AS p, random() AS q, random() AS s, ${rank(200)} AS creator,
-          ${rank(5000)} AS n1, ${rank(5000)} AS n2, ${rank(5000)} AS n3, ${rank(5000)} AS n4, (i::bigint * 7919 % 5000) AS n5
-        FROM generate_series(1, $2::int) i OFFSET 0
-      ) g
+      FROM drawn
       JOIN texts s1 ON s1.n = n1 JOIN texts s2 ON s2.n = n2 JOIN texts s3 ON s3.n = n3 JOIN texts s4 ON s4.n = n4 JOIN texts t1 ON t1.n = n5`.replaceAll(
-        /bench_(id|time)\((.*?)\)(?=[,\]]| AS)/g,
-        (_, what: string, i: string) => (what === 'id' ? idAt(i) : timeAt(i)),
+        ...placesOf('$2'),
       ),
       [teamId, count],
     );
+    await client.query('COMMIT');
     await client.query(`
       INSERT INTO executions (id, run_id, team_id, number, phase, pool, queued_at, claimed_at, finished_at, ended_at)
       SELECT id, id, team_id, 1, CASE WHEN state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS') THEN 'running' ELSE 'ended' END,
@@ -126,10 +133,16 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
   return { teamId, ancestors: parents.map(({ id }) => id), vocabulary };
 }
 
-const timeAt = (i: string) => `(now() - interval '1 minute' - ($2::int - (${i})) * (interval '180 days' / $2::int))`;
+const timeAt = (i: string, count: string) =>
+  `(now() - interval '1 minute' - (${count}::int - (${i})) * (interval '180 days' / ${count}::int))`;
 /** A UUID version 7 of that time. */
-const idAt = (i: string) =>
-  `(lpad(to_hex((extract(epoch FROM ${timeAt(i)}) * 1000)::bigint), 12, '0') || '7000' || '8000' || lpad(to_hex(${i}), 12, '0'))::uuid`;
+const idAt = (i: string, count: string) =>
+  `(lpad(to_hex((extract(epoch FROM ${timeAt(i, count)}) * 1000)::bigint), 12, '0') || '7000' || '8000' || lpad(to_hex(${i}), 12, '0'))::uuid`;
+/** Returns what `replaceAll` needs to replace `bench_id(i)` and `bench_time(i)`. `count`: the placeholder of the number of runs. */
+const placesOf = (count: string): [RegExp, (text: string, what: string, i: string) => string] => [
+  /bench_(id|time)\((.*?)\)(?=[,\]]| AS)/g,
+  (_, what, i) => (what === 'id' ? idAt(i, count) : timeAt(i, count)),
+];
 
 /** Drops the indexes of the tables that the list reads, and returns the statements that create them again: creating them after all rows is faster. */
 async function dropIndexes(client: pg.ClientBase): Promise<string> {
@@ -152,8 +165,17 @@ const fillFacets = `
   SELECT r.id, 'artifact:' || a.artifact_type, r.team_id, run_hour(r.updated_at)
   FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.is_ready`;
 
-/** Does for all runs the work of the background loop of the search. */
+/**
+ * Does for all runs the work of the background loop of the search. Collects the parts of each run from those of its texts: computing
+ * them anew takes 1 ms for each run.
+ */
 const fillSearch = `
   INSERT INTO run_search (run_id, team_id, updated_hour, parts)
-  SELECT id, team_id, run_hour(updated_at),
-    mark_parts(search_mark(team_id, search_week(run_hour(updated_at))), search_parts(title, skill_spec, prompt)) FROM runs`;
+  SELECT r.id, r.team_id, run_hour(r.updated_at), mark_parts(search_mark(r.team_id, search_week(run_hour(r.updated_at))),
+    s1.sentence_parts || s2.sentence_parts || s3.sentence_parts || t1.title_parts || k.parts
+      || CASE WHEN i % 2 = 0 THEN s4.sentence_parts ELSE '{}' END
+      || search_parts(CASE WHEN i % 3 = 0 THEN i::text ELSE '' END, NULL, CASE WHEN i % 2 = 0 THEN 'TICKET-' || i ELSE '' END))
+  FROM drawn JOIN runs r USING (id)
+  JOIN texts s1 ON s1.n = n1 JOIN texts s2 ON s2.n = n2 JOIN texts s3 ON s3.n = n3 JOIN texts s4 ON s4.n = n4 JOIN texts t1 ON t1.n = n5
+  JOIN (SELECT skill, search_parts('', skill, '') AS parts FROM (SELECT DISTINCT skill_spec AS skill FROM runs) s OFFSET 0) k
+    ON k.skill IS NOT DISTINCT FROM r.skill_spec`;
