@@ -7,6 +7,7 @@ import { silentLog } from '../packages/service/src/platform/store/database/log.t
 import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { assignNext, type FreeSlot } from '../packages/service/src/runs/executions/queue/assign.ts';
 import { insertTeam, openTestExecutions } from '../packages/service/test/executions.ts';
+import { copyRuns } from './copied-runs.ts';
 import { report } from './report.ts';
 import { inTurns, spread, spreadColumns } from './turns.ts';
 
@@ -83,26 +84,11 @@ async function openQueue({ name, waiting, teams: teamCount, full, pools, earlier
   await db.query(`WITH ended AS (UPDATE runs SET state = 'SUCCEEDED') UPDATE executions SET phase = 'ended'`);
   const connectionId = await test.newConnection();
 
-  /** Copies the first run, and spreads the copies over the teams and then the pools. */
+  const poolNames = ['', ...Array.from({ length: pools - 1 }, (_, n) => `pool-${n + 1}`)];
   const add = (count: number, state: string, phase: string, ofTeams: readonly string[] = teams) =>
-    db.query(
-      `WITH made AS MATERIALIZED (
-        SELECT gen_random_uuid() AS id, gen_random_uuid() AS execution, gen_random_uuid() AS conversation,
-          ($3::uuid[])[1 + n % $4] AS team, CASE (n / $4) % $5 WHEN 0 THEN '' ELSE 'pool-' || (n / $4) % $5 END AS pool
-        FROM generate_series(0, $2::int - 1) n
-      ), runs AS (
-        INSERT INTO runs SELECT copy.* FROM runs r, made, jsonb_populate_record(r, jsonb_build_object('id', made.id, 'team_id', made.team,
-          'conversation_id', made.conversation, 'current_execution_id', made.execution, 'state', $6::text)) copy WHERE r.id = $1
-      )
-      INSERT INTO executions (id, run_id, team_id, number, pool, phase, available_at)
-      SELECT made.execution, made.id, made.team, e.number, made.pool, $7, clock_timestamp() FROM executions e, made WHERE e.run_id = $1`,
-      [first, count, ofTeams, ofTeams.length, pools, state, phase],
-    );
-  const addMany = async (count: number, state: string, phase: string) => {
-    for (let remaining = count; remaining > 0; remaining -= 5_000) await add(Math.min(remaining, 5_000), state, phase);
-  };
-  await addMany(ended, 'SUCCEEDED', 'ended');
-  await addMany(waiting, 'QUEUED', 'queued');
+    copyRuns(db, first, { count, state, phase, teams: ofTeams, pools: poolNames });
+  await add(ended, 'SUCCEEDED', 'ended');
+  await add(waiting, 'QUEUED', 'queued');
   if (full > 0) await add(limit * full, 'INPROGRESS', 'running', teams.slice(0, full));
   // The teams at their limit are read first each time.
   await db.query(`UPDATE teams SET served_at = clock_timestamp() WHERE NOT id = ANY($1::uuid[])`, [

@@ -1,18 +1,15 @@
 /** Time to list 50 of a million runs of one team: every filter alone, every sort alone, on the embedded PostgreSQL and on `TEST_DATABASE_URL`. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { type Database, openDatabase } from '../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
-import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { migrateDatabase } from '../packages/service/src/platform/store/migrations/migrate.ts';
 import { listRuns } from '../packages/service/src/runs/runs/list/list.ts';
 import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { casesOf, type Make, singleFilters, sorts } from './list-cases.ts';
 import { randomNumbers, type Seeded, seedRuns } from './list-seed.ts';
 import { percentile, report } from './report.ts';
+import { openSeeded } from './seeded.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -80,16 +77,6 @@ interface Filled {
   remove(): Promise<void>;
 }
 
-async function fill(name: string, url: string, remove: () => Promise<void>): Promise<Filled> {
-  const db = await openDatabase({ address: { connectionString: url }, maxConnections: 4, log: silentLog });
-  await migrateDatabase(db);
-  log(name, 'filling');
-  const seeded = await seedRuns(db, count);
-  await db.onOwnConnection((client) => client.query('VACUUM ANALYZE'));
-  log(name, 'filled');
-  return { name, db, seeded, remove: () => db.close().then(remove) };
-}
-
 const log = (name: string, text: string) => process.stderr.write(`${name}: ${text}\n`);
 
 async function measureAll({ name, db, seeded }: Filled): Promise<string[][]> {
@@ -124,18 +111,15 @@ async function measureAll({ name, db, seeded }: Filled): Promise<string[][]> {
   return rows.map((row) => [`${name} ${server?.version}`, ...row]);
 }
 
-async function fillEmbedded(): Promise<Filled> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-list-'));
-  const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
-  return await fill('embedded', server.url, async () => {
-    await server.stop();
-    await rm(folder, { recursive: true, force: true });
-  });
-}
+const fillEmbedded = async (): Promise<Filled> => ({ name: 'embedded', ...(await openSeeded(count)) });
 
 async function fillServer(server: string): Promise<Filled> {
   const { url, drop } = await createEmptyDatabase(server);
-  return await fill('server', url, drop);
+  const db = await openDatabase({ address: { connectionString: url }, maxConnections: 4, log: silentLog });
+  await migrateDatabase(db);
+  const seeded = await seedRuns(db, count);
+  await db.onOwnConnection((client) => client.query('VACUUM ANALYZE'));
+  return { name: 'server', db, seeded, remove: () => db.close().then(drop) };
 }
 
 const only = process.env.BENCH_ONLY;

@@ -2,6 +2,7 @@ import type { Database, Queryable } from '../../../platform/store/database/datab
 import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
 import { fromRuns, type RunRow, runColumns } from '../read/run-row.ts';
 import { type SummaryRow, summaryColumns } from '../read/run-summaries.ts';
+import { createdByChange } from './created-by-change.ts';
 import { addColumnFilters, facetsOf, firstFacet, hasFacet, joinFacets } from './filters.ts';
 import { intersectQuery } from './intersect-lists.ts';
 import { orderBy, orderOf } from './order.ts';
@@ -18,6 +19,7 @@ import {
   wordsOf,
 } from './search-words.ts';
 import { type Strategy, strategiesFor } from './strategies.ts';
+import { readShortList, walkList, walkMatches, walkSkills, walkSort } from './walk-sort.ts';
 
 /**
  * Bytes of prompts and configurations in a page, unless its first run has more. A run has 2 MB at most, so 500 runs without
@@ -127,6 +129,11 @@ async function tryStrategy<T>(
   strategy: Strategy,
   read: ReadPage<T>,
 ): Promise<T[] | null> {
+  const ofIndexes = (find: (tx: Queryable) => Promise<PageQuery | null>) =>
+    byIndexes(db, async (tx) => {
+      const page = await find(tx);
+      return page && (await read(tx, request, page));
+    });
   switch (strategy.kind) {
     case 'read_in_order':
       return await plannedByValues(db, (tx) => read(tx, request, inOrderQuery(request)));
@@ -135,6 +142,18 @@ async function tryStrategy<T>(
         const page = await probeList(tx, request, strategy, search);
         return page && (await read(tx, request, page));
       });
+    case 'short_list':
+      return await ofIndexes((tx) => readShortList(tx, request, strategy.length, search));
+    case 'walk_sort':
+      return await ofIndexes((tx) => walkSort(tx, request, strategy.length, search));
+    case 'walk_list':
+      return await ofIndexes((tx) => walkList(tx, request, strategy.length, search));
+    case 'walk_skills':
+      return await ofIndexes((tx) => walkSkills(tx, request, strategy.length, search));
+    case 'created_by_change':
+      return await ofIndexes((tx) => createdByChange(tx, request, strategy, search));
+    case 'walk_matches':
+      return await ofIndexes((tx) => walkMatches(tx, request, search));
     case 'intersect_lists': {
       const { text, values } = intersectQuery(request);
       const keys = await byIndexes(db, (tx) => tx.query<PageKey>(text, values), mergeJoins);

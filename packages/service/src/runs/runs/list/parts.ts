@@ -6,7 +6,7 @@ import { afterPosition, type ListOrder } from './order.ts';
 import type { Conditions } from './page-query.ts';
 
 /** Longest time from creation to last change in each class of `run_span`; the last class, which is not in this list, has no limit. */
-const spans = ['5 minutes', '1 hour', '12 hours', '7 days'];
+export const spans = ['5 minutes', '1 hour', '12 hours', '7 days'];
 
 /** The states of a run with this status, whatever the states of the runs below it. */
 const statesOfStatus: Record<RunTaskStatus, readonly RunState[]> = {

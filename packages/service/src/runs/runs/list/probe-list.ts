@@ -68,9 +68,13 @@ function afterOf(conditions: Conditions, { query, position }: PageRequest): read
 }
 
 /** Returns SQL of the first `size` runs of a list. */
-type ReadList = (size: string) => string;
+export type ReadList = (size: string) => string;
 
-function readColumnList(conditions: Conditions, request: PageRequest, filter: keyof ListRunsQuery | null): ReadList {
+export function readColumnList(
+  conditions: Conditions,
+  request: PageRequest,
+  filter: keyof ListRunsQuery | null,
+): ReadList {
   const { query, position } = request;
   const own = { joins: [], texts: ['r.team_id = $1'], values: conditions.values, bind: conditions.bind };
   const alone = onlyFilter(query, filter);
@@ -81,7 +85,7 @@ function readColumnList(conditions: Conditions, request: PageRequest, filter: ke
   return (size) => mergeParts(own, orderOf(query), parts, null, size);
 }
 
-function readFacetList({ bind }: Conditions, { query, position }: PageRequest, facet: Facet): ReadList {
+export function readFacetList({ bind }: Conditions, { query, position }: PageRequest, facet: Facet): ReadList {
   const { direction } = orderOf(query);
   const conditions = facet.map((each) => hasFacet({ bind }, 'f', [each]));
   const bounds = hourBounds({ bind }, query, position);

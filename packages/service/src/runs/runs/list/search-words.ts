@@ -1,4 +1,5 @@
 /** Parses `q`: the id of a run, or words that must all be in a run's title, its skill or the beginning of its prompt. */
+import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { addColumnFilters, changedAfter, joinFacets } from './filters.ts';
 import { orderBy, orderOf } from './order.ts';
 import { type Conditions, type PageQuery, type PageRequest, startConditions } from './page-query.ts';
@@ -63,6 +64,19 @@ const queryOfWeek = (template: string, week: string): string =>
 export const matchOf = ({ bind }: Conditions, template: SearchTemplate): string =>
   `s.parts @@ ${queryOfWeek(bind(template), 'search_week(s.updated_hour)')}`;
 
+/** Returns SQL of the weeks of a list (week, query). `from`, `to`: SQL of times before and after the last change of each of its runs. */
+const weeksOf = (template: string, from: readonly string[], to: readonly string[]): string =>
+  `SELECT week, ${queryOfWeek(template, 'week')} AS query FROM generate_series(
+    search_week(greatest(${['(SELECT min(updated_at) FROM runs WHERE team_id = $1)', ...from].join(', ')})),
+    search_week(least(${['(SELECT max(updated_at) FROM runs WHERE team_id = $1)', ...to].join(', ')}))) week`;
+
+/** Returns SQL of the ids of the runs that have the words, in any order. */
+export function foundByWords(conditions: Conditions, query: ListRunsQuery, template: SearchTemplate): string {
+  const { bind } = conditions;
+  return `SELECT s.run_id AS id FROM (${weeksOf(bind(template), changedAfter(conditions, query), [])}) w
+    CROSS JOIN LATERAL (SELECT s.run_id FROM run_search s WHERE s.parts @@ w.query AND s.team_id = $1 OFFSET 0) s`;
+}
+
 /**
  * Strategy for a search that no probe answers: looks for the words week by week, in the order of the list, until the page
  * is full. The index of `run_search` has the words of a team's runs of one week side by side.
@@ -82,8 +96,8 @@ export function searchByWeekQuery(
 
   const last = position && byChange ? `${bind(position.value)}::timestamptz` : null;
   const isDown = query.sort_order === 'desc';
-  const from = ['(SELECT min(updated_at) FROM runs WHERE team_id = $1)', ...changedAfter(conditions, query)];
-  const to = ['(SELECT max(updated_at) FROM runs WHERE team_id = $1)'];
+  const from = changedAfter(conditions, query);
+  const to: string[] = [];
   if (last) (isDown ? to : from).push(last);
   const hours = last ? `AND s.updated_hour ${isDown ? '<=' : '>='} run_hour(${last})` : '';
 
@@ -91,9 +105,7 @@ export function searchByWeekQuery(
   const direction = order.direction;
   // OFFSET 0 makes the planner keep the written order of joins, because it cannot know in how many runs of a week the words occur.
   const text = `SELECT r.id, r.sort_value FROM (
-      SELECT week, ${queryOfWeek(bind(template), 'week')} AS query
-      FROM generate_series(search_week(greatest(${from.join(', ')})), search_week(least(${to.join(', ')}))) week
-      ORDER BY week ${direction}
+      ${weeksOf(bind(template), from, to)} ORDER BY week ${direction}
     ) w CROSS JOIN LATERAL (
       SELECT r.id, r.sort_value FROM (
         SELECT s.run_id, s.updated_hour FROM run_search s WHERE s.parts @@ w.query AND s.team_id = $1 ${hours}

@@ -4,10 +4,13 @@ import { type Strategy, strategiesFor } from './strategies.ts';
 
 /** A strategy in one word, a probe with its list and length. */
 function nameOf(strategy: Strategy): string {
-  if (strategy.kind !== 'probe_list') return strategy.kind;
+  if (!('length' in strategy)) return strategy.kind;
+  if (!('list' in strategy)) return `${strategy.kind} ${strategy.length}`;
   const list = 'facet' in strategy.list ? strategy.list.facet : (strategy.list.filter ?? 'all');
-  return `probe ${list} ${strategy.length}`;
+  return `${strategy.kind === 'probe_list' ? 'probe' : 'created'} ${list} ${strategy.length}`;
 }
+
+const ofLists = ['walk_list 2000', 'walk_matches', 'walk_sort 20000'];
 
 /** The table of docs/decisions/run-list.md. */
 const table: [string, Record<string, unknown>, string[]][] = [
@@ -20,11 +23,20 @@ const table: [string, Record<string, unknown>, string[]][] = [
   ['one facet', { metadata: { a: 'b' } }, ['read_in_order']],
   ['one filter, by several factories', { factory_uid: ['a', 'b'] }, ['read_in_order']],
   ['bounds on times only', { updated_after: '2026-03-01T00:00:00Z' }, ['read_in_order']],
-  ['one filter, another sort', { name: 'n', sort_by: 'created_at' }, ['probe all 4000', 'sort_matches']],
   [
-    'bounds on times, another sort',
+    'one filter, by creation',
+    { name: 'n', sort_by: 'created_at' },
+    ['short_list 1000', 'walk_sort 1000', 'created name 300', 'created name 2000', ...ofLists, 'read_in_order'],
+  ],
+  [
+    'one filter, by title or skill',
+    { name: 'n', sort_by: 'title' },
+    ['short_list 1000', 'walk_sort 1000', ...ofLists, 'read_in_order'],
+  ],
+  [
+    'bounds on times, by skill',
     { created_after: '2026-03-01T00:00:00Z', sort_by: 'agent' },
-    ['probe all 4000', 'sort_matches'],
+    ['short_list 1000', 'walk_sort 1000', 'walk_skills 2000', ...ofLists, 'read_in_order'],
   ],
   ['two filters on columns', { name: 'n', source: ['API'] }, ['probe name 300', 'probe source 300', 'intersect_lists']],
   [
@@ -50,7 +62,11 @@ const table: [string, Record<string, unknown>, string[]][] = [
   ['ids of runs, with any filter and sort', { run_id: ['x'], name: 'n', sort_by: 'title' }, ['sort_matches']],
   ['words', { q: 'flaky' }, ['search_by_week']],
   ['words and a filter', { q: 'flaky', name: 'n' }, ['probe name 1500', 'search_by_week']],
-  ['words, another sort', { q: 'flaky', sort_by: 'title' }, ['probe all 1500', 'search_by_week']],
+  [
+    'words, another sort',
+    { q: 'flaky', sort_by: 'title' },
+    ['walk_sort 1000', 'walk_matches', 'walk_sort 20000', 'search_by_week'],
+  ],
 ];
 
 test.each(table)('for %s tries the strategies of the table', (_, given, expected) => {

@@ -15,6 +15,13 @@ export interface Probe {
   readonly length: number;
 }
 
+/** Reads the first `length` runs of a list for a page in the order of the creation. The strategy may fail to find the page. */
+export interface CreatedProbe {
+  readonly kind: 'created_by_change';
+  readonly list: FilterList;
+  readonly length: number;
+}
+
 /** A way to find a page; docs/decisions/run-list.md explains which one is used when. */
 export type Strategy =
   /** `read-in-order.ts`: one index has the runs of the page in its order. */
@@ -25,20 +32,37 @@ export type Strategy =
   | { readonly kind: 'intersect_lists' }
   /** `sort-matches.ts`: reads all matches and sorts them. */
   | { readonly kind: 'sort_matches' }
+  /** `walk-sort.ts`: reads the runs of a filter that has at most this number, and sorts them. May fail. */
+  | { readonly kind: 'short_list'; readonly length: number }
+  /** `walk-sort.ts`: reads this number of runs in the order of the sort. May fail. */
+  | { readonly kind: 'walk_sort'; readonly length: number }
+  /** `walk-sort.ts`: reads this number of runs of the shortest list in the order of the sort. May fail. */
+  | { readonly kind: 'walk_list'; readonly length: number }
+  /** `walk-sort.ts`: reads this number of runs that changed after a time, in the order of the skills. May fail. */
+  | { readonly kind: 'walk_skills'; readonly length: number }
+  /** `created-by-change.ts` */
+  | CreatedProbe
+  /** `walk-sort.ts`: intersects the lists, and compares the matches with the index of the sort. May fail. */
+  | { readonly kind: 'walk_matches' }
   /** `search-words.ts`: looks for words week by week. */
   | { readonly kind: 'search_by_week' };
 
 /** Number of runs of each list that are probed first, and number that are probed if the lists cannot be intersected. */
 const shortProbe = 300;
 const longProbe = 2000;
-/** Runs that are probed in the order of a sort that no filter has. */
-const sortProbe = 4000;
 /** Runs that are probed for words, which are read from another table. */
 const searchProbe = 1500;
+/** Number of runs of a filter that are few enough to read them all. */
+const shortList = 1000;
+/** Runs that are read in the order of a sort that no filter has. */
+const walk = 1000;
+/** Number of them if each filter matches so many runs that a list of their ids is long. */
+const longWalk = 20_000;
 
-/** Returns the strategies to try, in this order. Only probes may not find the page; the last one always finds it. */
+/** Returns the strategies to try, in this order. The last one always finds the page. */
 export function strategiesFor(query: ListRunsQuery, isSearch: boolean): readonly Strategy[] {
   if (query.run_id !== undefined && !isSearch) return [{ kind: 'sort_matches' }];
+  if (query.sort_by !== 'updated_at') return inOtherOrder(query, isSearch);
   const probes = probesFor(query, isSearch);
   if (isSearch) return [...probes, { kind: 'search_by_week' }];
   if (probes.length === 0) return [{ kind: 'read_in_order' }];
@@ -46,15 +70,37 @@ export function strategiesFor(query: ListRunsQuery, isSearch: boolean): readonly
 }
 
 function probesFor(query: ListRunsQuery, isSearch: boolean): readonly Probe[] {
-  const { facets, columns } = filtersOf(query);
-  if (query.sort_by !== 'updated_at') {
-    const isFiltered = facets.length + columns.length > 0 || changedAfter({ bind: String }, query).length > 0;
-    if (!isFiltered && !isSearch) return [];
-    return [{ kind: 'probe_list', list: { filter: null }, length: isSearch ? searchProbe : sortProbe }];
-  }
-  const lists: FilterList[] = [...facets.map((facet) => ({ facet })), ...columns.map((filter) => ({ filter }))];
+  const lists = listsOf(query);
   const probeAll = (length: number): Probe[] => lists.map((list) => ({ kind: 'probe_list', list, length }));
   if (isSearch) return probeAll(searchProbe);
   if (lists.length < 2) return [];
   return canIntersect(query) ? probeAll(shortProbe) : [...probeAll(shortProbe), ...probeAll(longProbe)];
+}
+
+/** Returns the strategies for a sort that the lists of the filters do not have. */
+function inOtherOrder(query: ListRunsQuery, isSearch: boolean): readonly Strategy[] {
+  const lists = listsOf(query);
+  const isChangedAfter = changedAfter({ bind: String }, query).length > 0;
+  const isFiltered = lists.length > 0 || isChangedAfter;
+  if (!isFiltered && !isSearch) return [{ kind: 'read_in_order' }];
+  const byChange = (length: number): Strategy[] =>
+    query.sort_by === 'created_at' && isFiltered
+      ? (lists.length > 0 ? lists : [{ filter: null }]).map((list) => ({ kind: 'created_by_change', list, length }))
+      : [];
+  return [
+    ...(isFiltered ? [{ kind: 'short_list', length: shortList } as const] : []),
+    { kind: 'walk_sort', length: walk },
+    ...byChange(shortProbe),
+    ...byChange(longProbe),
+    ...(query.sort_by === 'agent' && isChangedAfter ? [{ kind: 'walk_skills', length: longProbe } as const] : []),
+    ...(isFiltered ? [{ kind: 'walk_list', length: longProbe } as const] : []),
+    { kind: 'walk_matches' },
+    { kind: 'walk_sort', length: longWalk },
+    { kind: isSearch ? 'search_by_week' : 'read_in_order' },
+  ];
+}
+
+function listsOf(query: ListRunsQuery): FilterList[] {
+  const { facets, columns } = filtersOf(query);
+  return [...facets.map((facet) => ({ facet })), ...columns.map((filter) => ({ filter }))];
 }

@@ -1,0 +1,40 @@
+/** Many runs for the benchmarks of the queue, as copies of one. */
+import type { Database } from '../packages/service/src/platform/store/database/database.ts';
+
+export interface Copies {
+  readonly count: number;
+  readonly state: string;
+  readonly phase: string;
+  /** The copies are spread over the teams, and then over the pools. */
+  readonly teams: readonly string[];
+  readonly pools: readonly string[];
+  /** Each of these connections holds as many of the copies; absent: none holds them. */
+  readonly connections?: readonly string[];
+}
+
+/** Rows of one statement. */
+const atOnce = 5_000;
+
+/** Copies a run and its execution. */
+export async function copyRuns(db: Database, runId: string, copies: Copies): Promise<void> {
+  const { count, state, phase, teams, pools, connections = [] } = copies;
+  for (let done = 0; done < count; done += atOnce) {
+    await db.query(
+      `WITH made AS MATERIALIZED (
+        SELECT gen_random_uuid() AS id, gen_random_uuid() AS execution, gen_random_uuid() AS conversation,
+          ($4::uuid[])[1 + n % cardinality($4)] AS team, ($5::text[])[1 + n / cardinality($4) % cardinality($5)] AS pool,
+          ($8::uuid[])[1 + n % nullif(cardinality($8), 0)] AS connection
+        FROM generate_series($2::int, $3::int - 1) n
+      ), runs AS (
+        INSERT INTO runs SELECT copy.* FROM runs r, made, jsonb_populate_record(r, jsonb_build_object('id', made.id, 'team_id', made.team,
+          'conversation_id', made.conversation, 'current_execution_id', made.execution, 'state', $6::text)) copy WHERE r.id = $1
+      )
+      INSERT INTO executions (id, run_id, team_id, number, pool, phase, available_at, connection_id, worker_instance, lease_until, deadline_at)
+      SELECT made.execution, made.id, made.team, e.number, made.pool, $7, clock_timestamp(), made.connection,
+        CASE WHEN made.connection IS NOT NULL THEN 'i' END, CASE WHEN made.connection IS NOT NULL THEN now() + interval '1 hour' END,
+        CASE WHEN made.connection IS NOT NULL THEN now() + interval '1 hour' END
+      FROM executions e, made WHERE e.run_id = $1`,
+      [runId, done, Math.min(done + atOnce, count), teams, pools, state, phase, connections],
+    );
+  }
+}

@@ -1,0 +1,242 @@
+/** Processor time, log and waits of each operation, while 1, 2 and 4 service processes share one database. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { openDatabase } from '../packages/service/src/platform/store/database/database.ts';
+import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
+import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
+import { migrateDatabase } from '../packages/service/src/platform/store/migrations/migrate.ts';
+import { appendTimelineEvent } from '../packages/service/src/runs/executions/timeline/timeline.ts';
+import { type OneService, startService } from '../test/support/service-process.ts';
+import { loadWithCreates } from './create-load.ts';
+import { loadWithDeliveries } from './delivery-load.ts';
+import { cpuSecondsOf, cpuSecondsWithEnded, processesBelow } from './processes.ts';
+import { startReaders } from './readers.ts';
+import { median, report } from './report.ts';
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 4);
+const seconds = Number(process.env.BENCH_SECONDS ?? 3);
+const callers = Number(process.env.BENCH_CONCURRENCY ?? 32);
+const streams = Number(process.env.BENCH_STREAMS ?? 400);
+const eventsPerSecond = 100;
+const processCounts = [1, 2, 4];
+const key = 'ryk_the-key-of-the-benchmark-0123456789';
+const secret = 'bench-secret-of-the-webhooks';
+
+/** A round of one operation. Milliseconds, bytes and waiting connections are per operation or on average. */
+interface Measured {
+  readonly perSecond: number;
+  readonly service: number;
+  readonly database: number;
+  readonly logBytes: number;
+  /** Average number of connections that wait for each reason. */
+  readonly waits: ReadonlyMap<string, number>;
+}
+
+const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-scale-'));
+const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
+const db = await openDatabase({ address: { connectionString: server.url }, maxConnections: 2, log: silentLog });
+await migrateDatabase(db);
+const watcher = new pg.Client({ connectionString: server.url, application_name: 'bench' });
+await watcher.connect();
+const services: OneService[] = [];
+
+/** Starts or stops services until `count` run, and lets them settle. */
+async function setServices(count: number): Promise<void> {
+  while (services.length < count) services.push(await startService({ databaseUrl: server.url, key }));
+  while (services.length > count) await services.pop()?.stop();
+  await delay(1_000);
+}
+
+async function post<T>(route: string, body: unknown, status: number): Promise<T> {
+  const answer = await fetch(`${services[0]?.origin}/api/v1${route}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (answer.status !== status) throw new Error(await answer.text());
+  return (await answer.json()) as T;
+}
+
+/** Returns the paths of webhooks, whose deliveries start a run if `starts`. */
+async function createWebhooks(starts: boolean): Promise<string[]> {
+  const { uid } = await post<{ uid: string }>('/factory', { name: 'F' }, 201);
+  const webhooks: { uid: string; url: string }[] = [];
+  for (let each = 0; each < 20; each += 1) {
+    const body = { name: 'W', auth_mode: 'signature', signature_scheme: 'github', secret };
+    webhooks.push(await post(`/factory/${uid}/webhooks`, body, 201));
+  }
+  const filter = { webhook_ids: webhooks.map((each) => each.uid), payload: { action: ['failed'] } };
+  const triggers = [{ provider: 'webhook', event: 'received', filter }];
+  if (starts) await post(`/factory/${uid}/automations`, { name: 'A', prompt: 'Look into it.', triggers }, 201);
+  return webhooks.map(({ url }) => new URL(url).pathname);
+}
+
+/** Counts what the connections of the services wait for, every 20 ms until `work` ends. Waits for the next statement do not count. */
+async function waitsDuring<T>(work: Promise<T>): Promise<{ result: T; waits: Map<string, number> }> {
+  const seen = new Map<string, number>();
+  let looks = 0;
+  let isOver = false;
+  const over = work.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const { rows } = await watcher.query<{ event: string }>(
+      `SELECT wait_event_type || ' ' || wait_event AS event FROM pg_stat_activity
+       WHERE backend_type = 'client backend' AND state <> 'idle' AND application_name <> 'bench' AND wait_event IS NOT NULL AND wait_event_type <> 'Client'`,
+    );
+    for (const { event } of rows) seen.set(event, (seen.get(event) ?? 0) + 1);
+    looks += 1;
+    await delay(20);
+  }
+  return { result: await over, waits: new Map([...seen].map(([event, count]) => [event, count / looks])) };
+}
+
+const cpuOfDatabase = () => processesBelow(folder, 'postgres').reduce((sum, pid) => sum + cpuSecondsWithEnded(pid), 0);
+const logBytes = async () =>
+  Number((await watcher.query(`SELECT pg_current_wal_lsn() - '0/0' AS bytes`)).rows[0].bytes);
+
+/** Measures one round. `work` returns the number of operations. */
+async function measure(work: () => Promise<number>): Promise<Measured> {
+  const cpuOfServices = () => services.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), 0);
+  const before = [cpuOfServices(), cpuOfDatabase(), await logBytes()] as const;
+  const started = performance.now();
+  const { result: count, waits } = await waitsDuring(work());
+  const took = (performance.now() - started) / 1000;
+  const each = (after: number, at: number) => (after - at) / count;
+  return {
+    perSecond: count / took,
+    service: 1000 * each(cpuOfServices(), before[0]),
+    database: 1000 * each(cpuOfDatabase(), before[1]),
+    logBytes: each(await logBytes(), before[2]),
+    waits,
+  };
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+
+async function creates(): Promise<number> {
+  const load = { callers: callers / services.length, seconds };
+  const headers = { authorization: `Bearer ${key}` };
+  const all = services.map(({ origin }) => loadWithCreates(`${origin}/api/v1/agent/runs`, headers, load));
+  return sum((await Promise.all(all)).map((round) => round.creates));
+}
+
+async function deliveries(paths: readonly string[]): Promise<number> {
+  // The budget of 60 a minute is not what is measured.
+  await db.query(`UPDATE webhooks SET recent = '{}'`);
+  const urls = paths.flatMap((each) => services.map(({ origin }) => origin + each));
+  const { count, refused } = await loadWithDeliveries({ urls, secret, callers, seconds });
+  if (refused > 0) throw new Error(`${refused} deliveries were refused`);
+  return count;
+}
+
+/** Writes events while streams of all processes together read them. An operation is the receipt of one event. */
+async function measureStreams(): Promise<Measured> {
+  const runs = await db.query<{ id: string; execution: string }>(
+    'SELECT id, current_execution_id AS execution FROM runs ORDER BY id LIMIT $1',
+    [streams],
+  );
+  const readers = await startReaders();
+  try {
+    for (const [index, { origin }] of services.entries()) {
+      const paths = runs.filter((_, n) => n % services.length === index).map(({ id }) => `/agent/runs/${id}/events`);
+      await readers.open({ port: Number(new URL(origin).port), key, paths });
+    }
+    await delay(1_000);
+    await readers.takeReport();
+    return await measure(async () => {
+      const started = performance.now();
+      for (let count = 0; performance.now() - started < seconds * 1000; count += 1) {
+        const run = runs[(count * 7) % runs.length];
+        if (!run) break;
+        const payload = { sent: performance.timeOrigin + performance.now(), name: 'An event of usual length' };
+        const event = { runId: run.id, executionId: run.execution, type: 'setup_step_started', payload } as const;
+        await appendTimelineEvent(db, event);
+        await delay(Math.max(0, started + ((count + 1) * 1000) / eventsPerSecond - performance.now()));
+      }
+      await delay(500);
+      return (await readers.takeReport()).lags.length;
+    });
+  } finally {
+    await readers.stop();
+  }
+}
+
+const operations = [
+  'create',
+  'delivery, no automation',
+  'delivery that starts a run',
+  'event to a stream',
+  'idle, 1 s',
+];
+const samples = new Map<string, Measured[]>();
+try {
+  await setServices(1);
+  const [plain, starting] = [await createWebhooks(false), await createWebhooks(true)];
+  const work: Record<string, () => Promise<Measured>> = {
+    create: () => measure(creates),
+    'delivery, no automation': () => measure(() => deliveries(plain)),
+    'delivery that starts a run': () => measure(() => deliveries(starting)),
+    'event to a stream': measureStreams,
+    'idle, 1 s': () =>
+      measure(async () => {
+        await delay(seconds * 1000);
+        return seconds;
+      }),
+  };
+  for (let round = -1; round < rounds; round += 1) {
+    // Up and down in turns: services start half as often.
+    for (const count of round % 2 === 0 ? processCounts : processCounts.toReversed()) {
+      await setServices(count);
+      for (const operation of operations) {
+        const measured = await work[operation]?.();
+        const name = `${operation}|${count}`;
+        if (measured && round >= 0) samples.set(name, [...(samples.get(name) ?? []), measured]);
+      }
+    }
+  }
+} finally {
+  while (services.length > 0) await services.pop()?.stop();
+  await watcher.end();
+  await db.close();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** The most frequent waits of all rounds. */
+function waitsOf(sample: readonly Measured[]): string {
+  const events = [...new Set(sample.flatMap(({ waits }) => [...waits.keys()]))];
+  const means = events.map(
+    (event) => [event, sum(sample.map(({ waits }) => waits.get(event) ?? 0)) / sample.length] as const,
+  );
+  const most = means.filter(([, mean]) => mean >= 0.1).sort(([, a], [, b]) => b - a);
+  return most
+    .slice(0, 3)
+    .map(([event, mean]) => `${event} ${mean.toFixed(1)}`)
+    .join(', ');
+}
+
+report(
+  'Operations over several service processes',
+  `One embedded PostgreSQL, services without workers, ${callers} callers, ${streams} streams and ${eventsPerSecond} events a second; medians of ${rounds} rounds of ${seconds} s, in turns. Callers, services and PostgreSQL share the cores, so the rate cannot grow with the processes: the processor time of an operation is what counts. Waits: average number of connections of the services that wait for each reason, if 0.1 or more. Idle: the processor time of all services, and of PostgreSQL, in a second without requests.`,
+  ['operation', 'processes', 'per second', 'CPU ms of the services', 'of PostgreSQL', 'log bytes', 'waits'],
+  operations.flatMap((operation) =>
+    processCounts.map((count) => {
+      const sample = samples.get(`${operation}|${count}`) ?? [];
+      const of = (part: 'perSecond' | 'service' | 'database' | 'logBytes') => median(sample.map((each) => each[part]));
+      const rate = operation.startsWith('idle') ? '' : of('perSecond').toFixed(0);
+      return [
+        operation,
+        count,
+        rate,
+        of('service').toFixed(2),
+        of('database').toFixed(2),
+        of('logBytes').toFixed(0),
+        waitsOf(sample),
+      ];
+    }),
+  ),
+);

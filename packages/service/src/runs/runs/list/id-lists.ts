@@ -1,0 +1,46 @@
+import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
+import { addColumnFilters, changedAfter, filtersOf, hasFacet, hourBounds } from './filters.ts';
+import { type Conditions, onlyFilter } from './page-query.ts';
+import { alternativesOf } from './parts.ts';
+
+/** Returns SQL of the ids of a list's runs, in any order. The statement reads one index and no run, and may find more runs than match. */
+export type IdList = (conditions: Conditions) => string;
+
+/** Returns the list of each filter of the query. */
+export function idListsOf(query: ListRunsQuery): IdList[] {
+  const { facets, columns } = filtersOf(query);
+  const ofFacets = facets.map(
+    (facet): IdList =>
+      (conditions) =>
+        `SELECT f.run_id AS id FROM run_facets f
+        WHERE f.team_id = $1 AND ${hasFacet(conditions, 'f', facet)} ${hourBounds(conditions, query, null)}`,
+  );
+  const ofColumns = columns
+    .filter((name) => name !== 'created_before')
+    .map(
+      (name): IdList =>
+        (conditions) => {
+          const own = { ...conditions, joins: [], texts: ['r.team_id = $1'] };
+          const alone = onlyFilter(query, name);
+          addColumnFilters(own, alone);
+          own.texts.push(...changedAfter(own, query).map((time) => `r.updated_at > ${time}`));
+          const [parts = ['true']] = alternativesOf(own, alone);
+          return parts.map((part) => select([...own.texts, part])).join(' UNION ALL ');
+        },
+    );
+  const bound =
+    (...bounds: [column: string, time: string | undefined][]): IdList =>
+    ({ bind }) => {
+      const given = bounds.filter(([, time]) => time !== undefined);
+      return select(['r.team_id = $1', ...given.map(([column, time]) => `${column} ${bind(time)}::timestamptz`)]);
+    };
+  const { created_after: after, created_before: before, updated_after: changed } = query;
+  return [
+    ...ofFacets,
+    ...ofColumns,
+    ...((after ?? before) ? [bound(['r.created_at >', after], ['r.created_at <', before])] : []),
+    ...(changed === undefined ? [] : [bound(['r.updated_at >', changed])]),
+  ];
+}
+
+const select = (texts: readonly string[]): string => `SELECT r.id FROM runs r WHERE ${texts.join(' AND ')}`;

@@ -1,0 +1,294 @@
+/** Strategies for filters in another order than that of the last change: the lists of the filters do not have this order. */
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { addColumnFilters, changedAfter, facetsOf, hasFacet } from './filters.ts';
+import { type IdList, idListsOf } from './id-lists.ts';
+import { type ListOrder, orderBy, orderOf } from './order.ts';
+import {
+  type Conditions,
+  foundPage,
+  onlyFilter,
+  type PageQuery,
+  type PageRequest,
+  startConditions,
+} from './page-query.ts';
+import { addAlternatives, alternativesOf, partsOf } from './parts.ts';
+import { foundByWords, matchOf, type SearchTemplate } from './search-words.ts';
+
+/** `sorted`: largest number of matches that are read and sorted. `walked`: largest number whose ids are compared with those of the sort's index. */
+const maxMatches = { sorted: 2_000, walked: 300_000 };
+
+/** Reads a page from a statement with a relation `page`. `isFound`: SQL that the page is complete. Null: it is not. */
+export async function readFound(
+  db: Queryable,
+  { query }: PageRequest,
+  { values }: Conditions,
+  relations: readonly string[],
+  isFound: string,
+): Promise<PageQuery | null> {
+  const [row] = await db.query<{ is_found: boolean; ids: string[] | null; keys: (string | null)[] | null }>(
+    `WITH ${relations.join(', ')}
+     SELECT ${isFound} AS is_found, array_agg(id::text) AS ids, array_agg(sort_value::text) AS keys FROM page`,
+    values,
+  );
+  return row?.is_found ? foundPage(query, row.ids ?? [], row.keys ?? []) : null;
+}
+
+/** Returns SQL that keeps the runs `of` which have all facets, and the words. */
+function joinChecks(conditions: Conditions, { query }: PageRequest, of: string, search: SearchTemplate | null): string {
+  const checks = facetsOf(query).map(
+    (facet) => `SELECT FROM run_facets f WHERE f.run_id = ${of}.id AND ${hasFacet(conditions, 'f', facet)}`,
+  );
+  if (search !== null) {
+    checks.push(`SELECT FROM run_search s WHERE s.run_id = ${of}.id AND ${matchOf(conditions, search)}`);
+  }
+  return checks.map((check, index) => `CROSS JOIN LATERAL (${check} OFFSET 0) c${index}`).join(' ');
+}
+
+/** Returns SQL that joins the run `r` (id, sort_value) of each id of `of`, if it matches the whole query and comes after the position. */
+export function joinMatching(
+  conditions: Conditions,
+  request: PageRequest,
+  of: string,
+  search: SearchTemplate | null,
+): string {
+  const { query, position } = request;
+  const order = orderOf(query);
+  const own = { ...conditions, joins: [], texts: [`r.id = ${of}.id`, 'r.team_id = $1'] };
+  addColumnFilters(own, query);
+  const parts = partsOf(own, query, order, position, null).map((part) => part.join(' AND ') || 'true');
+  return `CROSS JOIN LATERAL (SELECT r.id, ${order.column} AS sort_value FROM runs r
+      WHERE ${own.texts.join(' AND ')} AND (${parts.join(' OR ')}) OFFSET 0) r ${joinChecks(conditions, request, of, search)}`;
+}
+
+/** Strategy for a filter with few runs: reads the runs of the first list that has at most `length`. Null: each list has more. */
+export async function readShortList(
+  db: Queryable,
+  request: PageRequest,
+  length: number,
+  search: SearchTemplate | null,
+): Promise<PageQuery | null> {
+  const conditions = startConditions(request.teamId);
+  const { bind } = conditions;
+  const most = bind(length);
+  const lists = idListsOf(request.query).map((list) => list(conditions));
+  const isShort = lists.map((_, n) => `(SELECT count(*) FROM l${n}) <= ${most}`);
+  const first = lists.map((_, n) => {
+    const longer = isShort.slice(0, n).map((is) => ` AND NOT ${is}`);
+    return `SELECT id FROM l${n} WHERE ${isShort[n]}${longer.join('')}`;
+  });
+  const relations = [
+    ...lists.map((list, n) => `l${n} AS MATERIALIZED (SELECT id FROM (${list}) l LIMIT ${most} + 1)`),
+    `first AS MATERIALIZED (${first.join(' UNION ALL ')})`,
+    `page AS (SELECT r.id, r.sort_value FROM first ${joinMatching(conditions, request, 'first', search)}
+      ${orderBy(orderOf(request.query), 'r.')} LIMIT ${bind(request.count)})`,
+  ];
+  return await readFound(db, request, conditions, relations, isShort.join(' OR '));
+}
+
+/**
+ * Strategy for filters that many runs match: reads up to `length` runs in the order of the sort until those that match fill the page. Null:
+ * they do not fill it.
+ */
+export async function walkSort(
+  db: Queryable,
+  request: PageRequest,
+  length: number,
+  search: SearchTemplate | null,
+): Promise<PageQuery | null> {
+  const conditions = startConditions(request.teamId);
+  const { bind } = conditions;
+  const [most, count] = [bind(length), bind(request.count)];
+  const order = orderOf(request.query);
+  const own = { ...conditions, joins: [], texts: [] as string[] };
+  addColumnFilters(own, request.query);
+  addAlternatives(own, alternativesOf(own, request.query));
+  const checks = joinChecks(conditions, request, 'r', search);
+  const parts = sortParts(conditions, request).map((part) => ({
+    text: `SELECT r.id, r.sort_value FROM (
+        SELECT r.*, ${order.column} AS sort_value FROM runs r WHERE ${part} ${inOrder(order)} LIMIT ${most}) r ${checks}
+      WHERE ${[...own.texts, 'true'].join(' AND ')}`,
+    order: inPart(order, 'r.'),
+    hasEnded: `NOT EXISTS (SELECT FROM runs r WHERE ${part} ${inOrder(order)} OFFSET ${most} LIMIT 1)`,
+  }));
+  return await readFound(db, request, conditions, pageOf(parts, order, count), isFull(parts, count));
+}
+
+/**
+ * Strategy for a filter that some runs match: walks along the index of the sort, and reads up to `length` runs whose ids are in the
+ * shortest list, until those that match fill the page. Null: they do not fill it, or each list is too long.
+ */
+export async function walkList(
+  db: Queryable,
+  request: PageRequest,
+  length: number,
+  search: SearchTemplate | null,
+): Promise<PageQuery | null> {
+  const conditions = startConditions(request.teamId);
+  const { bind } = conditions;
+  const order = orderOf(request.query);
+  const [shortest] = await listsBySize(db, request, maxMatches.walked);
+  if (shortest === undefined) return null;
+  const [most, count, walked] = [bind(length), bind(request.count), bind(maxMatches.walked)];
+  const joinRun = joinMatching(conditions, request, 'm', search);
+  const parts = sortParts(conditions, request).map((part) => {
+    const walk = `FROM runs r WHERE ${part} AND (r.id IN (SELECT id FROM matches)) IS TRUE ${inOrder(order)}`;
+    return {
+      text: `SELECT m.id, m.sort_value FROM (SELECT r.id, ${order.column} AS sort_value ${walk} LIMIT ${most}) m ${joinRun}
+        WHERE (SELECT n FROM size) <= ${walked}`,
+      order: inPart(order, 'm.'),
+      hasEnded: `NOT EXISTS (SELECT ${walk} OFFSET ${most} LIMIT 1)`,
+    };
+  });
+  const relations = [
+    `matches AS MATERIALIZED (${shortest(conditions)} LIMIT ${walked} + 1)`,
+    'size AS MATERIALIZED (SELECT count(*) AS n FROM matches)',
+    ...pageOf(parts, order, count),
+  ];
+  return await readFound(
+    db,
+    request,
+    conditions,
+    relations,
+    `(SELECT n FROM size) <= ${walked} AND ${isFull(parts, count)}`,
+  );
+}
+
+/**
+ * Strategy for times and the sort by skill: walks along the index `runs_by_skill`, which has the last change of the runs of each skill, skips
+ * those before the times, and reads up to `length` others. Null: they do not fill the page, or there are no times.
+ */
+export async function walkSkills(
+  db: Queryable,
+  request: PageRequest,
+  length: number,
+  search: SearchTemplate | null,
+): Promise<PageQuery | null> {
+  const { query, position } = request;
+  const conditions = startConditions(request.teamId);
+  const { bind } = conditions;
+  const order = orderOf(query);
+  const changed = changedAfter(conditions, query).map((time) => `AND r.updated_at > ${time}`);
+  if (changed.length === 0 || position?.value === null) return null;
+  const [most, count] = [bind(length), bind(request.count)];
+  const { column, direction } = order;
+  const [part = 'true'] = sortParts(conditions, request);
+  const select = {
+    // With the order of the index inside, PostgreSQL sorts the runs of one skill after the other, and reads no run.
+    text: `SELECT m.id, m.sort_value FROM (
+        SELECT k.id, k.sort_value FROM (
+          SELECT r.id, ${column} AS sort_value FROM runs r WHERE ${part} ${changed.join(' ')}
+          ORDER BY ${column} ${direction}, r.updated_at ${direction}, r.id ${direction} OFFSET 0) k
+        ${inPart(order, 'k.')} LIMIT ${most}) m ${joinMatching(conditions, request, 'm', search)} WHERE true`,
+    order: inPart(order, 'm.'),
+  };
+  const relations = pageOf([select], order, count);
+  // Forbids a sort of all skills together, but not that of one skill.
+  await db.query('SET LOCAL enable_sort = off');
+  return await readFound(db, request, conditions, relations, `(SELECT count(*) FROM page) = ${count}`);
+}
+
+/**
+ * Strategy for the other filters: intersects their lists from the indexes alone. Reads and sorts the runs that all lists have if these
+ * are few, and walks along the index of the sort until they fill the page if they are many. Null: they are too many.
+ */
+export async function walkMatches(
+  db: Queryable,
+  request: PageRequest,
+  search: SearchTemplate | null,
+  most = maxMatches,
+): Promise<PageQuery | null> {
+  const conditions = startConditions(request.teamId);
+  const { bind } = conditions;
+  const { query } = request;
+  const [count, sorted, walked] = [bind(request.count), bind(most.sorted), bind(most.walked)];
+  const order = orderOf(query);
+  const lists = idListsOf(query).map((list) => list(conditions));
+  if (lists.length > 0 && (await listsBySize(db, request, most.walked)).length === 0) return null;
+  if (search !== null) lists.push(foundByWords(conditions, query, search));
+  if (lists.length < 2 && search === null && most === maxMatches) return null;
+  // OFFSET 0 prevents PostgreSQL from combining lists of the same table into one scan, which would read the runs.
+  const [first, ...others] = lists.map((list, n) => `(${list} OFFSET 0) l${n}`);
+  const joinRun = joinMatching(conditions, request, 'm', search);
+  const found = '(SELECT n FROM size)';
+  const walks = sortParts(conditions, request).map((part) => ({
+    text: `SELECT m.id, m.sort_value FROM (
+        SELECT r.id, ${order.column} AS sort_value FROM runs r
+        WHERE ${part} AND (r.id IN (SELECT id FROM matches)) IS TRUE ${inOrder(order)} OFFSET 0) m ${joinRun}
+      WHERE ${found} > ${sorted} AND ${found} <= ${walked}`,
+    order: inPart(order, 'm.'),
+  }));
+  const few = `SELECT r.id, r.sort_value FROM matches m ${joinRun} WHERE ${found} <= ${sorted}`;
+  const size = 'size AS MATERIALIZED (SELECT count(*) AS n FROM matches)';
+  const matches = `matches AS MATERIALIZED (
+    SELECT l0.id FROM ${[first, ...others.map((list) => `${list} USING (id)`)].join(' JOIN ')} LIMIT ${walked} + 1)`;
+  return await readFound(
+    db,
+    request,
+    conditions,
+    [matches, size, ...pageOf([{ text: few, order: orderBy(order, 'r.') }, ...walks], order, count)],
+    `${found} <= ${walked}`,
+  );
+}
+
+/** Returns the lists of the filters that have at most `most` runs by the statistics of PostgreSQL, the shortest first. */
+async function listsBySize(db: Queryable, { teamId, query }: PageRequest, most: number): Promise<IdList[]> {
+  const sized: { list: IdList; size: number }[] = [];
+  for (const list of idListsOf(query)) {
+    const conditions = startConditions(teamId);
+    const [row] = await db.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
+      `EXPLAIN (FORMAT JSON) ${list(conditions)}`,
+      conditions.values,
+    );
+    const size = row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? Number.POSITIVE_INFINITY;
+    if (size <= most) sized.push({ list, size });
+  }
+  return sized.sort((a, b) => a.size - b.size).map(({ list }) => list);
+}
+
+/** Returns SQL that the page is full, or that all parts have ended. */
+const isFull = (parts: readonly Select[], count: string): string =>
+  `((SELECT count(*) FROM page) = ${count} OR (${parts.map(({ hasEnded = 'true' }) => hasEnded).join(' AND ')}))`;
+
+/** SQL that selects runs, and their order. */
+interface Select {
+  readonly text: string;
+  readonly order: string;
+  /** SQL that there are no further runs; absent: there are none. */
+  readonly hasEnded?: string;
+}
+
+/** Returns SQL of a relation `page` with the first `count` rows of the selects. The rows of each select come after those of the select before it. */
+function pageOf(selects: readonly Select[], order: ListOrder, count: string): string[] {
+  const relations = selects.map(({ text, order: own }, n) => {
+    const earlier = selects.slice(0, n);
+    // PostgreSQL checks the conditions in this order, and looks for further runs only if runs are missing.
+    const isMissing = earlier.map((_, before) => `(SELECT count(*) FROM p${before}) < ${count}`);
+    const hasEnded = earlier.flatMap(({ hasEnded = [] }) => hasEnded);
+    return `p${n} AS MATERIALIZED (${[text, ...isMissing, ...hasEnded].join(' AND ')} ${own} LIMIT ${count})`;
+  });
+  const all = selects.map((_, n) => `SELECT id, sort_value FROM p${n}`).join(' UNION ALL ');
+  return [
+    ...relations,
+    `page AS MATERIALIZED (SELECT id, sort_value FROM (${all}) p ${orderBy(order, '')} LIMIT ${count})`,
+  ];
+}
+
+/** Returns SQL of the order of the index of the sort. */
+const inOrder = ({ column, direction }: ListOrder): string => `ORDER BY ${column} ${direction}, r.id ${direction}`;
+
+/** Returns SQL of the same order of the rows `of`. With NULLS LAST, which the index does not have, PostgreSQL would read and sort the whole part. */
+const inPart = ({ direction }: ListOrder, of: string): string =>
+  `ORDER BY ${of}sort_value ${direction}, ${of}id ${direction}`;
+
+/** Returns the conditions of the runs after the position in the order of the sort, for each part of the order. */
+function sortParts(conditions: Conditions, { query, position }: PageRequest): string[] {
+  const texts = ['r.team_id = $1'];
+  if (query.sort_by === 'created_at') {
+    const { created_after: after, created_before: before } = query;
+    if (after !== undefined) texts.push(`r.created_at > ${conditions.bind(after)}::timestamptz`);
+    if (before !== undefined) texts.push(`r.created_at < ${conditions.bind(before)}::timestamptz`);
+  }
+  return partsOf(conditions, onlyFilter(query, null), orderOf(query), position, null).map((part) =>
+    [...texts, ...part].join(' AND '),
+  );
+}
