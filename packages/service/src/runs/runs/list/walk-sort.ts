@@ -176,7 +176,7 @@ export async function walkSkills(
     // With the order of the index inside, PostgreSQL sorts the runs of one skill after the other, and reads no run.
     text: `SELECT m.id, m.sort_value FROM (
         SELECT k.id, k.sort_value FROM (
-          SELECT r.id, ${column} AS sort_value FROM runs r WHERE ${part} ${changed.join(' ')}
+          SELECT r.id, ${column} AS sort_value FROM runs r WHERE ${part} AND r.skill_spec IS NOT NULL ${changed.join(' ')}
           ORDER BY ${column} ${direction}, r.updated_at ${direction}, r.id ${direction} OFFSET 0) k
         ${inPart(order, 'k.')} LIMIT ${most}) m ${joinMatching(conditions, request, 'm', search)} WHERE true`,
     order: inPart(order, 'm.'),
