@@ -147,7 +147,7 @@ async function tryStrategy<T>(
     case 'walk_sort':
       return await ofIndexes((tx) => walkSort(tx, request, strategy.length, search));
     case 'walk_list':
-      return await ofIndexes((tx) => walkList(tx, request, strategy.length, search));
+      return await ofIndexes((tx) => walkList(tx, request, strategy, search));
     case 'walk_skills':
       return await ofIndexes((tx) => walkSkills(tx, request, strategy.length, search));
     case 'created_by_change':

@@ -36,8 +36,8 @@ export type Strategy =
   | { readonly kind: 'short_list'; readonly length: number }
   /** `walk-sort.ts`: reads this number of runs in the order of the sort. May fail. */
   | { readonly kind: 'walk_sort'; readonly length: number }
-  /** `walk-sort.ts`: reads this number of runs of the shortest list in the order of the sort. May fail. */
-  | { readonly kind: 'walk_list'; readonly length: number }
+  /** `walk-sort.ts`: reads this number of runs of the shortest list, if it is not longer than `longest`, in the order of the sort. May fail. */
+  | { readonly kind: 'walk_list'; readonly length: number; readonly longest: number }
   /** `walk-sort.ts`: reads this number of runs that changed after a time, in the order of the skills. May fail. */
   | { readonly kind: 'walk_skills'; readonly length: number }
   /** `created-by-change.ts` */
@@ -87,15 +87,18 @@ function inOtherOrder(query: ListRunsQuery, isSearch: boolean): readonly Strateg
     query.sort_by === 'created_at' && isFiltered
       ? (lists.length > 0 ? lists : [{ filter: null }]).map((list) => ({ kind: 'created_by_change', list, length }))
       : [];
+  const walkLists = (longest: number): Strategy[] =>
+    isFiltered ? [{ kind: 'walk_list', length: longProbe, longest }] : [];
   return [
     ...(isFiltered ? [{ kind: 'short_list', length: shortList } as const] : []),
     { kind: 'walk_sort', length: walk },
     ...byChange(shortProbe),
     ...byChange(longProbe),
     ...(query.sort_by === 'agent' && isChangedAfter ? [{ kind: 'walk_skills', length: longProbe } as const] : []),
-    ...(isFiltered ? [{ kind: 'walk_list', length: longProbe } as const] : []),
+    ...walkLists(200_000),
     { kind: 'walk_matches' },
     { kind: 'walk_sort', length: longWalk },
+    ...walkLists(1_000_000),
     { kind: isSearch ? 'search_by_week' : 'read_in_order' },
   ];
 }

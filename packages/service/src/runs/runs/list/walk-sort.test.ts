@@ -47,7 +47,9 @@ const sorts = (['created_at', 'title', 'agent'] as const).flatMap((by) =>
 const strategies: Record<string, (request: PageRequest) => Promise<PageQuery | null>[]> = {
   'a short list': (request) => [readShortList(database.db, request, 90, null)],
   'a walk along the sort': (request) => [walkSort(database.db, request, 60, null)],
-  'a walk along the sort with the ids of a list': (request) => [walkList(database.db, request, 30, null)],
+  'a walk along the sort with the ids of a list': (request) => [
+    walkList(database.db, request, { length: 30, longest: 1000 }, null),
+  ],
   'a walk along the skills': (request) =>
     request.query.sort_by === 'agent' ? [walkSkills(database.db, request, 60, null)] : [],
   'a sort of the matches': (request) => [walkMatches(database.db, request, null, { sorted: 500, walked: 1000 })],

@@ -15,7 +15,7 @@ import { addAlternatives, alternativesOf, partsOf } from './parts.ts';
 import { foundByWords, matchOf, type SearchTemplate } from './search-words.ts';
 
 /** `sorted`: largest number of matches that are read and sorted. `walked`: largest number whose ids are compared with those of the sort's index. */
-const maxMatches = { sorted: 2_000, walked: 300_000 };
+const maxMatches = { sorted: 2_000, walked: 200_000 };
 
 /** Reads a page from a statement with a relation `page`. `isFound`: SQL that the page is complete. Null: it is not. */
 export async function readFound(
@@ -120,15 +120,15 @@ export async function walkSort(
 export async function walkList(
   db: Queryable,
   request: PageRequest,
-  length: number,
+  { length, longest }: { readonly length: number; readonly longest: number },
   search: SearchTemplate | null,
 ): Promise<PageQuery | null> {
   const conditions = startConditions(request.teamId);
   const { bind } = conditions;
   const order = orderOf(request.query);
-  const [shortest] = await listsBySize(db, request, maxMatches.walked);
+  const [shortest] = await listsBySize(db, request, longest);
   if (shortest === undefined) return null;
-  const [most, count, walked] = [bind(length), bind(request.count), bind(maxMatches.walked)];
+  const [most, count, walked] = [bind(length), bind(request.count), bind(longest)];
   const joinRun = joinMatching(conditions, request, 'm', search);
   const parts = sortParts(conditions, request).map((part) => {
     const walk = `FROM runs r WHERE ${part} AND (r.id IN (SELECT id FROM matches)) IS TRUE ${inOrder(order)}`;
