@@ -28,5 +28,9 @@ const ticksOf = (pid: number, first: number, last: number): number =>
 /** Returns the seconds of processor time that the process has used, without its children. */
 export const cpuSecondsOf = (pid: number): number => ticksOf(pid, 11, 12) / clockTicks;
 
+/** Returns the milliseconds of processor time of the processes, to a microsecond. */
+export const cpuMsOf = (pids: readonly number[]): number =>
+  pids.reduce((sum, pid) => sum + Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0);
+
 /** Returns the same with that of its children that have ended. */
 export const cpuSecondsWithEnded = (pid: number): number => ticksOf(pid, 11, 14) / clockTicks;
