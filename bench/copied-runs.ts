@@ -13,7 +13,7 @@ export interface Copies {
 }
 
 /** Rows of one statement. */
-const atOnce = 5_000;
+const atOnce = 1_000;
 
 /** Copies a run and its execution. */
 export async function copyRuns(db: Database, runId: string, copies: Copies): Promise<void> {
