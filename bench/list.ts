@@ -28,7 +28,7 @@ const goals = { single: 20, words: 60, together: 200 };
 /** First pages of each sort. */
 const sortedPages = 20;
 
-/** The processes of the measured database's connections, which are on this machine. */
+/** The process of the connection to the measured database, which is on this machine. */
 let backends: number[] = [];
 /** Milliseconds of processor time of this process and of the database's connections. */
 const spent = () => cpuMsOf([process.pid, ...backends]);
@@ -89,11 +89,7 @@ async function measureAll({ name, db, seeded }: Filled): Promise<string[][]> {
   const [server] = await db.query<{ version: string }>(
     `SELECT split_part(current_setting('server_version'), ' ', 1) AS version`,
   );
-  // Opens all connections.
-  await Promise.all(Array.from({ length: 4 }, () => db.query('SELECT pg_sleep(0.2)')));
-  const connections = await db.query<{ pid: number }>(
-    `SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = current_database()`,
-  );
+  const connections = await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   backends = connections.map(({ pid }) => pid);
   const idle: number[] = [];
   for (let n = 0; n < repetitions; n += 1) {
@@ -124,11 +120,11 @@ async function measureAll({ name, db, seeded }: Filled): Promise<string[][]> {
   return rows.map((row) => [`${name} ${server?.version}`, ...row]);
 }
 
-const fillEmbedded = async (): Promise<Filled> => ({ name: 'embedded', ...(await openSeeded(count)) });
+const fillEmbedded = async (): Promise<Filled> => ({ name: 'embedded', ...(await openSeeded(count, 1)) });
 
 async function fillServer(server: string): Promise<Filled> {
   const { url, drop } = await createEmptyDatabase(server);
-  const db = await openDatabase({ address: { connectionString: url }, maxConnections: 4, log: silentLog });
+  const db = await openDatabase({ address: { connectionString: url }, maxConnections: 1, log: silentLog });
   await migrateDatabase(db);
   const seeded = await seedRuns(db, count);
   await db.onOwnConnection((client) => client.query('VACUUM ANALYZE'));

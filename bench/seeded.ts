@@ -20,12 +20,12 @@ export interface SeededDatabase {
  * Opens an embedded PostgreSQL with `count` runs. With the variable BENCH_KEEP, which names a folder, keeps the database there for the next benchmark,
  * because filling it takes minutes.
  */
-export async function openSeeded(count: number): Promise<SeededDatabase> {
+export async function openSeeded(count: number, maxConnections = 4): Promise<SeededDatabase> {
   const kept = process.env.BENCH_KEEP;
   const folder = kept ? path.join(kept, String(count)) : await mkdtemp(path.join(tmpdir(), 'runyard-bench-runs-'));
   mkdirSync(folder, { recursive: true });
   const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
-  const db = await openDatabase({ address: { connectionString: server.url }, maxConnections: 4, log: silentLog });
+  const db = await openDatabase({ address: { connectionString: server.url }, maxConnections, log: silentLog });
   await migrateDatabase(db);
   return {
     db,
