@@ -30,7 +30,6 @@ afterAll(() => database.drop());
 const a = { a: 'true' };
 const queries: Record<string, Record<string, unknown>> = {
   'one column': { source: ['API'] },
-  'two columns and metadata': { state: ['FAILED'], source: ['CLI'], metadata: a },
   'several states and two pairs of metadata': { metadata: { ...a, b: 'true' }, state: ['FAILED', 'ERROR'] },
   'a creation between two times': { created_after: '2026-03-01T08:00:00Z', created_before: '2026-03-02T15:00:00Z' },
   'a state, and times': {
