@@ -47,7 +47,7 @@ const strategies: Record<string, (request: PageRequest) => Promise<PageQuery | n
   'a short list': (request) => [readShortList(database.db, request, 90, null)],
   'a walk along the sort': (request) => [walkSort(database.db, request, 60, null)],
   'a walk along the sort with the ids of a list': (request) => [
-    walkList(database.db, request, { length: 30, longest: 1000 }, null),
+    walkList(database.db, request, { length: 12, longest: 1000 }, null),
   ],
   'a walk along the skills': (request) =>
     request.query.sort_by === 'agent' ? [walkSkills(database.db, request, 60, null)] : [],
