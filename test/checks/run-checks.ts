@@ -141,7 +141,8 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
     try {
       await vitest(`database tests on PostgreSQL ${server.version}`, files, {
         env: { TEST_DATABASE_URL: server.url },
-        workers: processors,
+        // One beside all other tests, which take longer anyhow: each process loads all modules.
+        workers: isWhole ? 1 : processors,
         showsOutputAtEnd: true,
       });
     } finally {
@@ -176,8 +177,11 @@ if (isWhole) {
   await check('types (tsc)', [tool('tsc'), '--noEmit', '--checkers', String(processors)]);
   await check('types of the dashboard (tsc)', [tool('tsc'), '--noEmit', '-p', 'packages/dashboard']);
   await check('lint and format (biome)', [tool('biome'), 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.']);
-  await check('dead code (knip)', [tool('knip'), '--no-progress']);
-  await check('generated pages', [path.join(root, 'bin/generate'), '--check']);
+  // Each works on one processor.
+  await Promise.all([
+    check('dead code (knip)', [tool('knip'), '--no-progress']),
+    check('generated pages', [path.join(root, 'bin/generate'), '--check']),
+  ]);
   checkHere('import rules', () => findImportFaults(root));
   checkHere('one writer per table', () => findWriterFaults(root));
   checkHere('declared readers of tables', () => findReaderFaults(root));

@@ -100,7 +100,7 @@ describe.each([
     await service.problem(404, 'GET', path, { key: service.otherKey });
     await service.problem(401, 'GET', path, { key: null });
     const { url = '' } = await preview(service, uid);
-    await service.problem(403, 'GET', `${service.baseUrl}${url.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))}`, {
+    await service.problem(403, 'GET', `${service.baseUrl}${url.replace(/.$/, (last) => (last === 'A' ? 'E' : 'A'))}`, {
       key: null,
     });
     const { status, text } = await open(service, url.replace('/preview/', '/artifact/'));
