@@ -12,6 +12,7 @@ const { values } = parseArgs({
   options: { minutes: { type: 'string' }, seed: { type: 'string' }, write: { type: 'boolean' } },
 });
 const minutes = Number(values.minutes ?? 10);
+if (!(minutes >= 2)) throw new Error('--minutes must be at least 2: schedules fire once a minute');
 const seed = Number(values.seed ?? Date.now() % 100_000);
 const options = ['--minutes', String(minutes), '--seed', String(seed), ...(values.write ? ['--write'] : [])];
 
@@ -29,7 +30,7 @@ async function measure(place: Place): Promise<void> {
   for (const fault of faults) say(`FAULT ${fault}`);
   report(
     'Chaos',
-    `\`bin/chaos --minutes ${minutes} --seed ${seed}\`: 3 services, 4 workers of 3 slots, PostgreSQL ${found.postgres} and SeaweedFS, each in a network namespace with a disk of its own (tmpfs), on one machine. For ${minutes} minutes clients create, continue and cancel runs, senders sign deliveries and repeat them until they get an answer, schedules fire each minute, and readers follow the stream of the team; meanwhile the seed chooses faults: kill -9, SIGSTOP, an unplugged link, a node that does not hear another one, a slow link (${slowRate}, up to a second in the queue, one packet in twenty lost, by \`tbf\` and iptables, because this kernel has no \`netem\`), a full disk, and kill -9 of an agent. Then everything is mended, and each promise is checked ${found.settledSeconds} s later. A check counts only if it sees the faults that it plants itself (${found.plants} planted, ${found.blind.length} not seen).\n\nFaults: ${counts(found.inflicted)}. Requests that were sent again: ${found.repeats}. Ends of runs: ${counts(found.ends)}; reasons of errors: ${counts(found.errors) || 'none'}. Blobs without a row that the nightly sweep removes: ${found.swept}.`,
+    `\`bin/chaos --minutes ${minutes} --seed ${seed}\`: 3 services, 4 workers of 3 slots, PostgreSQL ${found.postgres} and SeaweedFS, each in a network namespace with a disk of its own (tmpfs), on one machine. For ${minutes} minutes clients create, continue and cancel runs, senders sign deliveries and repeat them until they get an answer, schedules fire each minute, and readers follow the stream of the team; meanwhile the seed chooses faults: kill -9, SIGSTOP, an unplugged link, a node that does not hear another one, a slow link (${slowRate}, up to a second in the queue, one packet in twenty lost, by \`tbf\` and iptables, because this kernel has no \`netem\`), a full disk, and kill -9 of an agent. Then everything is mended, and each promise is checked ${found.settledSeconds} s later. Each check of rows, commands, blobs and leftovers must also see the faults that it plants itself (${found.plants} planted, ${found.blind.length} not seen).\n\nFaults: ${counts(found.inflicted)}. Requests that were sent again: ${found.repeats}. Ends of runs: ${counts(found.ends)}; reasons of errors: ${counts(found.errors) || 'none'}. Blobs without a row that the nightly sweep removes: ${found.swept}.`,
     ['promise', 'checked', 'broken'],
     found.promises.map(({ promise, count, faults: broken }) => [promise, count, broken.length]),
   );

@@ -26,7 +26,7 @@ export function leftProcesses(): string[] {
   });
 }
 
-/** Folders of sandboxes, mounts in the folders of the nodes, and network namespaces that are no node's. */
+/** Folders and disks of sandboxes, mounts in the folders of the nodes, and network namespaces that are no node's. */
 export function leftSandboxes({ programs }: Installation): string[] {
   const nodes = programs.map(({ node }) => node);
   const mounts = readFileSync('/proc/self/mounts', 'utf8')
@@ -36,12 +36,22 @@ export function leftSandboxes({ programs }: Installation): string[] {
     const sandboxes = path.join(folder, 'worker/state/s');
     return existsSync(sandboxes) ? readdirSync(sandboxes).map((name) => `sandbox ${path.join(sandboxes, name)}`) : [];
   });
+  const disks = readdirSync('/sys/block').flatMap((name) => {
+    const file = `/sys/block/${name}/loop/backing_file`;
+    const of = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+    return nodes.some(({ folder }) => of.startsWith(`${folder}/`)) ? [`disk ${of}`] : [];
+  });
   const inside = mounts.filter((place) => nodes.some(({ folder }) => place.startsWith(`${folder}/`)));
   const names = execFileSync('ip', ['netns', 'list'], { encoding: 'utf8' })
     .split('\n')
     .map((line) => line.split(' ')[0] ?? '');
   const others = names.filter((name) => name !== '' && !nodes.some((node) => node.name === name));
-  return [...folders, ...inside.map((place) => `mount ${place}`), ...others.map((name) => `namespace ${name}`)];
+  return [
+    ...folders,
+    ...disks,
+    ...inside.map((place) => `mount ${place}`),
+    ...others.map((name) => `namespace ${name}`),
+  ];
 }
 
 export interface BlobCounts {
