@@ -156,6 +156,15 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     });
     await page.getByRole('heading', { name: 'The agent asks to run a command' }).waitFor();
     await page.getByText('deep below').waitFor();
+    // The event of a scroll to the end may come after the conversation has grown. The reader still follows.
+    const toEnd = await page.evaluate(`(async () => {
+      const scroller = document.querySelector('.scroll');
+      scroller.firstElementChild.style.minHeight = scroller.scrollHeight + 900 + 'px';
+      scroller.dispatchEvent(new Event('scroll'));
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+    })()`);
+    expect(toEnd).toBeLessThan(48);
     const answered = page.waitForRequest((request) => request.url().endsWith('/followups'));
     await page.getByRole('button', { name: /^Deny/ }).click();
     await page.getByLabel('Reason, or what to do instead').fill('Not now');

@@ -47,22 +47,28 @@ export function Conversation({
     if (isAtEnd.current) setSeen(story.count);
   }, [story]);
 
-  // Texts change their height when they are rendered, and blocks when the reader comes near them.
+  // Texts change their height when they are rendered, and blocks when the reader comes near them. A question below takes room from the view.
   useEffect(() => {
     const content = place.current?.firstElementChild;
-    if (!content) return;
+    if (!place.current || !content) return;
     const observer = new ResizeObserver(() => {
       const scroller = scrollerOf(place.current);
       if (scroller !== null && isAtEnd.current) scroller.scrollTop = scroller.scrollHeight;
     });
     observer.observe(content);
+    observer.observe(place.current);
     return () => observer.disconnect();
   }, []);
   useEffect(() => {
     const scroller = scrollerOf(place.current);
+    let before = scroller?.scrollTop ?? 0;
     const onScroll = () => {
       if (scroller === null) return;
-      isAtEnd.current = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearPx;
+      const { scrollTop, scrollHeight, clientHeight } = scroller;
+      // Only a reader who scrolls up leaves the end: the content may have grown since the scroll that this event reports.
+      if (scrollHeight - scrollTop - clientHeight < nearPx) isAtEnd.current = true;
+      else if (scrollTop < before) isAtEnd.current = false;
+      before = scrollTop;
       if (isAtEnd.current) setSeen(story.count);
     };
     scroller?.addEventListener('scroll', onScroll, { passive: true });
