@@ -35,7 +35,7 @@ const fill = async (left: number) =>
     maxBytes - left - (await stored()),
   ]));
 /** Resolves when this process has read the stored bytes again. */
-const untilKnown = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 5_000, interval: 100 });
+const untilKnown = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 60_000, interval: 100 });
 
 async function putArtifact(runToken: string, raw: string) {
   const reported = await post(
