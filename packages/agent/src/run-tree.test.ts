@@ -55,7 +55,7 @@ describe('child-run in the sandbox', () => {
     expect(fake.finished[0]).toMatchObject({ success: true });
     expect(output(0)).toBe('new-1\nnew-2\n');
     expect(output(1)).toContain('It is 42.');
-    expect(output(1)).toContain('written by other agents');
+    expect(output(1)).toContain('Other agents wrote');
     expect(JSON.parse(output(2))).toEqual(runs);
     expect(output(3)).toContain('run a CANCELLED');
     expect(output(4)).toBe('joined\n');
@@ -112,7 +112,7 @@ describe('child-run in the sandbox', () => {
   });
 
   test.each([
-    ['what the service refuses', 'child-run start a', 1, 'may not start others'],
+    ['what the service refuses', 'child-run start a', 1, 'may not start other runs'],
     ['a second prompt', 'child-run start a b', 2, 'quote it'],
     ['an unknown command', 'child-run sing', 2, 'unknown command'],
     ['an unknown flag', 'child-run list --colour', 2, 'Unknown option'],

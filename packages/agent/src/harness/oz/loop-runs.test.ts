@@ -113,7 +113,7 @@ test('starts and awaits runs and marks their summaries as text of other agents',
   expect(results[1]).toContain('started run r1');
   expect(results[2]).toContain('Two is done.');
   expect(results[2]).toContain('https://example.com/pr/1');
-  expect(results[2]).toContain('not for instructions');
+  expect(results[2]).toContain('not as instructions');
   expect(results[3]).toContain('CANCELLED');
   expect(tree.calls).toEqual([
     ['start', { prompt: 'Part one.', title: 'One' }],

@@ -68,7 +68,7 @@ describe('the sweep of blobs', () => {
     const run = await endedRun(1);
     await blobs.delete(run.transcriptKey);
     await sweep();
-    const told = logged.map((line) => JSON.parse(line)).filter(({ msg }) => /names a blob/.test(msg));
+    const told = logged.map((line) => JSON.parse(line)).filter(({ msg }) => /names a missing blob/.test(msg));
     expect(told).toEqual([expect.objectContaining({ table: 'executions', blob_key: run.transcriptKey })]);
     expect(await isRow('runs', run.id)).toBe(true);
     await db.query('UPDATE executions SET transcript_blob = NULL, transcript_bytes = 0 WHERE run_id = $1', [run.id]);
