@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -15,6 +15,7 @@ import { silentLog } from '../../packages/service/src/platform/store/database/lo
 import { startEmbeddedPostgres } from '../../packages/service/src/platform/store/embedded/start.ts';
 import { migrateDatabase } from '../../packages/service/src/platform/store/migrations/migrate.ts';
 import { chooseStateRoot } from '../../packages/worker/src/state/state-root.ts';
+import { newSecretsKey } from './secrets-key.ts';
 
 const run = promisify(execFile);
 
@@ -57,13 +58,14 @@ export async function makeOnce(name: string, make: (folder: string) => Promise<v
 /** Copies, with owners and modes; `-l` makes hard links instead. */
 export const copyTree = (from: string, to: string, ...flags: string[]) => run('cp', ['-a', ...flags, from, to]);
 
-/** Puts a migrated database into a data folder that has none yet. */
+/** Puts a migrated database and a secrets key into a data folder that has none yet. */
 export async function giveDatabase(dataDir: string): Promise<void> {
   const made = await makeOnce('postgres', makeMigratedDatabase);
   if (made === undefined) return;
   const folder = path.join(dataDir, 'postgres');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await copyTree(path.join(made, 'cluster'), folder, '--sparse=always');
+  await writeFile(path.join(dataDir, 'secrets-key'), newSecretsKey(), { mode: 0o600 });
 }
 
 async function makeMigratedDatabase(making: string): Promise<void> {

@@ -1,12 +1,13 @@
 /** Starts service processes on one database, without workers. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/stack.ts';
 import { compiledCode } from './compiled-code.ts';
 import { programFile } from './programs.ts';
+import { newSecretsKey } from './secrets-key.ts';
 import { eventually, killHard } from './system.ts';
 
 export interface OneService {
@@ -41,7 +42,7 @@ const shared = new Map<string, { readonly folder: string; readonly key: string; 
 async function shareBlobs(databaseUrl: string) {
   const place = shared.get(databaseUrl) ?? {
     folder: await mkdtemp(path.join(tmpdir(), 'runyard-blobs-')),
-    key: randomBytes(32).toString('base64'),
+    key: newSecretsKey(),
     users: 0,
   };
   shared.set(databaseUrl, place);

@@ -1,5 +1,5 @@
 /** Test support: the HTTP side on a real port and a real database, two teams, and executions without a worker. */
-import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,6 +9,7 @@ import { apiPrefix } from '@runyard/contract/wire/route';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { afterAll } from 'vitest';
+import { newSecretsKey } from '../../../test/support/secrets-key.ts';
 import type { Edge } from '../src/edges/edge.ts';
 import type { AdmitModelRequest } from '../src/edges/gateway/models/admission.ts';
 import { buildApp } from '../src/edges/http/app.ts';
@@ -99,16 +100,10 @@ export async function openTestService(options?: TestServiceOptions): Promise<Tes
 /** No program listens there, so that no test sends requests to a code host of the internet. */
 const nowhere = 'http://127.0.0.1:9/{owner}/{repo}.git';
 
-/**
- * Makes a secrets key that begins like the operator's key. Redaction holds back the end of a text that may be the beginning of a secret in any
- * of its spellings, so a key with another beginning would change what a few tests see.
- */
-const secretsKey = (): string => `ryk${randomBytes(32).toString('base64').slice(3)}`;
-
 /** Starts one; the caller closes it. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-http-'));
-  await writeFile(path.join(folder, 'secrets-key'), secretsKey(), { mode: 0o600 });
+  await writeFile(path.join(folder, 'secrets-key'), newSecretsKey(), { mode: 0o600 });
   const database = await createTestDatabase();
   const db = options.through
     ? await openDatabase({

@@ -64,7 +64,7 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
     // biome-ignore lint/a11y/useKeyWithClickEvents: a click on a link of the drawer also closes the drawer
     <nav className="side" aria-label="Main" onClick={(event) => (event.target as Element).closest('a') && onNavigate()}>
       <TeamMenu />
-      <button className="jump" type="button" aria-label="Search or jump to" onClick={openPalette}>
+      <button className="jump" type="button" onClick={openPalette}>
         <Icon name="search" small />
         <span className="grow">Search</span>
         <kbd>{keyText('mod+k')}</kbd>

@@ -36,6 +36,8 @@ test('a follow-up to a conversation goes to its latest run, once for each Idempo
   const second = await service.newRun({ conversation_id: id });
   expect(await send('a')).toEqual(toFirst);
   expect((await send('b')).run_id).toBe(second);
+  const repeated = { body: { message: 'Less.' }, headers: { 'idempotency-key': 'b' } };
+  await service.problem(409, 'POST', of(id, 'followups'), repeated);
   const attachments = [{ attachment_id: nobody }];
   await service.problem(422, 'POST', of(id, 'followups'), { body: { message: 'a', attachments } });
   await service.problem(404, 'POST', of(nobody, 'followups'), { body: { message: 'a' } });

@@ -14,6 +14,10 @@ const bodies: Record<string, readonly [object, object]> = {
   createRunDeprecated: [{ prompt: 'a' }, { prompt: 'b' }],
   rerunRun: [{ title: 'a' }, { title: 'b' }],
   sendFollowup: [{ message: 'a' }, { message: 'b' }],
+  prepareRunAttachments: [
+    { files: [{ filename: 'a', mime_type: 'text/plain' }] },
+    { files: [{ filename: 'b', mime_type: 'text/plain' }] },
+  ],
   createEnvironment: [{ config: { name: 'a' } }, { config: { name: 'b' } }],
   createKey: [
     { name: 'a', kind: 'personal' },
@@ -94,7 +98,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
   const rows = async () => {
     const [row] = await service.deps.db.query<{ rows: number }>(
       `SELECT ((SELECT count(*) FROM runs) + (SELECT count(*) FROM environments) + (SELECT count(*) FROM api_keys)
-         + (SELECT count(*) FROM artifacts) + (SELECT count(*) FROM followups))::int AS rows`,
+         + (SELECT count(*) FROM artifacts) + (SELECT count(*) FROM followups) + (SELECT count(*) FROM prepared_attachments))::int AS rows`,
     );
     return row?.rows ?? 0;
   };
