@@ -69,6 +69,8 @@ test('the key of RUNYARD_WORKER_KEY connects only workers, and a changed setting
     ['Rack 1', 'worker', false],
     ['bootstrap', 'personal', true],
   ]);
+  await database.db.query(`UPDATE api_keys SET hash = $1 WHERE name = 'Rack 1'`, [hashKey('key-that-the-api-created')]);
+  expect((await start('key-that-the-api-created')).kind).toBe('ready');
   expect(await start(key)).toEqual({ kind: 'worker_key_taken' });
   expect(await works(key)).toBe(true);
 });

@@ -111,15 +111,15 @@ const isOfSetting = `kind = 'worker' AND created_by_uid IS NULL`;
 
 const readWorkerKey = defineStatement({
   name: 'read_worker_key_of_setting',
-  text: `SELECT ${isOfSetting} AS mine FROM api_keys WHERE hash = $1`,
-  row: { mine: boolean },
+  text: `SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1`,
+  row: { is_worker: boolean },
 });
 
 /** Puts the key of the setting in the place of the one before. Returns false if the key exists with other rights. */
 async function putWorkerKey(tx: Queryable, key: string): Promise<boolean> {
   const hash = hashKey(key);
   const [known] = await tx.query(readWorkerKey, [hash]);
-  if (known) return known.mine;
+  if (known) return known.is_worker;
   const { teamId } = await ensureFirstTeam(tx);
   const { prefix, lastFour } = shownParts(key);
   await tx.query(`DELETE FROM api_keys WHERE ${isOfSetting}`);
@@ -134,8 +134,8 @@ async function putWorkerKey(tx: Queryable, key: string): Promise<boolean> {
 /**
  * Creates the first team, its administrator and the bootstrap key, once for each database. The key comes from the
  * setting, else from the data folder. Else it is new, and is stored in the data folder with mode 0600. Later only the
- * setting replaces the key: a key that was deleted does not come back from a file. The worker key exists while the
- * setting gives it. Any number of processes may call this at once.
+ * setting replaces the key: a key that was deleted does not come back from a file. A worker key replaces the
+ * one of an earlier setting, and stays when no setting gives one. Any number of processes may call this at once.
  */
 export async function bootstrap(db: Database, options: BootstrapOptions): Promise<BootstrapResult> {
   return await db.transaction(async (tx) => {
