@@ -7,8 +7,6 @@ export interface Outcome {
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
   /** Names of the tests that failed, or other reasons. */
   readonly failures: readonly string[];
-  /** Names of the tests that failed, and passed when their file ran again. They count as passed. */
-  readonly unstable?: readonly string[];
   readonly durationMs: number;
   /** Processor time of the programs that the check ran. It is the same on a busy machine, unlike the duration. */
   readonly cpuMs?: number;
@@ -21,7 +19,7 @@ const seconds = (ms: number): string => (ms / 1000).toFixed(1);
 /** How many of the test files that took most processor time the table names. */
 const slowestCount = 20;
 
-/** Renders the table, the test files that took most processor time, the skipped tests with their reasons, the unstable ones, the failures, and the sums in the last line. */
+/** Renders the table, the test files that took most processor time, the failures, the skipped tests with their reasons, and the sums in the last line. */
 export function renderOutcomes(outcomes: readonly Outcome[]): string {
   const width = Math.max(...outcomes.map((outcome) => outcome.name.length), 5);
   const lines = ['', `${'check'.padEnd(width)}  passed  failed  skipped  seconds  CPU seconds`];
@@ -37,9 +35,6 @@ export function renderOutcomes(outcomes: readonly Outcome[]): string {
     lines.push(`slowest: ${check}: ${name}: ${seconds(durationMs)} seconds, ${seconds(cpuMs)} CPU seconds`);
   for (const { name, skipped } of outcomes) {
     for (const test of skipped) lines.push(`skipped: ${name}: ${test.name}: ${test.reason}`);
-  }
-  for (const { name, unstable = [] } of outcomes) {
-    for (const test of unstable) lines.push(`UNSTABLE: ${name}: ${test}: failed, and passed when its file ran again`);
   }
   for (const { name, failures } of outcomes) {
     for (const failure of failures) lines.push(`FAILED: ${name}: ${failure}`);

@@ -7,8 +7,6 @@ export interface VitestReport {
   readonly passed: number;
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
   readonly failures: readonly string[];
-  /** Test files with a failure, relative to the root of the repository. */
-  readonly failedFiles: readonly string[];
   /** Time of each test file, in milliseconds: `cpuMs` of the processor, for the file and the programs that it started. */
   readonly files: readonly { readonly name: string; readonly durationMs: number; readonly cpuMs: number }[];
 }
@@ -37,17 +35,10 @@ function readModule(module: TestModule): VitestReport {
   // A file that does not load, or whose hooks fail, has failed even if none of its tests has.
   if (module.state() === 'failed' && failures.length === 0) failures.push(`${file}: the file itself`);
   const cpuMs = module.meta().processorMs ?? 0;
-  const failedFiles = failures.length > 0 ? [file] : [];
-  return {
-    passed,
-    skipped,
-    failures,
-    failedFiles,
-    files: [{ name: file, durationMs: collectDuration + duration, cpuMs }],
-  };
+  return { passed, skipped, failures, files: [{ name: file, durationMs: collectDuration + duration, cpuMs }] };
 }
 
-/** Returns the messages of the failures of a file, of each at most 2,000 characters. Vitest shows them whole only when all files have run. */
+/** Returns the messages of a file's failures, each cut after 2,000 characters. Vitest shows them whole, but only after the last file. */
 function reasonsOf(module: TestModule): string[] {
   const ofTests = [...module.children.allTests()].flatMap((test) => test.result().errors ?? []);
   return [...module.errors(), ...ofTests].map(({ message, diff }) => `${message}\n${diff ?? ''}`.slice(0, 2_000));
@@ -82,7 +73,6 @@ function write(read: readonly VitestReport[], unhandled: readonly SerializedErro
       ...read.flatMap((module) => module.failures),
       ...unhandled.map((error) => `error outside of any test: ${error.message}`),
     ],
-    failedFiles: read.flatMap((module) => module.failedFiles),
     files: read.flatMap((module) => module.files),
   };
   writeFileSync(file, JSON.stringify(report));

@@ -76,19 +76,12 @@ interface VitestOptions {
   readonly showsOutputAtEnd?: boolean;
 }
 
-/** A run of test files: its report, if Vitest wrote one, and what failed, which is also that it did not end. */
-interface VitestRun {
-  readonly report: VitestReport | undefined;
-  readonly failures: readonly string[];
-  readonly hasEnded: boolean;
-  readonly durationMs: number;
-  readonly cpuMs: number;
-}
-
-/** Runs test files once. */
-async function runVitest(name: string, files: readonly string[], options: VitestOptions): Promise<VitestRun> {
+/** Runs test files. Returns true if all of them came to their end. */
+async function vitest(name: string, files: readonly string[], options: VitestOptions): Promise<boolean> {
+  if (files.length === 0) return true;
+  say(`${name} (${files.length} files)${options.showsOutputAtEnd ? ', shown at their end' : ''}`);
   const folder = mkdtempSync(path.join(tmpdir(), 'runyard-checks-'));
-  const reportFile = path.join(folder, 'report.json');
+  const report = path.join(folder, 'report.json');
   const outputFile = options.showsOutputAtEnd ? path.join(folder, 'output') : undefined;
   const reporter = path.join(root, 'test/checks/reporter.ts');
   try {
@@ -96,7 +89,7 @@ async function runVitest(name: string, files: readonly string[], options: Vitest
       [tool('vitest'), 'run', '--reporter=dot', `--reporter=${reporter}`, `--maxWorkers=${options.workers}`, ...files],
       {
         cwd: root,
-        env: { ...env, ...options.env, [reportVariable]: reportFile },
+        env: { ...env, ...options.env, [reportVariable]: report },
         limitMs: limitMinutes * 60_000,
         outputFile,
       },
@@ -105,47 +98,24 @@ async function runVitest(name: string, files: readonly string[], options: Vitest
       say(name);
       process.stdout.write(readFileSync(outputFile));
     }
-    const report = readReport(reportFile);
-    const failures = [...(report?.failures ?? [])];
+    const read = readReport(report);
+    const failures = [...(read?.failures ?? [])];
     if (timedOut) failures.push(`took longer than ${limitMinutes} minutes`);
-    else if (failures.length === 0 && (code !== 0 || !report)) failures.push(`vitest ended with exit code ${code}`);
-    return { report, failures, hasEnded: report !== undefined && !timedOut, durationMs, cpuMs };
+    else if (failures.length === 0 && (code !== 0 || !read)) failures.push(`vitest ended with exit code ${code}`);
+    outcomes.push({
+      name,
+      passed: read?.passed ?? 0,
+      failed: failures.length,
+      skipped: read?.skipped ?? [],
+      failures,
+      durationMs,
+      cpuMs,
+      files: read?.files ?? [],
+    });
+    return read !== undefined && !timedOut;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/** Failed files that run again. More of them are no accident of a busy machine. */
-const repeatedFiles = 3;
-
-/**
- * Runs test files. Of a whole run, those that failed run again, one at a time: a test that passes then is reported as unstable, by its name.
- * Returns true if all of them came to their end.
- */
-async function vitest(name: string, files: readonly string[], options: VitestOptions): Promise<boolean> {
-  if (files.length === 0) return true;
-  say(`${name} (${files.length} files)${options.showsOutputAtEnd ? ', shown at their end' : ''}`);
-  const first = await runVitest(name, files, options);
-  const failedFiles = first.report?.failedFiles ?? [];
-  const isRepeated = isWhole && first.hasEnded && failedFiles.length > 0 && failedFiles.length <= repeatedFiles;
-  if (isRepeated) say(`${name}: again, one at a time: ${failedFiles.join(', ')}`);
-  const second = isRepeated ? await runVitest(name, failedFiles, { ...options, workers: 1 }) : undefined;
-  const isUnstable = (failure: string) =>
-    second?.failures.length === 0 && failedFiles.some((file) => failure.startsWith(`${file}: `));
-  const failures = first.failures.filter((failure) => !isUnstable(failure));
-  const unstable = first.failures.filter(isUnstable);
-  outcomes.push({
-    name,
-    passed: (first.report?.passed ?? 0) + unstable.length,
-    failed: failures.length,
-    skipped: first.report?.skipped ?? [],
-    failures,
-    unstable,
-    durationMs: first.durationMs + (second?.durationMs ?? 0),
-    cpuMs: first.cpuMs + (second?.cpuMs ?? 0),
-    files: first.report?.files ?? [],
-  });
-  return first.hasEnded;
 }
 
 function readReport(file: string): VitestReport | undefined {
