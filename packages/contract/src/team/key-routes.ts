@@ -37,14 +37,14 @@ export const keyRoutes = {
     tag: 'keys',
     summary: 'Delete an API key',
     description:
-      "It stops working at once. Administrators delete the keys of others, but none of a person with a role above theirs. The operator's key is deleted only if an owner of the team has another key. Without an operator's key, no hosted worker connects and nobody creates teams, until `bin/runyard keys replace-operator-key` makes a new one on the machine of the service.",
+      "It stops working at once. Administrators delete the keys of others, but none of a person with a role above theirs. An owner's key, and the operator's key, is deleted only if an owner of the team has another key. A browser session does not count, but an owner who signs in with an identity provider does for all keys except the operator's. Without an operator's key, no hosted worker connects and nobody creates teams, until `bin/runyard keys replace-operator-key` makes a new one on the machine of the service.",
     allow: { user: 'viewer' },
     params: z.object({ uid: z.string().meta({ description: 'UID of the key' }) }),
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
     errors: {
       403: 'Its person has a role above yours',
       404: 'No such key, or it is not yours to delete',
-      409: "It is the operator's key, and no owner of the team has another key",
+      409: "It is the operator's key or an owner's, and no owner of the team has another key",
     },
   },
 } as const satisfies Record<string, Route>;

@@ -50,7 +50,7 @@ export const keyRoutes = ({ db }: { readonly db: Database }): readonly ServedRou
       case 'last_key':
         return refuse('conflict', {
           detail:
-            "It is the operator's key, and no owner of the team has another key. Create one first: POST /keys. To replace the operator's key, use bin/runyard keys replace-operator-key on the machine of the service.",
+            "The team could not be managed without it: no owner of the team has another key. Create one first: POST /keys. To replace the operator's key, use bin/runyard keys replace-operator-key on the machine of the service.",
         });
     }
   }),

@@ -6,7 +6,7 @@ import {
   ListKeysResponse,
 } from '@runyard/contract/team/keys';
 import { describe, expect, test, vi } from 'vitest';
-import { openTestService, startTestService } from '../../../../test/service.ts';
+import { openTestService, startTestService, type TestService } from '../../../../test/service.ts';
 import { openKeyDirectory } from '../../../team/access/keys/directory.ts';
 
 const service = await openTestService();
@@ -172,12 +172,16 @@ describe('the cache of keys', () => {
   });
 });
 
+const uidOf = async (own: TestService, key: string): Promise<string> => {
+  const { keys } = (await own.request<{ keys: ApiKey[] }>('GET', '/keys', { key })).body;
+  return keys.find(({ is_current }) => is_current)?.uid ?? 'none';
+};
+
 describe("the operator's key", () => {
   test('is deleted only if an owner has another key, which is no session', async () => {
     const own = await startTestService();
     try {
-      const { keys } = (await own.request<{ keys: ApiKey[] }>('GET', '/keys')).body;
-      const uid = keys.find(({ last_four }) => last_four === own.key.slice(-4))?.uid ?? 'none';
+      const uid = await uidOf(own, own.key);
       const refused = await own.problem(409, 'DELETE', `/keys/${uid}`);
       expect(refused).toMatchObject({ error_code: 'conflict' });
       expect(refused.detail).toContain('no owner of the team has another key');
@@ -188,4 +192,36 @@ describe("the operator's key", () => {
       await own.close();
     }
   });
+});
+
+test('of two concurrent deletes of the last two keys of owners, exactly one succeeds', async () => {
+  const own = await startTestService();
+  try {
+    let last = own.key;
+    for (let round = 0; round < 20; round += 1) {
+      const keys = [last, await own.newKey({ role: 'owner' })];
+      const uids = await Promise.all(keys.map(async (key) => await uidOf(own, key)));
+      const answers = await Promise.all(
+        keys.map(async (key, index) => await own.request('DELETE', `/keys/${uids[index]}`, { key })),
+      );
+      const statuses = answers.map(({ status }) => status);
+      expect(statuses.toSorted(), `round ${round}`).toEqual([200, 409]);
+      last = keys[statuses.indexOf(409)] ?? 'none';
+    }
+    // An expired key and a key of an administrator manage no team.
+    await own.newKey({ role: 'owner', expiresIn: '-1 minute' });
+    await own.newKey({ role: 'admin' });
+    const path = `/keys/${await uidOf(own, last)}`;
+    await own.problem(409, 'DELETE', path, { key: last });
+    // An owner who signs in with an identity provider needs no key.
+    await own.deps.db.query(
+      `INSERT INTO sign_on_identities (id, issuer, subject, user_id, vault_key_id, confirmed_until)
+       SELECT gen_random_uuid(), 'https://id.example', 'one', user_id, 'none', now() + interval '1 hour'
+       FROM api_keys WHERE id = $1`,
+      [path.slice('/keys/'.length)],
+    );
+    expect((await own.request('DELETE', path, { key: last })).status).toBe(200);
+  } finally {
+    await own.close();
+  }
 });

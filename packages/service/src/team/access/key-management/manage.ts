@@ -13,9 +13,9 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { recordChange } from '../audit/record.ts';
-import { hashKey, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
+import { hashKey, isSession, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
-import { teamHasRoom } from '../teams/has-room.ts';
+import { lockRows, teamHasRoom } from '../teams/has-room.ts';
 
 const lockIdentity = defineStatement({
   name: 'lock_agent_identity_for_key',
@@ -87,9 +87,9 @@ const insertWithoutPerson = defineStatement({
 const findManageable = defineStatement({
   name: 'find_api_key_to_delete',
   text: `
-    SELECT k.is_operator, m.role FROM api_keys k LEFT JOIN team_members m ON m.team_id = k.team_id AND m.user_id = k.user_id
+    SELECT m.role FROM api_keys k LEFT JOIN team_members m ON m.team_id = k.team_id AND m.user_id = k.user_id
     WHERE ${manageable} AND k.id = $4 FOR UPDATE OF k`,
-  row: { is_operator: boolean, role: nullable(text<Role>()) },
+  row: { role: nullable(text<Role>()) },
 });
 
 const deleteOne = defineStatement({
@@ -195,18 +195,30 @@ export async function createKey(
 }
 
 /**
- * Why a key is not deleted. `not_found` 404. `above_own` 403: it belongs to a person with a higher role. `last_key` 409: it is the
- * operator's key, and no owner has another key with which the team could be managed.
+ * Why a key is not deleted. `not_found` 404. `above_own` 403: it belongs to a person with a higher role. `last_key` 409: without
+ * it, no owner could manage the team.
  */
 export type KeyDeleteRefusal = 'not_found' | 'above_own' | 'last_key';
 
-const findOwnersKey = defineStatement({
-  name: 'find_other_key_of_an_owner',
+/** SQL: the row `key` of `api_keys` is a personal key with which its person can act in the team `$1`, and not only in a browser session. */
+const actsInTeam = (key: string): string =>
+  `${key}.kind = 'personal' AND NOT ${isSession(key)} AND ${isValidKeyIn(key, '$1')}`;
+
+const readIsLastKey = defineStatement({
+  name: 'read_whether_key_is_last_of_owners',
+  // A personal key acts in all teams of its person. An owner who signs in with an identity provider can make a key, but the operator's key
+  // is for the day on which the provider is gone.
   text: `
     SELECT EXISTS (
-      SELECT FROM api_keys k JOIN team_members m ON m.team_id = k.team_id AND m.user_id = k.user_id
-      WHERE k.team_id = $1 AND m.role = 'owner' AND k.kind = 'personal' AND NOT k.is_operator AND k.minted_by IS NULL
-        AND (k.expires_at IS NULL OR k.expires_at > now())) AS found`,
+      SELECT FROM api_keys k JOIN team_members m ON m.team_id = $1 AND m.user_id = k.user_id
+      WHERE k.id = $2 AND (k.is_operator OR m.role = 'owner') AND ${actsInTeam('k')}
+        AND NOT EXISTS (
+          SELECT FROM team_members owner JOIN team_members home ON home.user_id = owner.user_id
+            JOIN api_keys other ON other.team_id = home.team_id AND other.user_id = home.user_id
+          WHERE owner.team_id = $1 AND owner.role = 'owner' AND other.id <> k.id AND ${actsInTeam('other')})
+        AND (k.is_operator OR NOT EXISTS (
+          SELECT FROM team_members owner JOIN sign_on_identities i ON i.user_id = owner.user_id
+          WHERE owner.team_id = $1 AND owner.role = 'owner' AND i.confirmed_until > clock_timestamp()))) AS found`,
   row: { found: boolean },
 });
 
@@ -217,13 +229,13 @@ export async function deleteKey(
   keyId: string,
 ): Promise<'deleted' | KeyDeleteRefusal> {
   return await db.transaction(async (tx) => {
+    // Before the rows: the second of two concurrent deletes sees the keys that the first has left, and the roles do not change meanwhile.
+    await lockRows(tx, principal.teamId, 'team_members');
     const [found] = await tx.query(findManageable, [...scopeOf(principal), keyId]);
     if (!found) return 'not_found';
     if (found.role !== null && !isAtLeast(principal.role, found.role)) return 'above_own';
-    if (found.is_operator) {
-      const [other] = await tx.query(findOwnersKey, [principal.teamId]);
-      if (!other?.found) return 'last_key';
-    }
+    const [last] = await tx.query(readIsLastKey, [principal.teamId, keyId]);
+    if (last?.found) return 'last_key';
     await deleteKeys(tx, principal, [keyId]);
     return 'deleted';
   });

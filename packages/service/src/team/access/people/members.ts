@@ -15,6 +15,7 @@ import { type Author, recordChange, type State } from '../audit/record.ts';
 import { endKeysMadeBy } from '../key-management/manage.ts';
 import { keysChannel } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
+import { lockRows } from '../teams/has-room.ts';
 import { endPoolsOf } from '../worker-pools/pools.ts';
 
 const select = `
@@ -41,12 +42,6 @@ const readMember = defineStatement({
   name: 'read_team_member',
   text: `${select} WHERE m.team_id = $1 AND u.uid = $2`,
   row: memberRow,
-});
-
-const lockMembers = defineStatement({
-  name: 'lock_team_members',
-  text: `SELECT pg_advisory_xact_lock(hashtextextended('team_members of ' || $1, 0))`,
-  row: {},
 });
 
 const readOtherOwner = defineStatement({
@@ -112,7 +107,7 @@ export type MemberRefusal = 'not_found' | 'above_own' | 'last_owner' | 'operator
 
 /** Returns a person of the team, under the lock of the team's people; null if the team has no such person. */
 export async function lockMember(tx: Queryable, teamId: string, userUid: string): Promise<MemberRow | null> {
-  await tx.query(lockMembers, [teamId]);
+  await lockRows(tx, teamId, 'team_members');
   const [member] = await tx.query(readMember, [teamId, userUid]);
   return member ?? null;
 }

@@ -19,12 +19,17 @@ const uncounted: Readonly<Partial<Record<Limited, string>>> = {
   schedules: 'AND automation_uid IS NULL',
 };
 
+/** Waits for the lock of these rows of the team, and holds it until the transaction ends. */
+export async function lockRows(tx: Queryable, teamId: string, table: Limited): Promise<void> {
+  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${table} of ${teamId}`]);
+}
+
 /**
  * Returns whether the team has fewer than `max` rows in the table. Call it in the transaction that adds a row: it holds a lock until the transaction
  * ends, so that the second of two concurrent creates counts the row of the first.
  */
 export async function teamHasRoom(tx: Queryable, teamId: string, table: Limited, max: number): Promise<boolean> {
-  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${table} of ${teamId}`]);
+  await lockRows(tx, teamId, table);
   const [count] = await tx.query<{ room: boolean }>(
     `SELECT count(*) < $2 AS room FROM ${table} WHERE team_id = $1 ${uncounted[table] ?? ''}`,
     [teamId, max],
