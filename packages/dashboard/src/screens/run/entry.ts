@@ -1,6 +1,6 @@
 /** The entries of a conversation, as the page shows them. */
 
-import type { ActionState } from '@runyard/contract/runs/conversations';
+import type { ActionState, ContentBlock } from '@runyard/contract/runs/conversations';
 
 /** A request to a person, with its answer once there is one. */
 export interface RequestEntry {
@@ -67,6 +67,20 @@ export function outcomeOf(decided: {
     by: author === undefined ? `the ${decided.by}` : `${author.display_name ?? author.uid}${kind}`,
     ...(decided.message ? { message: decided.message } : {}),
   };
+}
+
+/** A request to a person as a page has it, with its answer once there is one. */
+type Asked = {
+  readonly request: { readonly request_id: string; readonly title: string; readonly action_id?: string };
+  readonly decision?: string;
+  readonly by?: string;
+} & Partial<Parameters<typeof outcomeOf>[0]>;
+
+/** Returns the request of a block. Harnesses choose the names of their notices, so a notice may have this name; undefined for notices. */
+export function askedIn(block: Extract<ContentBlock, { type: 'event' }>): Asked | undefined {
+  if (block.name !== 'permission' && block.name !== 'question') return undefined;
+  const asked = block.data as Partial<Asked>;
+  return typeof asked.request?.title === 'string' ? (asked as Asked) : undefined;
 }
 
 /** Returns one entry for two parts of it, of which pages and events bring the first one last. */

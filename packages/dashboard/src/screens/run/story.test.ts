@@ -39,14 +39,68 @@ test('a text and an action that two pages share become one entry each, at the ea
   ]);
 });
 
+const action = { type: 'action', id: 'a', category: 'command', name: 'shell', input: { command: 'ls' } };
+const running = { type: 'action_result', action_id: 'a', category: 'command', name: 'shell', state: 'running' };
+const begun = [
+  { ...text('', ''), content: [action] },
+  { ...text('', ''), content: [{ ...running, output: { text: '' } }] },
+];
+const asks = (answer = {}) => ({
+  ...text('', ''),
+  content: [
+    {
+      type: 'event',
+      name: 'permission',
+      data: { request: { request_id: 'q', title: 'ls', action_id: 'a' }, ...answer },
+    },
+  ],
+});
+const stateIn = (story: Story) =>
+  story
+    .view()
+    .blocks.flatMap(({ entries }) => entries.flatMap((entry) => (entry.kind === 'action' ? entry.state : [])));
+
 test('an action whose question nobody has answered waits', () => {
   const story = new Story();
-  const action = { type: 'action', id: 'a', category: 'command', name: 'shell', input: { command: 'ls' } };
-  const data = { request: { request_id: 'q', title: 'ls', action: { id: 'a' } } };
-  const asks = { type: 'event', name: 'permission', data };
-  story.prepend(page({ ...text('', ''), content: [action] }, { ...text('', ''), content: [asks] }));
+  story.prepend(page(...begun, asks()));
   expect(story.view().blocks.flatMap(({ entries }) => entries)).toMatchObject([
     { id: 'a', state: 'waiting' },
     { id: 'request/q', title: 'ls' },
   ]);
+});
+
+test.each([
+  ['waits until its question on a newer page is answered', [asks()], 'waiting'],
+  ['runs after a newer page approves it', [asks({ decision: 'approve', by: 'person' })], 'running'],
+  [
+    'runs after its question on a page between is approved',
+    [asks({ decision: 'approve', by: 'person' }), asks()],
+    'running',
+  ],
+  ['is denied by a newer page', [asks({ decision: 'deny', by: 'person' })], 'denied'],
+])('an action on an older page %s', (_, newer, state) => {
+  const story = new Story();
+  for (const message of newer) story.prepend(page(message));
+  story.prepend(page(...begun));
+  expect(stateIn(story)).toEqual([state]);
+});
+
+test('an action on an older page waits for a live question, and has the result that came later', () => {
+  const event = { run_id: 'r', step_id: 's', seq: 9, occurred_at: '2026-11-27T10:00:00Z' };
+  const asked = {
+    kind: 'permission',
+    request_id: 'q',
+    title: 'ls',
+    action: { id: 'a', category: 'command', name: 'shell' },
+  };
+  for (const [more, state] of [
+    [[], 'waiting'],
+    [[{ type: 'action_result', action_id: 'a', state: 'completed' }], 'completed'],
+  ] as const) {
+    const story = new Story();
+    for (const one of [{ type: 'blocked', request: asked }, ...more])
+      story.add({ ...event, ...one } as unknown as Parameters<Story['add']>[0]);
+    story.prepend(page(...begun));
+    expect(stateIn(story)).toEqual([state]);
+  }
 });

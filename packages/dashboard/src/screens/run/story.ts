@@ -6,7 +6,7 @@
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { RunMessagePage } from '@runyard/contract/runs/conversation-pages';
 import type { ContentBlock } from '@runyard/contract/runs/conversations';
-import { type Entry, joined, outcomeOf, type RequestEntry, textOf } from './entry.ts';
+import { askedIn, type Entry, joined, outcomeOf, type RequestEntry, textOf } from './entry.ts';
 
 /** Entries of one block. The page renders only blocks that have changed. */
 const blockSize = 50;
@@ -53,6 +53,8 @@ export class Story {
   prepend(page: Pick<RunMessagePage, 'steps' | 'continued' | 'older'>): void {
     const part = new Story();
     for (const step of page.steps) part.#addStep(step);
+    // The present entries know more of a request than an older page.
+    this.#asked = new Map([...part.#asked, ...this.#asked]);
     const offset = this.#first - part.#end;
     for (const [place, entry] of part.#entries) this.#putBefore(place + offset, entry);
     this.#first = offset;
@@ -76,6 +78,21 @@ export class Story {
   /** Output and results of actions that no page has brought yet. */
   #pending: RunMessagePage['continued'] = [];
 
+  /** State that the last request about an action gives it, by the action's id. The request may come before the page with the action. */
+  #asked = new Map<string, 'waiting' | 'running' | 'denied'>();
+
+  #ask(actionId: string | undefined, state: 'waiting' | 'running' | 'denied'): void {
+    if (actionId === undefined) return;
+    this.#asked.set(actionId, state);
+    this.#change('action', actionId, (entry) => this.#withRequest(entry));
+  }
+
+  /** Returns an action that has not ended in the state that its last request gives it, and other entries as they are. */
+  #withRequest(entry: Entry): Entry {
+    if (entry.kind !== 'action' || (entry.state !== 'running' && entry.state !== 'waiting')) return entry;
+    return { ...entry, state: this.#asked.get(entry.id) ?? entry.state };
+  }
+
   /** Adds an entry of an older page, and to it the later part that the page already has. */
   #putBefore(place: number, entry: Entry): void {
     const later = this.#places.get(entry.id);
@@ -85,7 +102,7 @@ export class Story {
       this.#dirty.add(blockOf(later));
     }
     this.#places.set(entry.id, place);
-    this.#entries.set(place, after === undefined ? entry : joined(entry, after));
+    this.#entries.set(place, this.#withRequest(after === undefined ? entry : joined(entry, after)));
     this.#dirty.add(blockOf(place));
   }
 
@@ -153,8 +170,7 @@ export class Story {
         break;
       case 'blocked': {
         const { request } = event;
-        if (request.action?.id !== undefined)
-          this.#change('action', request.action.id, (entry) => ({ ...entry, state: 'waiting' }));
+        this.#ask(request.action?.id, 'waiting');
         this.#put({
           kind: 'request',
           id: `request/${request.request_id}`,
@@ -166,10 +182,7 @@ export class Story {
         break;
       }
       case 'decided': {
-        if (event.action_id !== undefined)
-          this.#change('action', event.action_id, (entry) =>
-            entry.state === 'waiting' ? { ...entry, state: event.decision === 'deny' ? 'denied' : 'running' } : entry,
-          );
+        this.#ask(event.action_id, event.decision === 'deny' ? 'denied' : 'running');
         // A policy that approves asks nobody.
         if (event.by === 'policy' && event.decision === 'approve') break;
         const id = `request/${event.request_id}`;
@@ -242,35 +255,21 @@ export class Story {
     block: Extract<ContentBlock, { type: 'event' }>,
   ): void {
     const at = message.timestamp;
-    const asked = block.data as {
-      readonly request?: {
-        readonly request_id: string;
-        readonly title: string;
-        readonly action?: { readonly id?: string; readonly input?: unknown };
-      };
-      readonly decision?: string;
-      readonly by?: string;
-    } & Partial<Parameters<typeof outcomeOf>[0]>;
-    // Harnesses choose the names of their notices, so a notice may have this name without a request.
-    const isRequest =
-      (block.name === 'permission' || block.name === 'question') && typeof asked.request?.title === 'string';
-    if (!isRequest || asked.request === undefined) {
+    const asked = askedIn(block);
+    if (asked === undefined) {
       this.#put({ kind: 'notice', id: `${stepId}/${message.seq}`, at, name: block.name, data: block.data });
       return;
     }
+    const { request_id: requestId, title, action_id: actionId } = asked.request;
+    this.#ask(actionId, asked.decision === undefined ? 'waiting' : asked.decision === 'deny' ? 'denied' : 'running');
     if (asked.by === 'policy' && asked.decision === 'approve') return;
-    const { request_id: requestId, title, action } = asked.request;
-    if (asked.decision === undefined && action?.id !== undefined)
-      this.#change('action', action.id, (entry) =>
-        entry.state === 'running' ? { ...entry, state: 'waiting' } : entry,
-      );
     this.#put({
       kind: 'request',
       id: `request/${requestId}`,
       at,
       isQuestion: block.name === 'question',
       title,
-      input: action?.input,
+      input: undefined,
       ...(asked.decision === undefined || asked.by === undefined
         ? {}
         : { outcome: outcomeOf({ ...asked, decision: asked.decision, by: asked.by }) }),
