@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test } from 'vitest';
+import { describeFailures } from './chaos/failures.ts';
 import { agentProcesses, doubleRuns } from './support/agents-at-work.ts';
 import { describeSystem } from './support/describe-system.ts';
 import { randomOf } from './support/random-of.ts';
@@ -21,6 +22,19 @@ const stallMs = Number(process.env.CHAOS_STALL_MS ?? 2000);
  */
 const watchPauseMs = 100;
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 100_000);
+
+test('the report of bin/chaos has the messages of 20 failed runs, 300 characters of each', () => {
+  const failed = { state: 'ERROR', code: 'agent_process_failed', message: `a \`b\`\n${'c'.repeat(400)}` };
+  const lines = describeFailures(
+    Array.from({ length: 25 }, (_, index) => ({ id: `${index}`, ...failed })),
+    25,
+  );
+  expect(lines).toHaveLength(21);
+  expect(lines[0]).toBe(`- ERROR agent_process_failed, run 0: \`a 'b' ${'c'.repeat(293)}…\``);
+  expect(lines[20]).toBe('- and 5 more');
+  const silent = { id: 'x', state: 'FAILED', code: null, message: null };
+  expect(describeFailures([silent], 1)).toEqual(['- FAILED, run x: `no message`']);
+});
 
 describeSystem(
   'chaos',

@@ -9,6 +9,7 @@ import { openS3Blobs } from '../../packages/service/src/platform/store/blobs/s3-
 import { type Database, openDatabase } from '../../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../../packages/service/src/platform/store/database/log.ts';
 import { checks, findBlindSpots } from './checks.ts';
+import { readFailures } from './failures.ts';
 import { inflict } from './inflict.ts';
 import { type Installation, startInstallation } from './installation.ts';
 import { type Load, startLoad } from './load.ts';
@@ -38,6 +39,8 @@ export interface ChaosResult {
   /** Runs by state, and runs with an error by its code. */
   readonly ends: Readonly<Record<string, number>>;
   readonly errors: Readonly<Record<string, number>>;
+  /** Lines about runs that ended FAILED or ERROR. */
+  readonly failures: readonly string[];
   readonly repeats: number;
   readonly swept: number;
   readonly settledSeconds: number;
@@ -70,6 +73,7 @@ export async function runChaos({ root, weed, minutes, seed, say }: ChaosOptions)
   const [version] = await db.query<{ server_version: string }>('SHOW server_version');
   const ends = await countBy(db, 'state', 'true');
   const errors = await countBy(db, 'error_code', `state = 'ERROR'`);
+  const failures = await readFailures(db);
   const doubles = await watch.stop();
   promises.push({ promise: 'no execution of a run works beside another one', count: watch.seen(), faults: doubles });
   if (!(await canSeeDoubles())) blind.push('two sandboxes that work on one run');
@@ -91,7 +95,7 @@ export async function runChaos({ root, weed, minutes, seed, say }: ChaosOptions)
   await Promise.all(programs(/^(s3|database)$/).map((each) => each.stop()));
   const left = await checkLeftovers(installation);
   promises.push({
-    promise: 'no process, sandbox, mount or namespace is left',
+    promise: 'no process, sandbox, loop disk, mount or namespace is left',
     count: installation.programs.length,
     faults: left.faults,
   });
@@ -105,6 +109,7 @@ export async function runChaos({ root, weed, minutes, seed, say }: ChaosOptions)
     inflicted,
     ends,
     errors,
+    failures,
     repeats: seen.repeats,
     swept: blobs.swept,
     settledSeconds,

@@ -1,0 +1,33 @@
+/** Why runs ended FAILED or ERROR, for a person who tells the faults of the plan from faults of the product. */
+import type { Queryable } from '../../packages/service/src/platform/store/database/database.ts';
+
+const mostRuns = 20;
+const mostCharacters = 300;
+
+export interface FailedRun {
+  readonly id: string;
+  readonly state: string;
+  readonly code: string | null;
+  readonly message: string | null;
+}
+
+/** Returns a line for each run that failed, at most 20 and one for the others. Runs whose message is rare come first. */
+export async function readFailures(db: Queryable): Promise<string[]> {
+  const rows = await db.query<FailedRun & { readonly total: number }>(
+    `SELECT id, state, error_code AS code, left(status_message, $1::int * 2) AS message, count(*) OVER ()::int AS total
+     FROM runs WHERE state IN ('FAILED', 'ERROR')
+     ORDER BY count(*) OVER (PARTITION BY state, error_code, status_message), id LIMIT $2`,
+    [mostCharacters, mostRuns],
+  );
+  return describeFailures(rows, rows[0]?.total ?? 0);
+}
+
+/** Returns a line of Markdown for each run, and one for those of `total` that are not listed. A message has at most 300 characters. */
+export function describeFailures(runs: readonly FailedRun[], total: number): string[] {
+  const lines = runs.slice(0, mostRuns).map(({ id, state, code, message }) => {
+    const words = (message ?? '').replaceAll('`', "'").split(/\s+/).join(' ').trim() || 'no message';
+    const short = words.length > mostCharacters ? `${words.slice(0, mostCharacters - 1)}…` : words;
+    return `- ${state}${code === null ? '' : ` ${code}`}, run ${id}: \`${short}\``;
+  });
+  return total > lines.length ? [...lines, `- and ${total - lines.length} more`] : lines;
+}
