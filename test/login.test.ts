@@ -124,6 +124,19 @@ describe.skipIf(noBrowser)(`runyard login${noBrowser ? ` (skipped: ${noBrowser})
     expect((await call(['logout'])).code).toBe(1);
   });
 
+  test('without a browser says how to sign in from another machine, and without a terminal what to do instead', async () => {
+    const { port } = new URL(signOn.service.baseUrl);
+    const { code, output } = await call(['login']);
+    expect(code, output).toBe(1);
+    expect(output).toMatch(/http:\S+\/command-line\?key=/);
+    expect(output).toContain('this machine has no desktop');
+    expect(output).toContain(`ssh -L ${port}:127.0.0.1:${port} `);
+    expect(output).toContain('no code was given. Run this in a terminal, or set RUNYARD_API_KEY.');
+    const running = startCommand([runyard, 'login'], options({ BROWSER: 'false' }));
+    await running.sees('run bin/runyard login --code');
+    await running.sees(/command-line\?key=/);
+  });
+
   test('makes no key for an address that is not complete, nor for a session older than an hour, which signs in again', async () => {
     const { service } = signOn;
     await signIn(page, service);

@@ -102,7 +102,9 @@ function isSameOrigin(one: string, other: string): boolean {
   return first.hostname === second.hostname || (isLoopback(first.hostname) && isLoopback(second.hostname));
 }
 
-const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || host.startsWith('127.');
+/** Returns whether only programs of this machine reach the host. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '[::1]' || host.startsWith('127.');
 
 /** Returns the API key. @throws Failure that says how to set one */
 export function requireApiKey(context: Context, key = apiKey(context)): string {

@@ -13,7 +13,7 @@ import {
   commandLineSeal,
 } from '@runyard/contract/team/command-line';
 import type { Command } from 'commander';
-import { type Context, processContext, requireOrigin } from '../context.ts';
+import { type Context, isLoopback, processContext, requireOrigin } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { keepLogin, type Login, loginAt } from '../logins.ts';
@@ -82,7 +82,7 @@ async function receive(context: Context, origin: string, query: CommandLineQuery
     context.report('the browser asks whether this command line may act as you ...');
     const problem = await openPrivately(url);
     context.report(
-      `${problem === null ? 'if it does not' : `no browser was started: ${problem}`}; open this address in a browser of this machine:`,
+      `${problem === null ? 'if it does not' : `no browser was started: ${problem}`}; open this address in a browser of this machine, or for one of another machine stop this and run bin/runyard login --code:`,
     );
     context.out(`${url}\n`);
     return await Promise.race([promise, late]);
@@ -101,10 +101,22 @@ function isSame(one: string, other: string): boolean {
 async function askForCode(context: Context, url: string, problem: string): Promise<string> {
   context.out(`${url}\n`);
   if (problem !== '') context.report(`no browser was started: ${problem}`);
+  const { hostname: host, port } = new URL(url);
+  if (isLoopback(host))
+    context.report(
+      `only this machine reaches the address: for a browser of another machine, run there first: ssh -L ${port || 80}:${host}:${port || 80} ${hostname()}`,
+    );
+  context.report('without a browser, use an API key instead: set RUNYARD_API_KEY');
   context.report('open this address in a browser, allow the sign-in, and paste the code that the page shows');
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return (await terminal.question('Code: ', { signal: AbortSignal.timeout(patienceMs) })).trim();
+    const ended = new Promise<never>((_resolve, reject) => {
+      terminal.once('close', () =>
+        reject(new Failure('no code was given. Run this in a terminal, or set RUNYARD_API_KEY.')),
+      );
+    });
+    const code = terminal.question('Code: ', { signal: AbortSignal.timeout(patienceMs) });
+    return (await Promise.race([code, ended])).trim();
   } finally {
     terminal.close();
   }
