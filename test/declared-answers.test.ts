@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** The records of test processes that saw every status. */
+/** Returns the record of tests that have seen every declared status. */
 function allAnswers(): string[] {
   const { paths } = openApiDocument('') as {
     paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;

@@ -4,7 +4,7 @@ import { createTestDatabase } from '../packages/service/test/database.ts';
 
 const backend = 'SELECT pg_backend_pid() AS pid';
 
-it('gives a test the emptied database and the connection of the one before', async () => {
+it('gives a test the emptied database and the connection of the previous test', async () => {
   const first = await createTestDatabase();
   const [before] = await first.db.query(backend);
   await first.db.query(`INSERT INTO teams (id, uid, name) VALUES (gen_random_uuid(), 'uid', 'Left')`);

@@ -1,4 +1,7 @@
-/** Tests the units of `deploy/systemd`: what systemd says about them, and their programs as a plain user with the privileges that they leave. */
+/**
+ * Tests the units of `deploy/systemd`: checks what systemd says about them, and runs their programs as a plain user with
+ * the privileges that the units leave.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -158,7 +158,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
     return [...new Set(lines.map((line) => String(JSON.parse(line).folder)))];
   };
 
-  test('goes on with the runs of older services and workers, and loses none', { timeout: 240_000 }, async () => {
+  test('continues the runs of older services and workers, and loses none', { timeout: 240_000 }, async () => {
     const older = await startService(path.join(folder, 'older'));
     target = older.port;
     const olderWorker = startWorker(path.join(folder, 'older'));

@@ -75,7 +75,7 @@ test('waits for a database that is down, and for the key and the blobs of its da
   second.child.kill('SIGINT');
   expect(await second.exited).toBe(0);
 
-  // The operator of a folder whose key and blobs were lost says so.
+  // The operator declares that the key and the blobs of this folder are lost.
   const three = await serviceIn('three');
   const third = three.start();
   await third.sees('the secrets key of this service is not the key of its database');

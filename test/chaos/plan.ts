@@ -11,7 +11,7 @@ export interface Fault {
   readonly node: string;
   /** Of `deafen`: the node that it does not hear. */
   readonly peer: string;
-  /** From the begin of the load, milliseconds. */
+  /** Milliseconds since the load began. */
   readonly atMs: number;
   readonly forMs: number;
   /** Chooses among agents. */

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Tests that change nothing that other files of their process see. The files share the modules of a process. */
+/** Test files that can share a process: they change nothing that other test files see. The files share the modules of a process. */
 export interface TestFiles {
   /** Beside the source of all packages but the service, and tests of whole programs: real service, worker, sandbox and browser. */
   readonly programs: readonly string[];
@@ -22,7 +22,7 @@ const databaseSubjects = [
 ];
 
 /**
- * Files that take many seconds of the processor and show again, with other programs or more of them, what other files show. `bin/test-long`
+ * Files that take many seconds of the processor and check the same behaviour as other files, with other or more programs. `bin/test-long`
  * runs them, and `bin/test --filter` too.
  */
 export const longFiles: readonly string[] = [

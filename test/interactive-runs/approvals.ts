@@ -128,7 +128,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
         expect(events.filter((event) => event.event_type === 'oz_run_blocked')).toHaveLength(1);
         if (kind === 'runbook') return;
         const { conversation, body } = models.requests.at(-1) ?? {};
-        expect(conversation?.toolResults, 'the very call that asked goes on').toEqual([
+        expect(conversation?.toolResults, 'the call that asked continues').toEqual([
           expect.stringContaining('done-42'),
         ]);
         expect(JSON.stringify(body)).not.toContain('You had asked');

@@ -39,7 +39,7 @@ export function describeSystem(name: string, options: Options, tests: (system: S
   });
 }
 
-/** The same with fake providers of models. A run that names no model is a runbook. */
+/** Describes tests on a system with fake providers of models. A run that names no model is a runbook. */
 export function describeSystemWithModels(
   name: string,
   options: Options,

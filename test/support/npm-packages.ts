@@ -24,7 +24,10 @@ const installLimitMs = 180_000;
 /** npm's codes for content that differs from the lockfile, or a lockfile that differs from package.json. */
 const ownFaults = /EINTEGRITY|EUSAGE/;
 
-/** Returns the line of npm's errors with the reason: after the code and its number, and before the place of its log. */
+/**
+ * Returns the line of npm's errors that gives the reason. It follows the lines with the code, and precedes the line with
+ * the path of the log.
+ */
 function reasonOf(told: string): string {
   const lines = told.trim().split('\n');
   return (

@@ -1,4 +1,4 @@
-/** Python packages, installed by pip from the registry of the machine, as by their users. */
+/** Python packages that pip installs from the machine's registry, in the same way as users do. */
 import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';

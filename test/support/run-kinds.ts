@@ -14,13 +14,14 @@ export const runKinds = [
 ];
 
 /**
- * Returns the kinds with which a test runs: in `bin/test` one, which is the other one for the next turn. Each harness shows half of the
- * tests then: service and worker do the same for both, and the tests of `packages/agent` show each harness alone. In `bin/test-long` all.
+ * Returns the kinds with which a test runs. In `bin/test` the tests alternate between the two kinds, so each harness runs half of them:
+ * service and worker do the same for both, and `packages/agent` tests each harness alone. In `bin/test-long` each test runs with all
+ * kinds.
  */
 export const kindsOfTurn = (turn: number) =>
   isLong ? runKinds : runKinds.filter((_, index) => index === turn % runKinds.length);
 
-/** Returns the function that adds the tests of one kind to its suite: those whose turn it is, the first one for a model. */
+/** Returns the function that adds a test to the suite of one kind if it is this kind's turn. The first test runs with a model. */
 export function testsOfKind(kind: string): (name: string, run: () => Promise<void>) => void {
   let turn = 0;
   return (name, run) => {

@@ -12,9 +12,9 @@ export interface WatchedService {
 }
 
 export interface Watched {
-  /** Most resident memory, MB. */
+  /** Highest resident memory that was seen, MB. */
   readonly memoryMb: number;
-  /** Most processor time that the service took while `/healthz` waited for its answer, milliseconds. */
+  /** Highest processor time that the service took during one request of `/healthz`, milliseconds. */
   readonly healthMs: number;
   /** How often it answered. */
   readonly answers: number;

@@ -219,9 +219,9 @@ export const maxDefinitionBytes = 8 * 1024 * 1024;
 export const maxKeylessDefinitionBytes = 256 * 1024;
 /** Requests of this kind in a minute: of one address, and of all. */
 export const keylessChecksPerMinute = { address: 20, total: 120 };
-/** Begins and ends of sign-ins with an identity provider, of one address in a minute. */
+/** Requests from one address in a minute that begin or complete a sign-in with an identity provider. */
 export const signOnsPerMinute = { address: 60 };
-/** Exchanges of the answers of an identity provider for one sign-in that has begun. */
+/** Attempts to complete one sign-in with an identity provider. */
 export const maxExchangesPerSignOn = 5;
 /** Bytes of one file of a factory definition. */
 export const maxDefinitionFileBytes = 1024 * 1024;

@@ -27,7 +27,7 @@ export interface FakeReports {
   readonly artifacts: readonly FakeArtifact[];
   /** Snapshots that were begun, with the bytes of their files that have arrived. */
   readonly snapshots: readonly FakeSnapshot[];
-  /** Archives of the workspace that were kept, each with its turn, and its checkpoint in the middle of that. */
+  /** Archives of the workspace that were kept, each with the number of its turn, and of its checkpoint within the turn. */
   readonly workspaces: readonly { turn: number; checkpoint: number | null; session: string | null; bytes: Buffer }[];
   /** Text of all conversation text events with this role; default: the assistant's. */
   text(role?: string): string;

@@ -14,7 +14,7 @@ export interface RunWait {
   readonly timeoutMs: number;
 }
 
-/** The runs around this one. A call rejects with a `ServiceRefusal` if the service refuses it, and when `signal` aborts. */
+/** The other runs of this run's tree. A call rejects with a `ServiceRefusal` if the service refuses it, and when `signal` aborts. */
 export interface RunTree {
   /** Maximum number of live runs below this one; undefined: this run may start none. */
   readonly maxLive: number | undefined;
@@ -38,7 +38,7 @@ export interface OrchestratingRunTree extends RunTree {
   orchestrate(mode: RunMode | undefined): void;
 }
 
-/** Returns the runs around the run of this task. */
+/** Returns the other runs in the tree of this task's run. */
 export function runTree(client: Pick<ServiceClient, 'ask'>, task: AgentTask): OrchestratingRunTree {
   let maxLive = task.child_runs?.max_live;
   const list = async (query: string, options: AskOptions) =>

@@ -48,7 +48,7 @@ export interface TurnsOptions {
   /** Takes checkpoints from now on, if the task says so. */
   readonly beginCheckpoints: (task: AgentTask) => Promise<void>;
   readonly record: ConversationRecord;
-  /** Returns the runs around the run of this task. */
+  /** Returns the other runs in the tree of this task's run. */
   readonly treeOf: (task: AgentTask) => OrchestratingRunTree;
   readonly notice: (name: string, data: unknown) => void;
   /** Resolves when everything is reported that a turn caused beside its own events. */

@@ -105,7 +105,7 @@ const sumColumns: readonly Column<UsageRow>[] = [
 const promptTokens = ({ input_tokens, cache_read_tokens, cache_write_tokens }: UsageRow): number =>
   input_tokens + cache_read_tokens + cache_write_tokens;
 
-/** Lists what the team used of models, or of a member what the member's runs used; all pages. */
+/** Lists the model usage of the team, or for a member the usage of the member's runs; reads all pages. */
 async function listUsage(
   context: Context,
   options: {

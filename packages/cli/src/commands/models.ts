@@ -99,7 +99,9 @@ export function declareModels(models: Command): void {
     .action((model) => chooseDefault(processContext(), model));
   models
     .command('fallbacks')
-    .description('choose the models for runs whose provider has an outage, in their order; without one, none')
+    .description(
+      'choose the models that replace a model during an outage of its provider, in the order of use; without an argument, none',
+    )
     .argument('[models...]')
     .action((ids) => chooseFallbacks(processContext(), ids));
   models

@@ -100,7 +100,9 @@ const TaskMcpServer = z
     gateway_path: z
       .string()
       .optional()
-      .describe('Path of the gateway below the server root, of a server over HTTP. The service adds its headers'),
+      .describe(
+        "Path of the gateway below the server root, for a server over HTTP. The gateway adds the server's headers",
+      ),
   })
   .meta({ id: 'TaskMcpServer', description: 'An MCP server that the agent may use: `command` or `gateway_path`' });
 export type TaskMcpServer = z.infer<typeof TaskMcpServer>;

@@ -38,10 +38,10 @@ export type FinishTask = z.infer<typeof FinishTask>;
 
 const NextStep = z.enum(['wait', 'leave']).meta({
   id: 'NextStep',
-  description: '`wait`: stay, the inbox brings the next follow-up. `leave`: exit',
+  description: '`wait`: stay, because the inbox brings the next follow-up. `leave`: exit',
 });
 
-/** `wait`: stay, the inbox brings the next follow-up. `leave`: exit. */
+/** `wait`: stay, because the inbox brings the next follow-up. `leave`: exit. */
 export const FinishTaskResponse = z
   .object({
     next: NextStep,

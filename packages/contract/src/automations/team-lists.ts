@@ -96,7 +96,10 @@ export const ListTeamDeliveriesQuery = z.object({
   webhook_uid: uid('webhook'),
   label: WebhookDeliveryLabel.optional(),
   event: NonBlank.max(100).optional().describe('Only deliveries of this event, by its whole name'),
-  started: z.boolean().optional().describe('true: only those that started runs; false: only those that started none'),
+  started: z
+    .boolean()
+    .optional()
+    .describe('true: only deliveries that started runs; false: only deliveries that started none'),
   received_after: QueryTime.optional().describe(
     'Only those received at this time or later: RFC 3339 with Z or an offset',
   ),

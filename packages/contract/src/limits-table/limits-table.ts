@@ -156,8 +156,8 @@ export const limits: readonly Limit[] = [
   },
   {
     of: 'sign-ins with an identity provider, for each service process',
-    most: `${signOnsPerMinute.address} begins and ends of an address in a minute; ${maxExchangesPerSignOn} ends of one begin`,
-    above: '429; 403 for one begin',
+    most: `${signOnsPerMinute.address} requests from one address in a minute that begin or complete a sign-in; ${maxExchangesPerSignOn} attempts to complete one sign-in`,
+    above: '429; 403 for too many attempts',
   },
   {
     of: 'cost, model answers and time of a run',

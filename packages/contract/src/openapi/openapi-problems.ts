@@ -55,7 +55,10 @@ export function problems(route: Route): Record<number, string> {
   };
 }
 
-/** A route without parameters, body and checked callers answers from memory. So do the schemas of definition files and the begin of a sign-on. */
+/**
+ * A route without parameters, body and checked callers answers from memory. The routes of the schemas of definition
+ * files, and the route that begins a sign-on, do so too.
+ */
 const answersFromMemory = ({ allow, body, params, path }: Route): boolean =>
   isOpen(allow) && (path === '/sign-on' || path.startsWith('/factory-files/schemas/') || (!body && !params));
 

@@ -21,7 +21,7 @@ export const ChildRunRequest = z
     mode: RunMode.optional(),
     metadata: RunMetadata.optional().meta({ description: "Merged over the caller's metadata" }),
   })
-  .meta({ id: 'ChildRunRequest', description: 'A run to start below the own one' });
+  .meta({ id: 'ChildRunRequest', description: "A run to start as a child of the caller's run" });
 export type ChildRunRequest = z.infer<typeof ChildRunRequest>;
 
 export const ChildRunResponse = z
@@ -95,7 +95,7 @@ export const RunMessage = z
       .meta({ maxLength: maxMessageBytes })
       .describe('The text of the message; at most 64 KB of UTF-8'),
   })
-  .meta({ id: 'RunMessage', description: 'A message to another run of the own tree' });
+  .meta({ id: 'RunMessage', description: "A message to another run of the caller's tree" });
 export type RunMessage = z.infer<typeof RunMessage>;
 
 /** The outcome of a message. */

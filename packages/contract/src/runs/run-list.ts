@@ -84,7 +84,7 @@ export const RunFilters = z.object({
     .max(maxFactoryFilters)
     .optional()
     .meta({
-      description: `Factory that got the runs, or whose automations started them: value of the metadata key of that name. Repeat the parameter to match any of several factories, at most ${maxFactoryFilters}`,
+      description: `Factory that got the runs, or whose automations started the runs: value of the metadata key factory_uid. Repeat the parameter to match any of several factories, at most ${maxFactoryFilters}`,
     }),
   factory_only: z.boolean().optional().meta({ description: 'true: only runs that an agent of a factory executes' }),
   q: Text.max(500).optional().meta({

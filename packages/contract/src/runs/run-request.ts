@@ -75,7 +75,7 @@ export const RunAgentRequest = z
       description: 'Required unless a skill or a conversation to continue is given; at most 1 MB',
     }),
     skill: SkillSpec.optional().meta({
-      description: 'Skill to follow, as config.skill_spec names one, and in its place',
+      description: 'Skill to follow, named as in config.skill_spec, which it replaces',
     }),
     config: RequestedAgentConfig.optional(),
     title: Text.max(500).optional().meta({ description: 'Default: first line of the prompt, cut at 80 characters' }),
@@ -228,7 +228,7 @@ export const RunFollowupRequest = z
     }),
     decision: Decision.optional().meta({
       description:
-        'Answers what the run asks (`blocked_on`); a message may come with it. Without one, a message answers in words',
+        'Answers what the run asks (`blocked_on`); a message may come with it. Without a decision, the message is the answer',
     }),
     request_id: Text.max(200).optional().meta({
       description: 'blocked_on.request_id that this answers. 400 if the run now asks another question, or none',

@@ -21,7 +21,7 @@ export const RunStatusMessage = z
     retryable: z.boolean().optional().describe('True: the same run may succeed when it is created again'),
     session_debug_until: Timestamp.optional().meta({
       description:
-        'Until then the sandbox of a failed setup stays for follow-ups; while one is worked on, the latest end of that',
+        'Until then the sandbox of a failed setup stays for follow-ups; while the agent works on a follow-up, the latest time at which that ends',
     }),
     debug_agent_active: z
       .boolean()

@@ -35,7 +35,7 @@ export const scheduleRoutes = {
     query: ListSchedulesQuery,
     answer: {
       status: 200,
-      description: 'Those of the team and your own, by name; for administrators all in the team',
+      description: 'The schedules of the team and your own, by name; for administrators all schedules in the team',
       schema: ListScheduledAgentsResponse,
     },
     errors: { 400: 'An unknown value of include' },

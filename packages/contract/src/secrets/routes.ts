@@ -15,7 +15,7 @@ export const secretRoutes = {
     tag: 'secrets',
     summary: 'List secrets',
     description:
-      'The secrets of the team and the own personal ones, without their values. Agent keys see those that their runs may name.',
+      "The secrets of the team and the caller's personal secrets, without their values. Agent keys see those that their runs may name.",
     allow: teamReads,
     answer: { status: 200, description: 'By name', schema: ListSecretsResponse },
   },

@@ -107,7 +107,7 @@ export const serviceSettings = {
   RUNYARD_WORKER_KEY: {
     read: matching(/^[\x21-\x7e]{20,200}$/, 'must be 20 to 200 printable characters without spaces'),
     description:
-      'Key with which workers of the hosted pool connect, and which opens nothing else. Each start of the service puts it in the place of the one before. Absent: such keys come from `runyard keys create --kind worker`.',
+      'Key with which workers of the hosted pool connect, and which opens nothing else. Each start of the service replaces the previous key of this setting with it. Absent: such keys come from `runyard keys create --kind worker`.',
     usedBy: ['service'],
     secret: true,
   },

@@ -12,8 +12,12 @@ const Description = Text.max(2000)
 const BaseModel = Text.max(200)
   .nullable()
   .optional()
-  .describe('Model of its runs that name none; it must be one of GET /agent/models; empty: it has none');
-const EnvironmentId = Text.nullable().optional().describe('Environment of its runs that name none; empty: it has none');
+  .describe(
+    "Model of the agent's runs that name no model: an id of GET /agent/models; empty: the agent has no default model",
+  );
+const EnvironmentId = Text.nullable()
+  .optional()
+  .describe("Environment of the agent's runs that name no environment; empty: the agent has no default environment");
 const Skills = z
   .array(NonBlank.max(500))
   .max(maxSkillsOfRun)

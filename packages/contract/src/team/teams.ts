@@ -140,6 +140,7 @@ export const RemoveTeamMemberResponse = DeleteResponse.extend({
     .describe('Names of the pools of workers that the person owns, also of those that are deleted now'),
 }).meta({
   id: 'RemoveTeamMemberResponse',
-  description: 'The person was removed. Agent keys that stay work for everybody who has a copy of them',
+  description:
+    'The person was removed. Agent keys that were not deleted still work for everybody who has a copy of them',
 });
 export type RemoveTeamMemberResponse = z.infer<typeof RemoveTeamMemberResponse>;

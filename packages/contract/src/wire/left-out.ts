@@ -1,7 +1,7 @@
 /** Shortens long texts to head and tail. A mark between them names the missing part; each cut is made between lines. */
 import { formatBytes } from './byte-size.ts';
 
-/** Most bytes that `leftOutMark` and the marks of two cut lines take together. */
+/** Maximum bytes that `leftOutMark` and the marks of two cut lines take together. */
 export const maxMarkBytes = 128;
 
 /** Largest part of the kept text that is dropped so that the cut is between two lines. A longer line is cut, and `…` marks its cut. */

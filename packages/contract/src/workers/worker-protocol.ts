@@ -167,7 +167,10 @@ export const WorkerHello = z.object({
     draining: z.boolean(),
     /** Version of the worker. */
     version: z.string().max(100).optional(),
-    /** Seconds for which its sandboxes continue without it, so that its next process can list them; absent: they end with it. */
+    /**
+     * Seconds for which the sandboxes continue after the worker's process has died, so that the worker's next process
+     * can list them; absent: the sandboxes end with the process.
+     */
     adopt_seconds: z.int().min(0).max(3600).optional(),
   }),
 });

@@ -43,7 +43,7 @@ export function useEnvironments() {
   });
 }
 
-/** Reads the stored secrets of the team and the own personal ones, without their values. */
+/** Reads the stored secrets of the team and the person's own secrets, without their values. */
 export function useSecrets() {
   const client = useClient();
   const { team } = useSession();

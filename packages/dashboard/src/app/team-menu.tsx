@@ -28,7 +28,7 @@ export function TeamMenu() {
   );
 }
 
-/** Shows the actions of a person on the own session. */
+/** Shows what a person can do with their own session. */
 export function PersonMenu() {
   const { person, csrfToken } = useSession();
   const name = person.display_name ?? person.uid;

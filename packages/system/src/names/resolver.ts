@@ -12,7 +12,7 @@ export interface NameResolver {
    * server answered in time, or with the reason of the signal.
    */
   resolve(host: string, signal?: AbortSignal): Promise<readonly LookupAddress[]>;
-  /** The same for sockets. */
+  /** Resolves names in the same way, as the option `lookup` of sockets. */
   readonly lookup: LookupFunction;
 }
 

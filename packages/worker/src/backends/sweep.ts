@@ -12,8 +12,8 @@ import { backends } from './backends.ts';
  * Ends and removes the remains of earlier processes of this data folder: processes of sandboxes, their supervisors, workspaces, and the
  * objects that each backend sweeps. Leaves the sandboxes with the ids of `kept`, which the caller has adopted. The caller holds the
  * lock of the data folder, so all else is abandoned. Resolves only when every process is proved to be gone, so that the worker may say
- * so in its hello: no process has a mark of this folder, and the kernel removes a cgroup only when it is empty. Ends that are not
- * reported yet stay. Returns how many workspaces and objects of backends were removed.
+ * so in its hello: no process has a mark of this folder, and the kernel removes a cgroup only when it is empty. Keeps the records of
+ * ends that are not reported yet. Returns how many workspaces and objects of backends were removed.
  */
 export async function sweepLeftovers(
   { folder, owner }: StateRoot,

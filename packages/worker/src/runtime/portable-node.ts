@@ -1,6 +1,6 @@
 /**
- * Node for containers whose image has no libraries, or other ones than this machine: the copy of a program of this machine that
- * loads its libraries from its own folder.
+ * Makes a Node for containers whose image has no libraries, or libraries that differ from this machine's: a copy of this
+ * machine's program that loads its libraries from its own folder.
  *
  * The kernel starts a dynamic program through the interpreter that its PT_INTERP segment names (elf(5)), and the interpreter of glibc
  * looks for libraries in the folders of DT_RPATH first (ld.so(8)). Both strings fit in the segment's own bytes. The tag takes the place of DT_DEBUG,

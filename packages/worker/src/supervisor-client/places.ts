@@ -50,7 +50,7 @@ interface Held {
   idle: NodeJS.Timeout | undefined;
 }
 
-/** Keeps supervisors, each for several sandboxes, so that these share its memory and its start. */
+/** Keeps supervisors. Several sandboxes share one supervisor, and so its memory and the time of its start. */
 export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
   const places = new Map<SupervisorProcess, Held>();
   let starting: Promise<void> | undefined;

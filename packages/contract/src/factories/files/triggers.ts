@@ -92,7 +92,7 @@ const githubMatchers = {
     'For the events `…_assigned`: login of the new assignee. For all other events: logins of all assignees',
   ),
   mentioned: nameMatcher.describe(
-    'Logins, or teams as org/team, that the new text mentions with @. Code, quoted lines and the own name of the writer do not count',
+    "Logins, or teams as org/team, that the new text mentions with @. Code, quoted lines and the writer's own name do not count",
   ),
   writers: nameMatcher.describe('Login of the person who wrote the new text'),
   associations: nameMatcher.describe(

@@ -217,7 +217,7 @@ function DeleteIdentity({ identity, close }: { identity: AgentIdentity; close: (
       }}
       close={close}
     >
-      Its keys stop working at once. Its runs stay, and those that are live go on.
+      Its keys stop working at once. Its runs stay, and live runs continue.
     </ConfirmDialog>
   );
 }

@@ -139,7 +139,7 @@ export function WebhookTable({ webhooks, isOfTeam = false }: { webhooks: readonl
   );
 }
 
-/** Shows automations: what starts them, what they made of the events of a day, and of the last one. */
+/** Shows automations: their triggers, the outcomes of the events of the last day, and the outcome of the last event. */
 export function AutomationTable({
   automations,
   isOfTeam = false,

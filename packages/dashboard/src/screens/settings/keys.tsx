@@ -21,7 +21,7 @@ const staleMs = 90 * 24 * 3_600_000;
 const isStale = ({ expires_at, last_used_at, created_at }: ApiKey): boolean =>
   expires_at === undefined && Date.now() - Date.parse(last_used_at ?? created_at) > staleMs;
 
-/** The API keys: the own ones, for administrators all of the team, and the browser sessions among them. */
+/** Lists the person's API keys and browser sessions; administrators see those of the whole team. */
 export function Keys() {
   const client = useClient();
   const { team } = useSession();

@@ -150,7 +150,7 @@ export function SignInScreen() {
           {isBusy && answer !== undefined && <p role="status">Signing you in…</p>}
           {next !== '/runs' && (
             <p className="mut">
-              You go on to <code>{next}</code> afterwards.
+              You are taken to <code>{next}</code> afterwards.
             </p>
           )}
         </div>

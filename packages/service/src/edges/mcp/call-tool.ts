@@ -11,10 +11,10 @@ import { conversationCharacters, maxWaitSeconds } from './service-tools.ts';
 import { failure, maxAnswerCharacters, newestMessages, toText, trusted, untrusted } from './texts.ts';
 import { type Json, requestMaker, type Tool } from './tool.ts';
 
-/** Most bytes of an operation's answer that become a text for a model. */
+/** Maximum bytes of an operation's answer that is given to a model as text. */
 const maxAnswerBytes = 4 * 1024 * 1024;
 const maxConversationBytes = 16 * 1024 * 1024;
-/** Most bytes of a picture in an answer. */
+/** Maximum bytes of a picture in an answer. */
 const maxPictureBytes = 1024 * 1024;
 /** Least time between two looks at a run that changes all the time. */
 const restMs = 1_000;

@@ -5,7 +5,7 @@ import { type CallOperation, type OperationAnswer, readSigned } from './operatio
 import { untrustedMark, untrustedNotice } from './texts.ts';
 import { type OperationRequest, requestMaker, type Tool } from './tool.ts';
 
-/** Most bytes of a resource. Larger ones are read with the API. */
+/** Maximum bytes of a resource. Larger ones are read with the API. */
 const maxResourceBytes = 4 * 1024 * 1024;
 const maxListBytes = 16 * 1024 * 1024;
 const listedRuns = 20;

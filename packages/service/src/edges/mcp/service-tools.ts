@@ -22,7 +22,7 @@ const filtersOfList = Object.keys(ListRunsQuery.shape).filter(
   (name) => !['view', 'error_code', 'run_id'].includes(name),
 );
 
-/** Most seconds of a wait: clients give up a call after 60 seconds. */
+/** Maximum seconds of a wait: clients give up a call after 60 seconds. */
 export const maxWaitSeconds = 50;
 
 /** Bounds of the argument `max_characters`. */
@@ -40,7 +40,7 @@ export const getConversation: Tool = {
       minimum: conversationCharacters.least,
       maximum: conversationCharacters.most,
       default: conversationCharacters.usual,
-      description: 'Most characters of the answer. Older messages are left out, and counted',
+      description: 'Maximum number of characters of the answer. Older messages are left out, and counted',
     },
   },
   effect: 'reads',
@@ -100,7 +100,7 @@ export const serviceTools: readonly Tool[] = [
         minimum: 0,
         maximum: maxWaitSeconds,
         default: maxWaitSeconds,
-        description: 'Most seconds to wait',
+        description: 'Maximum seconds to wait',
       },
     },
     effect: 'reads',

@@ -4,7 +4,7 @@ import type { CallToolResult, TextContent } from '@modelcontextprotocol/server';
 import type { ConversationResponse, Step } from '@runyard/contract/runs/conversations';
 import { firstPart } from '@runyard/contract/wire/shorten';
 
-/** Most characters of an answer. */
+/** Maximum number of characters of an answer. */
 export const maxAnswerCharacters = 300_000;
 
 /** Key in `_meta` of the texts that others may have written. */

@@ -27,7 +27,7 @@ export interface Tool {
   readonly effect: 'reads' | 'adds' | 'ends';
   /** True: the answer has text of runs, repositories or other systems. */
   readonly untrusted?: true;
-  /** Most characters of one string in the answer. */
+  /** Maximum number of characters of one string in the answer. */
   readonly maxText?: number;
   /** Changes the answer of the operation. Default: the tool answers the same. */
   readonly handling?: 'wait' | 'read_file' | 'newest_messages';

@@ -13,7 +13,7 @@ export interface Pause {
 export const describePause = ({ since }: Pause): string | null =>
   since === null
     ? null
-    : `paused since ${since.slice(0, 19)}Z, because it was imported: no queued run, schedule or delivery starts. Go on with bin/runyard resume when the source does not run any more`;
+    : `paused since ${since.slice(0, 19)}Z, because it was imported: no queued run, schedule or delivery starts. Run bin/runyard resume when the source does not run any more`;
 
 const pollMs = 1_000;
 

@@ -56,8 +56,8 @@ export async function pauseInstallation(tx: Queryable): Promise<void> {
 }
 
 /**
- * Gives imported tables an id of their own and pauses them, in the transaction that fills them: so the copy never works like its source, and
- * never uses the blobs of its source. Does nothing if the tables are older than the row.
+ * Gives imported tables an id of their own and pauses them, in the transaction that fills them: so the copy does not start runs beside its
+ * source, and never uses the blobs of its source. Does nothing if the tables are older than the row.
  */
 export async function separateCopy(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ exists: boolean }>(`SELECT to_regclass('installation') IS NOT NULL AS exists`);

@@ -30,7 +30,7 @@ export function openText(key: Buffer, purpose: string, sealed: Buffer): string {
 export interface Vault {
   /** Id of the key that encrypts, which reveals nothing of the key: 16 hex digits. */
   readonly keyId: string;
-  /** Ids of all keys that decrypt: that one first, then earlier ones. */
+  /** Ids of all keys that decrypt: the key that encrypts first, then earlier keys. */
   readonly keyIds: readonly string[];
   /** Encrypts a text. `purpose` names its owner: a text that was encrypted for one owner cannot be decrypted for another. */
   seal(purpose: string, text: string): Buffer;

@@ -3,7 +3,10 @@ import type { Database } from '../../platform/store/database/database.ts';
 import { beginsItem, beginsStep, type ConversationOrder, readInOrder } from './order.ts';
 import { type Replay, startReplay } from './replay.ts';
 
-/** A part of a conversation. Parts come in order: steps, in them messages, and the pieces of a message's text. */
+/**
+ * A part of a conversation. Parts come in the order of the conversation: a step, then its messages, each followed by the
+ * pieces of its text.
+ */
 export type ConversationPart =
   | { readonly kind: 'step'; readonly id: string; readonly startedAt: string }
   | { readonly kind: 'message'; readonly message: Message }

@@ -139,7 +139,7 @@ describe('a subscription', () => {
     await subscriptions.newRun();
     await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(1);
     await subscriptions.newRun();
-    // The same as a notice: no place is free.
+    // Acts as a notice does: no place is free, so nothing is sent.
     await deliverer.deliver();
     subscriptions.receiver.behave({ status: 204 });
     subscriptions.receiver.release(204);

@@ -7,7 +7,7 @@ export const newSigningSecret = (): string => `whsec_${randomBytes(32).toString(
 /** Returns the purpose of a sealed secret. A sealed secret that is copied to another subscription cannot be opened there. */
 export const sealPurpose = (subscriptionId: string): string => `event subscription ${subscriptionId}`;
 
-/** The signing secrets of subscriptions: the current one, and the one before where it still signs. */
+/** The signing secrets of subscriptions: the current secret, and the previous one while it still signs. */
 export const sealedSubscriptions = defineSealedRows({
   table: 'event_subscriptions',
   id: 'id',

@@ -27,7 +27,7 @@ const PriceEntry = Rates.extend({
 /** A model in a file. The id is `provider/name`, with the provider's own name of the model. */
 const ModelEntry = z.strictObject({
   id: z.string().regex(new RegExp(`^(${Object.keys(providerKinds).join('|')})/[\\x21-\\x7e]{1,200}$`), {
-    error: 'must begin with anthropic/, openai/, google/ or local/ and go on with printable characters',
+    error: 'must begin with anthropic/, openai/, google/ or local/ and continue with printable characters',
   }),
   name: z.string().trim().min(1).max(100),
   aliases: z

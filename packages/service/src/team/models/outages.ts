@@ -7,7 +7,7 @@ import { forgetModelChoices } from './team-models.ts';
 
 /** Seconds between the end of an outage of a provider and the beginning of its next one. */
 export const quietSeconds = 30;
-/** Seconds after which a provider that worked counts as one that had no outage. */
+/** Seconds after the end of an outage after which its probes no longer count. */
 const forgivenSeconds = 600;
 const longestProbeSeconds = 300;
 

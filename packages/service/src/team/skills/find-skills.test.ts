@@ -19,7 +19,7 @@ test('skills are found in the order of their folders, each with its files', () =
 
 test.each([
   ['each in a folder of its own', (n: number) => `skills/a${n}/SKILL.md`],
-  ['each in the folder of the one before', (n: number) => `skills/${'a/'.repeat(n % 100)}${n}/SKILL.md`],
+  ['each in the folder of the previous skill', (n: number) => `skills/${'a/'.repeat(n % 100)}${n}/SKILL.md`],
   [
     'beside files',
     (n: number) => (n < 100 ? `skills/${'a/'.repeat(n + 1)}SKILL.md` : `skills/${'a/'.repeat(100)}${n}`),

@@ -103,7 +103,7 @@ export interface RunWithSkills {
   readonly teamId: string;
   /** Owner of the code hosts' credentials that it uses. */
   readonly codeHostActor: RunActor;
-  /** Contents that it executes: the revisions of the definitions whose skills it has. */
+  /** Contents that the run executes: the revisions of the definitions whose skills it has. */
   readonly contents: readonly RunContent[];
   /** By `skillsOfRun`. */
   readonly specs: readonly string[];

@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, float, nullable, timestamp } from '../../platform/store/database/statement.ts';
 import { type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
-/** Schedules that one transaction fires, and teams that share them. */
+/** Maximum number of schedules that one transaction fires, and of teams that they belong to. */
 export const batchSize = 200;
 
 const claimedRow = { ...scheduleRow, next_run_at: timestamp, claimed_at: timestamp };

@@ -76,8 +76,8 @@ const noGithubWebhook: Target = {
 };
 
 /**
- * Returns the webhook that feeds the automation: the named one, else the first existing one, else one that a trigger selects although it
- * does not exist. Returns undefined if there is none with this name, or no trigger accepts deliveries.
+ * Returns the webhook that feeds the automation: the named webhook, else the first existing webhook, else a webhook that a trigger
+ * selects although it does not exist. Returns undefined if there is none with this name, or no trigger accepts deliveries.
  */
 function findTarget(
   { triggers }: Pick<AutomationRow, 'triggers'>,

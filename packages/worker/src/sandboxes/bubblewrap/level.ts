@@ -132,7 +132,7 @@ function missingFeatures(
   if (!features.includes('freeze')) {
     const without = cgroups.ok ? 'the kernel has no freezer here' : cgroups.reason;
     const reason = gvisor === undefined ? without : 'the agent of a container of gVisor would stand still too';
-    add('freeze', `commands of a run that waits for other runs go on: ${reason}`);
+    add('freeze', `commands of a run that waits for other runs continue: ${reason}`);
   }
   if (!disks.ok) add('disk-quota', `disk use is watched every few seconds, not limited by the kernel: ${disks.reason}`);
   if (gvisor === undefined && !features.includes('system-calls'))

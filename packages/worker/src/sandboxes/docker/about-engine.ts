@@ -34,7 +34,7 @@ export function limitsOfEngine(facts: EngineFacts): EngineLimit[] {
       feature: 'swap-limit',
       holds: hasSwapLimit,
       reason:
-        'the engine cannot limit swap on this machine: a run over its memory goes on in swap, if the machine has any',
+        'the engine cannot limit swap on this machine: a run over its memory continues in swap, if the machine has any',
     },
     {
       feature: 'processor-limit',

@@ -11,7 +11,10 @@ export type MakeContainerSandbox = (
   order: Omit<ContainerOrder, 'runtime'>,
 ) => Promise<Omit<PooledSandbox, 'isAlive' | 'gone'>>;
 
-/** First pause between two reports about a pull; each is longer than the one before, so that a pull of an hour has about fifteen. */
+/**
+ * First pause between two reports about a pull; each pause is longer than the previous one, so that a pull of an hour
+ * has about fifteen reports.
+ */
 const reportMs = 5000;
 const growth = 1.4;
 

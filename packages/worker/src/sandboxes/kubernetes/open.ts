@@ -26,7 +26,7 @@ import { findService, policyOf, readServicePods } from './policy.ts';
 import { openSecret, ownerOf } from './record.ts';
 import { emptyTemplate, type PodTemplate, readTemplate } from './template.ts';
 
-/** Seconds for which a Job that has ended stays at least, so that a worker can report its end. */
+/** Minimum seconds for which an ended Job is kept, so that a worker can report its end. */
 const leastKeptSeconds = 3600;
 
 const addressOf = (settings: KubernetesSettings): ClusterAddress => ({

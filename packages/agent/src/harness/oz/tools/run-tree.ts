@@ -1,4 +1,4 @@
-/** Tools for the runs around this one. A run gets them only if there can be such runs. */
+/** Tools that act on the other runs of a run's tree. A run gets them only if there can be such runs. */
 
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ const runsText = (runs: Parameters<typeof formatRuns>[0]): string =>
 
 /** Runs work on the run tree. A refusal of the service is a failed result for the model; an end of the turn is thrown. */
 async function withTree(context: ToolContext, work: (tree: RunTree) => Promise<ToolOutcome>): Promise<ToolOutcome> {
-  if (context.tree === undefined) return failedWith('there are no other runs around this one');
+  if (context.tree === undefined) return failedWith('this run has no other runs in its tree');
   try {
     return await work(context.tree);
   } catch (error) {

@@ -21,7 +21,7 @@ export interface ToolContext {
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
   /** Marks files of the workspace for people or agents who continue the work elsewhere. */
   handoff: (paths: readonly string[]) => Promise<HandoffResult>;
-  /** The runs around this one. */
+  /** The other runs of this run's tree. */
   tree?: RunTree | undefined;
   /** Tools of MCP servers by name. */
   mcpTools?: ReadonlyMap<string, BuiltinTool> | undefined;

@@ -1,4 +1,4 @@
-/** Detects from the requests of runs that a provider has an outage, and that it works again. */
+/** Detects the beginning and the end of a provider's outage from the requests of runs. */
 
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';

@@ -43,7 +43,7 @@ const creatingNothing = [
   'resolvePrompt',
   'reportEvents',
   'finishTask',
-  // Replaces the one before.
+  // A report replaces the previous report.
   'reportChanges',
   'uploadSnapshot',
   'reportShutdown',

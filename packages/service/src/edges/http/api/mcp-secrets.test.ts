@@ -174,7 +174,7 @@ describe('a request is refused', () => {
     const path = '/harness-support/child-runs';
     for (const config of [{ mcp_servers: { x: near } }, { secrets: [{ name: 'MINE' }] }]) {
       const problem = await service.problem(403, 'POST', path, child(config));
-      expect(problem.detail).toContain('MINE is not among them');
+      expect(problem.detail).toContain('this run does not have MINE');
     }
     const own = { mcp_servers: { x: { url, headers: { a: '${MINE}' } } } };
     await service.problem(403, 'POST', path, child(own));

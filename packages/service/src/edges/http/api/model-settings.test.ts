@@ -65,7 +65,7 @@ describe('the choices of a team', () => {
     expect((await models()).default_model_id).not.toBe(opus);
   });
 
-  test('disable a model at create, at the begin of a run and at the gateway, for this team only', async () => {
+  test('disable a model at create, when a run begins and at the gateway, for this team only', async () => {
     const [working, waiting] = [
       await service.startExecution({ config: { model_id: opus } }),
       await service.startExecution({ config: { model_id: opus } }),

@@ -115,7 +115,7 @@ export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): F
     const outcome = await signInPerson(deps, provider, attempt, answer.person, originOf(request));
     if (!('key' in outcome)) return refuseSignIn(outcome, name);
     const { key, session } = outcome;
-    // `header` would add to the one before: `Set-Cookie` may be there twice.
+    // `header` would add a second `Set-Cookie` and keep the first.
     reply.removeHeader('set-cookie').header('set-cookie', [drop, keepCookie(sessionCookie, key, session.expires_at)]);
     return { ...session, ...(attempt.next === undefined ? {} : { next: attempt.next }) };
   };

@@ -41,7 +41,7 @@ test('a run accepts a limited number of waiting follow-ups, and more after its a
   expect((await say('now')).status).toBe(200);
 });
 
-test('a run whose follow-ups wait accepts one that continues it', async () => {
+test('a run with the largest number of waiting follow-ups still accepts the follow-up that continues it', async () => {
   const { runId, runToken } = await service.startExecution();
   const say = () => service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'a' } });
   for (let n = 0; n < maxWaitingFollowups; n += 1) await say();

@@ -43,7 +43,7 @@ const routesWith = (part: 'body' | 'query') =>
 const isTurn = (index: number, way: number, count: number) => isLong || index % count === way;
 const keyOf = (route: Route) => ('run' in route.allow ? own.runToken : service.key);
 
-/** Expects of each answer that refuses the request that it gives each fault in our own words. */
+/** Expects that an answer which refuses the request describes each fault in our own words, not in the library's. */
 async function expectOwnWords(name: string, route: Route, asked: { path: string; body?: unknown }): Promise<number> {
   const { options } = requestOf(name, route);
   const answer = await service.request(route.method, asked.path, {

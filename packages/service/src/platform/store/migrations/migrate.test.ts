@@ -34,7 +34,7 @@ test('applies migrations once, in the order of their numbers', async () => {
   expect(await db.query('SELECT * FROM things')).toEqual([{ a: 1, b: null }]);
 });
 
-test('rolls back a migration that fails in the middle and keeps the ones before it', async () => {
+test('rolls back a migration that fails in the middle and keeps the earlier migrations', async () => {
   await write('0001_things.sql', 'CREATE TABLE things (a int);');
   await write('0002_bad.sql', 'CREATE TABLE more (a int); SELECT 1/0;');
   await expect(migrateDatabase(db, { folder })).rejects.toThrow(/0002_bad failed: division by zero/);

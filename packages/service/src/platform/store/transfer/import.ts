@@ -104,7 +104,7 @@ async function prepareTables(
   const made = `The backup was made at migration ${last.name}`;
   if (!isBeginning(wanted, known))
     throw new Error(
-      `${made}, which this Runyard does not have. Restore it with the Runyard that wrote it, then start this one on that database: it says what it can bring up to date.`,
+      `${made}, which this Runyard does not have. Restore the file with the Runyard that wrote it, then start this Runyard on that database: it migrates the database, or says why it cannot.`,
     );
   await db.onOwnConnection(async (client) => {
     const applied = await readAppliedIfAny(client);

@@ -32,7 +32,7 @@ test('keeps a blob that is deleted during an export, and deletes it after the ex
   await put('workspaces/1');
   const to = new PassThrough({ highWaterMark: 1 });
   const exported = exportDatabase({ db: database.db, blobs: ofFolder, to });
-  // The first bytes come after the begin of the snapshot, and nothing more is written until they are read.
+  // The first bytes come after the snapshot has begun, and nothing more is written until they are read.
   await new Promise((resolve) => to.once('readable', resolve));
   await ofService.delete('workspaces/1');
   expect(await text(to)).toContain('bytes of workspaces/1');

@@ -28,7 +28,7 @@ export const slotPhases = listOf('assigned', 'claimed', 'running');
 /** The agent works or waits in its sandbox, and has not been asked to leave. */
 export const livePhases = listOf('claimed', 'running', 'idle');
 
-/** The same states, and assignments that no worker has claimed yet. */
+/** The live phases, and assignments that no worker has claimed yet. */
 export const stayingPhases = listOf('assigned', 'claimed', 'running', 'idle');
 
 const withSandbox: readonly Phase[] = ['claimed', 'running', 'idle', 'stopping'];

@@ -48,8 +48,8 @@ type RowOfGrant = Pick<
 >;
 
 /**
- * Returns the secrets that a run names which is older than rights. The names in an environment of another team are names of that team's
- * secrets. A guest gets neither those nor their own by these names.
+ * Returns the names of the secrets of a run that was created before runs had rights. Names in an environment of another team mean
+ * secrets of that team: a guest gets neither these secrets nor own secrets of the same names.
  */
 const namesOf = ({ config, environment_config, is_own_environment }: RowOfGrant): SecretNames => ({
   ofRun: config.secrets ?? [],

@@ -48,7 +48,7 @@ export type SendOutcome =
   /** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
   | Exclude<PolicyVerdict, { kind: 'allowed' }>
   | StorageRefusal
-  /** 422: the id of a file that the actor has not prepared for the run and uploaded. */
+  /** 422: no file has this id, or the actor did not prepare it for the run, or has not uploaded it. */
   | UnknownAttachment
   | FollowupRefusal;
 

@@ -16,8 +16,8 @@ const extremeIds = { asc: '00000000-0000-0000-0000-000000000000', desc: 'fffffff
 /**
  * Strategy for the order of the creation: reads the first `length` runs of one filter's list, which are in the order of the last change.
  * A run is never created after its last change. So a list of the latest creations is complete up to the change of the last run that was read. A list of
- * the earliest creations also has *stragglers*: runs that were created before the end of the page, and changed after the last run that was read. Null: the
- * runs do not fill the page, and the list has more.
+ * the earliest creations also needs the *stragglers*: runs that were created before the end of the page, and changed after the last
+ * run that was read. Null: the runs do not fill the page, and the list has more.
  */
 export async function createdByChange(
   db: Queryable,

@@ -56,7 +56,7 @@ const searchProbe = 1500;
 const shortList = 1000;
 /** Runs that are read in the order of a sort that no filter has. */
 const walk = 1000;
-/** Number of them if each filter matches so many runs that a list of their ids is long. */
+/** Number of runs that are read in that order if each filter matches so many runs that a list of their ids is long. */
 const longWalk = 20_000;
 
 /** Returns the strategies to try, in this order. The last one always finds the page. */

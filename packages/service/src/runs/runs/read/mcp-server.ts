@@ -49,8 +49,7 @@ export type ServerOfExecution = RunMcpServer | { readonly kind: 'unusable'; read
 
 /**
  * Returns one server of an execution's run as it is stored now; null if its run has no server of this name. Its headers
- * have the present values of the named secrets, if the run, and the author of the present turn, still have the right to
- * each.
+ * have the present values of the named secrets that both the run and the author of the present turn may still use.
  */
 export async function readServerOfExecution(
   deps: { readonly db: Database; readonly vault: Vault },

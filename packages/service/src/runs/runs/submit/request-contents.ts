@@ -63,8 +63,8 @@ export async function contentsOfRequest(db: Queryable, request: ContentsOfReques
 }
 
 /**
- * Returns each revision once, and of the contents without revisions the first of each author: a run that repeats one that repeats another
- * would have a longer list each time.
+ * Returns each revision once, and only the first content without revisions of each author. Otherwise the list would grow with each repeat
+ * of a repeated run.
  */
 function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
   const keyOf = ({ kind, uid, revision, author, accepted }: RunContent) =>

@@ -29,7 +29,7 @@ interface Wanted {
   readonly harness: { readonly harness: string; readonly preset?: HarnessPreset };
   /** True: the run is created in an outage too, because the time of a schedule does not come again. */
   readonly mayWait: boolean;
-  /** True: no run is created, and a model that only this service lacks is no fault. */
+  /** True: no run is created now, so a model that this service does not offer is accepted. */
   readonly keepsLacking?: boolean | undefined;
 }
 

@@ -204,7 +204,7 @@ async function childRequest(
   if (forbidden) {
     const member = forbidden === 'mode' ? 'child_runs' : forbidden === 'runner_config' ? 'environment_id' : forbidden;
     const path = forbidden === 'mode' ? 'mode' : `config.${forbidden}`;
-    const detail = `${path}: a run that this one starts may not have its own. Leave it out, or have a person create this run with "${member}" in config.child_runs.overrides.`;
+    const detail = `${path}: a child run may not have its own. Leave it out, or have a person create this run with "${member}" in config.child_runs.overrides.`;
     return { kind: 'forbidden', detail };
   }
   const servers = childMcpServers(parent.config.mcp_servers ?? {}, child.config?.mcp_servers ?? {});
@@ -214,13 +214,13 @@ async function childRequest(
   }
   const skill = await forbiddenSkill(deps.db, session, parent.config, child.config ?? {});
   if (skill !== undefined) {
-    const detail = `config.skill_spec: a run that this one starts follows skills of this run, or of the repositories of its environment. ${skill} is none of them.`;
+    const detail = `config.skill_spec: a child run may follow only skills of this run, or of the repositories of its environment, and not ${skill}.`;
     return { kind: 'forbidden', detail };
   }
   const config = inherited(parent, child);
   const ungranted = await findUngranted(deps.db, session, parent.config, config);
   if (ungranted !== undefined) {
-    const detail = `config.secrets: a run that this one starts may have only secrets that this one has, and ${ungranted} is not among them. Leave it out, or have a person create this run with it.`;
+    const detail = `config.secrets: a child run may have only secrets that this run has, and this run does not have ${ungranted}. Leave it out, or have a person create this run with it.`;
     return { kind: 'forbidden', detail };
   }
   const request = {

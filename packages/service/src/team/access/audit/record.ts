@@ -150,7 +150,7 @@ export function creationEntryOf(by: Pick<Author, 'keyId' | 'from'> | undefined) 
 }
 
 /**
- * SQL: writes the entries of runs that keys created, in the statement that writes the runs, so that a create sends no further one. These entries are
+ * SQL: writes the entries of runs that keys created. It is a part of the statement that writes the runs, so a create needs no second statement. These entries are
  * not counted, because runs have limits of their own.
  */
 export const insertCreationEntries = (input: string): string => `

@@ -115,7 +115,7 @@ const readWorkerKey = defineStatement({
   row: { is_worker: boolean },
 });
 
-/** Puts the key of the setting in the place of the one before. Returns false if the key exists with other rights. */
+/** Replaces the previous key of the setting. Returns false if the key exists with other rights. */
 async function putWorkerKey(tx: Queryable, key: string): Promise<boolean> {
   const hash = hashKey(key);
   const [known] = await tx.query(readWorkerKey, [hash]);

@@ -20,7 +20,7 @@ import type { Principal } from './principal.ts';
 
 /** The key of a worker, and which pools it serves. */
 export interface KeyOfWorker extends Principal {
-  /** `hosted`: only the hosted pool. `all`: that too. `team`: pools of its team. */
+  /** `hosted`: only the hosted pool. `team`: the pools of its team. `all`: both. */
   readonly serves: 'hosted' | 'all' | 'team';
 }
 

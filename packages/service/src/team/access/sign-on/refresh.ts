@@ -121,7 +121,8 @@ export const confirmPeople = (deps: SignOnDeps): Loop => ({
   everyMs: 1_000,
   due: [findDue],
   work: async (signal) => {
-    // Issuers that are asked no more in this round, so that a slow one delays the people of the others by one batch only.
+    // Issuers that failed in this round, and are not asked again in it: so a slow issuer delays the people of other
+    // issuers by one batch only.
     const away = new Set<string>();
     while (!signal.aborted) {
       const batch = await takeBatch(deps.db);

@@ -1,4 +1,7 @@
-/** The owners of starts: schedules of teams, and automations. Their differences are data, so that the engine has one path for both. */
+/**
+ * The owners of starts: schedules of teams, and automations. The differences of the two are data, so that the engine has
+ * one path for both.
+ */
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';

@@ -48,7 +48,7 @@ const minBeside = 16;
 /** Largest number of deliveries in one transaction, and of bytes of their bodies. */
 const maxDeliveries = 64;
 const maxBytes = 1024 * 1024;
-/** Deliveries that wait for a batch: those of one team that may start runs, or all others. */
+/** Maximum number of deliveries that wait for a batch: of the deliveries of one team that may start runs, or of all other deliveries. */
 const maxWaiting = 512;
 
 interface Waiting<Result> {

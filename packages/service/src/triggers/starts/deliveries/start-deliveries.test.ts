@@ -1,4 +1,4 @@
-/** Deliveries that one transaction accepts together: each counts those before it in its lane. */
+/** Deliveries that one transaction accepts together: each counts the earlier deliveries in its lane. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWaitingFires } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/runs/states';
@@ -71,7 +71,7 @@ describe('deliveries of one transaction', () => {
       ['started', ...Array(maxWaitingFires).fill('waiting'), 'skipped'],
     ],
     [
-      'cancel_previous starts each for the one before',
+      'cancel_previous cancels the previous run for each start',
       { overlap: 'cancel_previous' },
       same(3),
       ['started', 'started, cancels', 'started, cancels'],
@@ -84,7 +84,7 @@ describe('deliveries of one transaction', () => {
     expect((await log(webhook, '?limit=100')).flatMap(({ runs = [] }) => runs)).toHaveLength(started.length);
   });
 
-  test('leave the last run of a lane live if each cancels the one before', async () => {
+  test('leave the last run of a lane live if each cancels the previous run', async () => {
     const { uid, write } = await deliver({ overlap: 'cancel_previous' }, same(3));
     await write();
     await cancelReplaced(deps);
@@ -100,7 +100,7 @@ describe('deliveries of one transaction', () => {
     expect(await outcomes(uid)).toEqual(['started', 'started', 'started', 'started']);
   });
 
-  test('that can start no run have a start that failed, and count as failures', async () => {
+  test('that cannot start a run are recorded as failed starts, and count as failures', async () => {
     const { uid, write } = await deliver({ overlap: 'skip' }, same(2));
     await db.query(`UPDATE automations SET agent = 'gone' WHERE uid = $1`, [uid]);
     await write();

@@ -197,7 +197,7 @@ describe('a run that cannot be created', () => {
 
   test('does not delay the other schedules when its failure cannot be recorded', async () => {
     const [bad = '', ...good] = await insert({ teamId: service.teamId, count: 3 });
-    // The time has a start already, so that no other can be recorded.
+    // A start of this time exists already, so a second one cannot be recorded.
     await db.query(
       `INSERT INTO starts (schedule_id, due_at, outcome, reason) SELECT id, next_run_at, 'skipped', 'before' FROM schedules WHERE id = $1`,
       [bad],

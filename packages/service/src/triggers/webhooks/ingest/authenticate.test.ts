@@ -177,7 +177,7 @@ const timed = all.filter(
   ([scheme]) => schemes[scheme].maxAgeSeconds !== undefined && schemes[scheme].timestampMember === undefined,
 );
 test.each(timed)(
-  '%s refuses deliveries that were signed more than five minutes ago, or for later',
+  '%s refuses deliveries whose signed time is more than five minutes before or after now',
   (scheme, vector) => {
     const time = vector.at ?? now;
     const at = (shift: number) => verify(scheme, { ...givenBy(vector), at: time + shift });

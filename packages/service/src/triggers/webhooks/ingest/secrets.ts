@@ -68,7 +68,7 @@ export function openWebhookSecret(vault: Vault, uid: string, sealed: Buffer): st
   }
 }
 
-/** The secrets of webhooks: the current one, and the one before where it is still accepted. */
+/** The secrets of webhooks: the current secret, and the previous one while it is still accepted. */
 export const sealedWebhooks = defineSealedRows({
   table: 'webhooks',
   id: 'uid',

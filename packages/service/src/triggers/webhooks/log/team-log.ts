@@ -9,7 +9,7 @@ import type { Queryable, Statement } from '../../../platform/store/database/data
 import { defineStatement, type RowOf, text, uuid } from '../../../platform/store/database/statement.ts';
 import { deliveryColumns, deliveryRow, newest, toDelivery } from './deliveries.ts';
 
-/** Deliveries that one page looks at: all filters except the filter of the index read their rows. */
+/** Maximum number of deliveries that are read for one page: only one filter has an index, and the others need the rows. */
 export const maxLookedAt = 10_000;
 /**
  * The time in the id is from the clock of the process that received the delivery, and `received_at` is from the
@@ -64,8 +64,8 @@ function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') 
       row: teamDeliveryRow,
     }),
     /**
-     * Finds the last delivery that a page with few deliveries has looked at, if there are more. None: it is one of
-     * another team.
+     * Finds the last delivery that a page with few deliveries has looked at, if there are more. No row: the
+     * delivery belongs to another team.
      */
     readEnd: defineStatement({
       name: `read_end_of_deliveries_of_team_by_${index}`,

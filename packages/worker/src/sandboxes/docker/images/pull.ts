@@ -42,7 +42,7 @@ export interface PullProgress {
 export interface PullRequest {
   readonly engine: Engine;
   readonly name: ImageName;
-  /** Most bytes of an image, packed and unpacked. */
+  /** Maximum bytes of an image, packed and unpacked. */
   readonly maxBytes: number;
   /** Folder of the engine's images. */
   readonly rootFolder: string;

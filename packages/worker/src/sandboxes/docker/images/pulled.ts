@@ -23,7 +23,7 @@ const fileSchema = z.array(pulledSchema);
 export interface PulledRequest {
   readonly engine: Engine;
   readonly stateRoot: string;
-  /** Most bytes of these images together. 0: none is removed. */
+  /** Maximum bytes of all these images together. 0: no image is removed. */
   readonly maxBytes: number;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly now: () => number;

@@ -21,7 +21,7 @@ function read(seen: TokenCounts, usage: unknown): TokenCounts {
   };
 }
 
-/** Google generateContent, both ways. */
+/** Reads the usage of Google's generateContent, streamed or not. */
 export const googleUsage: UsageReader = {
   event: (seen, event) => read(seen, member(event, 'usageMetadata')),
   // A stream without `alt=sse` is an array of chunks.
