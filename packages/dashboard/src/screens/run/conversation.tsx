@@ -1,5 +1,5 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { Icon } from '../../parts/icon.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -27,28 +27,30 @@ export function Conversation({
   run: RunItem;
   children?: React.ReactNode;
 }) {
-  const { story, storyError, isReading, readOlder } = followed;
+  const { story: source, storyError, isReading, readOlder } = followed;
+  const story = useSyncExternalStore(source.subscribe, source.view);
   const place = useRef<HTMLDivElement>(null);
   // A run that failed begins with why it did.
-  const isAtEnd = useRef(run.state !== 'FAILED' && run.state !== 'ERROR');
+  const beginsAtEnd = run.state !== 'FAILED' && run.state !== 'ERROR';
+  const isAtEnd = useRef(beginsAtEnd);
   const heightBefore = useRef<number | undefined>(undefined);
-  const [seen, setSeen] = useState(0);
+  /** Entries when the reader left the end; undefined: the reader is at the end. */
+  const [seen, setSeen] = useState(beginsAtEnd ? undefined : 0);
   const [error, setError] = useState<unknown>();
-  const fresh = Math.max(0, story.count - seen);
+  const fresh = seen === undefined ? 0 : story.count - seen;
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an older page changes the story
   useLayoutEffect(() => {
+    if (heightBefore.current === undefined) return;
     const scroller = scrollerOf(place.current);
-    if (scroller === null) return;
-    if (heightBefore.current !== undefined) {
-      // An older page was inserted above the position of the reader.
-      scroller.scrollTop += scroller.scrollHeight - heightBefore.current;
-      heightBefore.current = undefined;
-    } else if (isAtEnd.current) scroller.scrollTop = scroller.scrollHeight;
-    if (isAtEnd.current) setSeen(story.count);
+    // An older page was inserted above the position of the reader.
+    if (scroller !== null) scroller.scrollTop += scroller.scrollHeight - heightBefore.current;
+    heightBefore.current = undefined;
   }, [story]);
 
-  // Texts change their height when they are rendered, and blocks when the reader comes near them. A question below takes room from the view.
-  useEffect(() => {
+  // Entries are added, texts change their height when they are rendered, and blocks when the reader comes near them. A question below takes
+  // room from the view. The observer is called after the layout of a frame, so that following the end needs no layout of its own.
+  useLayoutEffect(() => {
     const content = place.current?.firstElementChild;
     if (!place.current || !content) return;
     const observer = new ResizeObserver(() => {
@@ -69,16 +71,18 @@ export function Conversation({
       if (scrollHeight - scrollTop - clientHeight < nearPx) isAtEnd.current = true;
       else if (scrollTop < before) isAtEnd.current = false;
       before = scrollTop;
-      if (isAtEnd.current) setSeen(story.count);
+      const isNowAtEnd = isAtEnd.current;
+      const { count } = source.view();
+      setSeen((earlier) => (isNowAtEnd ? undefined : (earlier ?? count)));
     };
     scroller?.addEventListener('scroll', onScroll, { passive: true });
     return () => scroller?.removeEventListener('scroll', onScroll);
-  }, [story.count]);
+  }, [source]);
   const toEnd = () => {
     isAtEnd.current = true;
     const scroller = scrollerOf(place.current);
     scroller?.scrollTo({ top: scroller.scrollHeight });
-    setSeen(story.count);
+    setSeen(undefined);
   };
   const older = async () => {
     setError(undefined);
@@ -121,7 +125,7 @@ export function Conversation({
           )}
         </div>
       </div>
-      {fresh > 0 && !isAtEnd.current && (
+      {fresh > 0 && (
         <button type="button" className={`btn sm ${styles.jump}`} onClick={toEnd}>
           <Icon name="down" small />
           {`${fresh} new`}

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Story } from './story.ts';
 
 const text = (id: string, words: string) => ({
@@ -102,5 +102,31 @@ test('an action on an older page waits for a live question, and has the result t
       story.add({ ...event, ...one } as unknown as Parameters<Story['add']>[0]);
     story.prepend(page(...begun));
     expect(stateIn(story)).toEqual([state]);
+  }
+});
+
+test('many live events are shown with the next frame, and later ones after a rest', () => {
+  vi.useFakeTimers();
+  try {
+    const story = new Story();
+    const add = (count: number) => {
+      for (let n = 0; n < count; n += 1)
+        story.add({ type: 'notice', step_id: 's', seq: added++, occurred_at: '', name: 'n', data: {} });
+    };
+    let added = 0;
+    add(500);
+    vi.advanceTimersByTime(16);
+    expect(story.view().count).toBe(500);
+    add(1);
+    vi.advanceTimersByTime(99);
+    expect(story.view().count).toBe(500);
+    vi.advanceTimersByTime(17);
+    expect(story.view().count).toBe(501);
+    vi.advanceTimersByTime(16);
+    add(1);
+    vi.advanceTimersByTime(16);
+    expect(story.view().count).toBe(502);
+  } finally {
+    vi.useRealTimers();
   }
 });

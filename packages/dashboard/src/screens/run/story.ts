@@ -9,10 +9,13 @@ import type { ContentBlock } from '@runyard/contract/runs/conversations';
 import { askedIn, type Entry, joined, outcomeOf, type RequestEntry, textOf } from './entry.ts';
 
 /** Entries of one block. The page renders only blocks that have changed. */
-const blockSize = 50;
+const blockSize = 25;
 
 /** Events of actions on older pages that are kept until those are read. */
 const mostPending = 1000;
+
+/** Longest rest between two changes of the page, milliseconds. In a rest, the page has time for keys while many events arrive. */
+const longestRestMs = 100;
 
 /** Neighbouring entries. Its number stays the same when blocks come before or after it. */
 export interface StoryBlock {
@@ -29,7 +32,10 @@ export interface StoryView {
   readonly older: string | undefined;
 }
 
-/** Holds the entries of one run. Changes are collected and shown once for each frame of the browser. */
+/**
+ * Holds the entries of one run. Live events are collected and shown with the next frame of the browser, and rest after that for a millisecond for
+ * each event shown.
+ */
 export class Story {
   /** The entries by place. Places of entries that came before the first page are below 0. */
   #entries = new Map<number, Entry>();
@@ -41,7 +47,10 @@ export class Story {
   #view: StoryView = { blocks: [], count: 0, older: undefined };
   #older: string | undefined;
   #listeners = new Set<() => void>();
-  #frame: number | undefined;
+  #isWaiting = false;
+  /** Live events since they were last shown. */
+  #collected = 0;
+  #restUntil = 0;
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
@@ -69,10 +78,18 @@ export class Story {
   /** Adds an event of the live stream. */
   add(event: AgentEvent): void {
     this.#apply(event);
-    this.#frame ??= requestFrame(() => {
-      this.#frame = undefined;
+    this.#collected += 1;
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    const show = () => {
+      this.#isWaiting = false;
+      this.#restUntil = performance.now() + Math.min(this.#collected, longestRestMs);
+      this.#collected = 0;
       this.#show();
-    });
+    };
+    const restMs = this.#restUntil - performance.now();
+    if (restMs > 0) setTimeout(() => requestFrame(show), restMs);
+    else requestFrame(show);
   }
 
   /** Output and results of actions that no page has brought yet. */
@@ -294,7 +311,7 @@ export class Story {
 const blockOf = (place: number): number => Math.floor(place / blockSize);
 
 /** Calls the function before the next frame; soon, where the page is hidden or there are no frames. */
-const requestFrame = (run: () => void): number =>
-  typeof requestAnimationFrame === 'undefined' || document.hidden
-    ? Number(setTimeout(run, 16))
-    : requestAnimationFrame(run);
+const requestFrame = (run: () => void): void => {
+  if (typeof requestAnimationFrame === 'undefined' || document.hidden) setTimeout(run, 16);
+  else requestAnimationFrame(run);
+};

@@ -5,12 +5,12 @@ import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { isPassing } from '../../api/problem.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { followRun, type StreamStatus } from '../../api/stream.ts';
 import { useSoon } from '../../parts/soon.ts';
-import { Story, type StoryView } from './story.ts';
+import { Story } from './story.ts';
 
 /** Messages of one page of the past. */
 const pageSize = 200;
@@ -24,7 +24,8 @@ export interface FollowedRun {
   readonly run: RunItem | undefined;
   readonly error: unknown;
   readonly timeline: readonly TimelineEvent[];
-  readonly story: StoryView;
+  /** Changes often while events come, so only the conversation subscribes to it. */
+  readonly story: Story;
   /** Why the conversation cannot be shown; undefined if it can. */
   readonly storyError: unknown;
   readonly isReading: boolean;
@@ -136,7 +137,6 @@ export function useRun(runId: string): FollowedRun {
     };
   }, [client, session, runId, queries, key, refreshSoon]);
 
-  const view = useSyncExternalStore(story.subscribe, story.view);
   const older = useRef<string | undefined>(undefined);
   const readOlder = useCallback(async () => {
     const before = story.view().older;
@@ -150,5 +150,5 @@ export function useRun(runId: string): FollowedRun {
     }
   }, [story, client, runId]);
 
-  return { run: run.data, error: run.error, timeline, story: view, storyError, isReading, status, readOlder, refresh };
+  return { run: run.data, error: run.error, timeline, story, storyError, isReading, status, readOlder, refresh };
 }
