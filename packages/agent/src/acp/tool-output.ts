@@ -77,7 +77,7 @@ export function exitCode(meta: unknown, raw: unknown): number | undefined {
     asObject(output?.metadata)?.exit,
     asObject(output?.metadata)?.exit_code,
   ];
-  return candidates.find((code): code is number => Number.isInteger(code));
+  return candidates.find((code): code is number => Number.isSafeInteger(code));
 }
 
 /** Returns how long a command ran, in ms, if the harness says it; otherwise undefined. */

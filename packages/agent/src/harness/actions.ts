@@ -86,7 +86,7 @@ export function trackActions(options: ActionsOptions) {
     const wasDenied = state === 'failed' && (denied.has(action.id) || saysDenied(update));
     // The clock of the harness is better: this one also counts until the harness sends the update.
     const duration = commandDuration(raw) ?? durationOf(action, wasDenied, now());
-    const bytes = Number.isInteger(raw?.output_bytes)
+    const bytes = Number.isSafeInteger(raw?.output_bytes)
       ? (raw?.output_bytes as number)
       : (finalWindow ?? action.window).totalBytes;
     emit({
