@@ -8,7 +8,7 @@ import { type Colours, coloursFor } from './live/colours.ts';
 import { loginAt } from './logins.ts';
 import { readSettings } from './read-settings.ts';
 import { readClaim } from './supervise/claim.ts';
-import { readServiceFile } from './supervise/service-file.ts';
+import { urlOfService } from './supervise/service-file.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -61,7 +61,7 @@ export function serviceOrigin(context: Context): string | null {
 
 /** Returns the origin of the service that runs on this data folder; `null` if none does. */
 export function originOfFolder(folder: DataFolder): string | null {
-  return readClaim(folder.supervisorFile)?.origin ?? readServiceFile(folder.serviceFile)?.base_url ?? null;
+  return readClaim(folder.supervisorFile)?.origin ?? urlOfService(folder.serviceFile);
 }
 
 /** Returns the API key for the service that the commands call: of the settings, of `runyard login` or of the data folder; `null`: none yet. */
@@ -92,8 +92,8 @@ export function folderKey(folder: DataFolder): string | null {
 function isOfFolder({ settings, folder }: Context): boolean {
   const named = settings.RUNYARD_BASE_URL;
   if (named === undefined) return true;
-  const knownOrigins = [readClaim(folder.supervisorFile)?.origin, readServiceFile(folder.serviceFile)?.base_url];
-  return knownOrigins.some((origin) => origin !== undefined && isSameOrigin(origin, named));
+  const knownOrigins = [readClaim(folder.supervisorFile)?.origin, urlOfService(folder.serviceFile)];
+  return knownOrigins.some((origin) => origin && isSameOrigin(origin, named));
 }
 
 function isSameOrigin(one: string, other: string): boolean {

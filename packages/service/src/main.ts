@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
-import { onParentGone } from '@runyard/system/parent-input';
+import { onParentGone, stopsWithParent } from '@runyard/system/parent-input';
 import { trustCaFile } from '@runyard/system/trust-authorities';
 import { type Logger, pino } from 'pino';
 import { StartProblem } from './edges/start/open-parts.ts';
@@ -24,8 +24,7 @@ const stop = (reason: string) => {
   stopping.abort();
 };
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
-if (process.argv.includes('--stop-with-parent'))
-  onParentGone((how) => stop(how === 'asked' ? 'asked by its parent' : 'parent gone'));
+if (stopsWithParent()) onParentGone((how) => stop(how === 'asked' ? 'asked by its parent' : 'parent gone'));
 
 try {
   trustCaFile(parsed.settings.RUNYARD_CA_FILE);

@@ -3,7 +3,8 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings/settings';
-import { thisProcess } from '@runyard/system/process-identity';
+import { stopsWithParent } from '@runyard/system/parent-input';
+import { parentProcess, thisProcess } from '@runyard/system/process-identity';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Edge } from './edges/edge.ts';
@@ -232,7 +233,12 @@ function fileOfService(dataDir: string) {
   let isOurs = false;
   return {
     async write(baseUrl: string): Promise<void> {
-      const content = { ...thisProcess(), base_url: baseUrl, started_at: new Date().toISOString() };
+      const content = {
+        ...thisProcess(),
+        ...(stopsWithParent() ? { parent: parentProcess() } : {}),
+        base_url: baseUrl,
+        started_at: new Date().toISOString(),
+      };
       await writeFile(`${file}.${process.pid}`, JSON.stringify(content));
       await rename(`${file}.${process.pid}`, file);
       isOurs = true;

@@ -4,6 +4,9 @@ import type { Readable, Writable } from 'node:stream';
 /** A pipe that closes without this word was closed by the kernel, because the parent ended: by kill -9, or by a fault. */
 const stopWord = 'stop\n';
 
+/** Returns whether this program ends with its parent. */
+export const stopsWithParent = (): boolean => process.argv.includes('--stop-with-parent');
+
 /** Asks the program that reads this input to stop. */
 export function askToStop(input: Writable | null | undefined): void {
   input?.end(stopWord);

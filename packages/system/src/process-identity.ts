@@ -22,9 +22,16 @@ export function isIdentity(value: unknown): value is ProcessIdentity {
 export type ProcessState = 'alive' | 'gone' | 'elsewhere';
 
 /** Returns the identity of this process. */
-export function thisProcess(): ProcessIdentity {
-  return { pid: process.pid, start_ticks: startTicks(process.pid) ?? 0, pid_namespace: ownNamespace() };
-}
+export const thisProcess = (): ProcessIdentity => identityOf(process.pid);
+
+/** Returns the identity of the process that started this one. */
+export const parentProcess = (): ProcessIdentity => identityOf(process.ppid);
+
+const identityOf = (pid: number): ProcessIdentity => ({
+  pid,
+  start_ticks: startTicks(pid) ?? 0,
+  pid_namespace: ownNamespace(),
+});
 
 /** Returns whether exactly this process still exists. A zombie, which only waits to be reaped, counts as gone. */
 export function stateOf(identity: ProcessIdentity): ProcessState {

@@ -1,5 +1,6 @@
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { openLogDestination } from '@runyard/system/log-destination';
+import { stopsWithParent } from '@runyard/system/parent-input';
 import { trustCaFile } from '@runyard/system/trust-authorities';
 import { type Logger, pino } from 'pino';
 import { startWhenThereIsRoom } from './full-disk.ts';
@@ -29,7 +30,7 @@ const log: Logger = pino(
 try {
   const start = () => startWorker(parsed.settings, { log, lockPatienceMs: 15_000 });
   const starting = startWhenThereIsRoom(start, { log, signal: stopping.signal });
-  if (process.argv.includes('--stop-with-parent')) endWithParent(starting, stopping);
+  if (stopsWithParent()) endWithParent(starting, stopping);
   const worker = await starting;
   endOnSignals(worker);
   const { exitCode } = await worker.drained;

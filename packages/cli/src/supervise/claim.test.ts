@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { startTicks, thisProcess } from '@runyard/system/process-identity';
+import { parentProcess, startTicks, thisProcess } from '@runyard/system/process-identity';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { namespaceProblem, startIsolated } from '../../../../test/support/namespaces.ts';
 import { readClaim, takeClaim } from './claim.ts';
+import { urlOfService } from './service-file.ts';
 
 let folder: string;
 let file: string;
@@ -116,3 +117,17 @@ describe.skipIf(namespaceProblem)(
     });
   },
 );
+
+test('the URL of a service is not used any more when the process is gone with which the service ends', () => {
+  const serviceFile = path.join(folder, 'service.json');
+  const base_url = 'http://127.0.0.1:1';
+  const write = (parent?: object) =>
+    writeFileSync(serviceFile, JSON.stringify({ ...thisProcess(), base_url, ...(parent ? { parent } : {}) }));
+  expect(urlOfService(serviceFile)).toBeNull();
+  write();
+  expect(urlOfService(serviceFile)).toBe(base_url);
+  write(parentProcess());
+  expect(urlOfService(serviceFile)).toBe(base_url);
+  write({ ...parentProcess(), start_ticks: 1 });
+  expect(urlOfService(serviceFile)).toBeNull();
+});
