@@ -24,7 +24,7 @@ function readModule(module: TestModule): VitestReport {
     const result = test.result();
     const name = `${file}: ${test.fullName}`;
     if (result.state === 'passed') passed += 1;
-    else if (result.state === 'failed') failures.push(name);
+    else if (result.state === 'failed') failures.push(`${name}: ${inOneLine(result.errors)}`);
     else if (result.state === 'skipped') {
       skipped.push({
         name,
@@ -33,10 +33,19 @@ function readModule(module: TestModule): VitestReport {
     } else failures.push(`${name} (did not end)`);
   }
   // A file that does not load, or whose hooks fail, has failed even if none of its tests has.
-  if (module.state() === 'failed' && failures.length === 0) failures.push(`${file}: the file itself`);
+  if (module.state() === 'failed' && failures.length === 0)
+    failures.push(`${file}: the file itself: ${inOneLine(module.errors())}`);
   const cpuMs = module.meta().processorMs ?? 0;
   return { passed, skipped, failures, files: [{ name: file, durationMs: collectDuration + duration, cpuMs }] };
 }
+
+/** Returns the beginning of the messages, for the list at the end of all checks. */
+const inOneLine = (errors: readonly SerializedError[]): string =>
+  errors
+    .map(({ message }) => message)
+    .join('; ')
+    .replaceAll(/\s+/g, ' ')
+    .slice(0, 300);
 
 /** Returns the messages of a file's failures, each cut after 2,000 characters. Vitest shows them whole, but only after the last file. */
 function reasonsOf(module: TestModule): string[] {
