@@ -90,7 +90,7 @@ describe('the client', () => {
       created.push((await client.createRun({ body: { prompt: 'Say hello' } })).run_id);
       return created.some((id) => seen.has(id));
     };
-    await vi.waitUntil(create, { timeout: 30_000, interval: 100 });
+    await vi.waitUntil(create, { timeout: 60_000, interval: 100 });
     controller.abort(new Error('enough'));
     await following;
   });
@@ -115,7 +115,7 @@ describe('the client', () => {
       sent.push(((await answer.json()) as { delivery_id: string }).delivery_id);
       return sent.some((id) => seen.has(id));
     };
-    await vi.waitUntil(send, { timeout: 30_000, interval: 500 });
+    await vi.waitUntil(send, { timeout: 60_000, interval: 500 });
     controller.abort(new Error('enough'));
     await following;
   });

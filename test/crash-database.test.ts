@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const service of services) service.child.kill('SIGKILL');
-  await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 40_000 });
+  await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 60_000 });
   rmSync(folder, { recursive: true, force: true });
 });
 afterAll(() => {
@@ -68,7 +68,7 @@ function note(what: string, ms: number): void {
 
 async function moreRows(count: number): Promise<void> {
   const goal = acknowledged.size + count;
-  await vi.waitFor(() => expect(acknowledged.size).toBeGreaterThanOrEqual(goal), { timeout: 40_000, interval: 5 });
+  await vi.waitFor(() => expect(acknowledged.size).toBeGreaterThanOrEqual(goal), { timeout: 60_000, interval: 5 });
 }
 
 async function kill9(child: ChildProcess): Promise<void> {
@@ -127,7 +127,7 @@ describe('kill -9 in the middle of writes', () => {
       await kill9(service!.child);
       // Every other start comes while the old database is still stopping.
       if (round % 2 === 0) {
-        await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 40_000, interval: 50 });
+        await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 60_000, interval: 50 });
         note('start after kill -9 of the service, its database gone', (await startService()).startMs);
       } else {
         note('start right after kill -9 of the service', (await startService()).startMs);
@@ -148,12 +148,12 @@ describe('kill -9 in the middle of writes', () => {
           expect(next).toBeDefined();
           expect(next).not.toBe(guard);
         },
-        { timeout: 40_000 },
+        { timeout: 60_000 },
       );
       await moreRows(50);
       await expectNothingLost();
       await kill9(service.child);
-      await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 40_000 });
+      await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 60_000 });
     }
   });
 
@@ -181,7 +181,7 @@ describe('kill -9 in the middle of writes', () => {
       const killedAt = performance.now();
       // Backends of the dead server may still acknowledge work that they had begun, so only rows after the start of the new one count.
       const successorIsReady = () => expect([postmaster() === killed, pidFile()[7]?.trim()]).toEqual([false, 'ready']);
-      await vi.waitFor(successorIsReady, { timeout: 30_000, interval: 5 });
+      await vi.waitFor(successorIsReady, { timeout: 60_000, interval: 5 });
       await moreRows(1);
       note('kill -9 of the postmaster until the next acknowledged row', Math.round(performance.now() - killedAt));
       await expectNothingLost();

@@ -145,7 +145,7 @@ test('gives every reader every event once and in order while processes are kille
   );
   const total = rows.reduce((sum, { ids }) => sum + ids.length, 0);
   for (const reader of teams) {
-    await expect.poll(() => reader.ids.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(total);
+    await expect.poll(() => reader.ids.length).toBeGreaterThanOrEqual(total);
     reader.stop();
     await reader.done;
     const found = byRun(reader);

@@ -45,7 +45,7 @@ test('creates one run if three answers are lost and each repeat reaches another 
   proxy.loseAnswers(3);
   const asked = client.agent.run({ prompt });
   for (let lost = 1; lost <= 3; lost += 1) {
-    await vi.waitUntil(() => proxy.lost() === before + lost, { timeout: 30_000, interval: 5 });
+    await vi.waitUntil(() => proxy.lost() === before + lost, { timeout: 60_000, interval: 5 });
     proxy.leadTo(services[lost % 2]?.origin ?? '');
   }
   const { run_id } = await asked;
@@ -76,7 +76,7 @@ test('creates one run if its process is killed while the create is in the databa
       WHERE NOT granted AND relation = 'client_answers'::regclass AND datname = current_database()`);
     return waiting.rows.length > 0;
   };
-  await vi.waitUntil(isWaiting, { timeout: 30_000 });
+  await vi.waitUntil(isWaiting, { timeout: 60_000 });
   proxy.leadTo(services[0]?.origin ?? '');
   await killed?.kill();
   await blocker.query('COMMIT');

@@ -130,7 +130,7 @@ test('cancels a PENDING run as soon as it is claimed, without a retry of the cli
   const patient = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 10 });
   const cancelled = patient.agent.runs.cancel(runId);
   const refusedOnce = () => service.logged.some((line) => line.includes(`${runId}/cancel`));
-  await vi.waitUntil(refusedOnce, { timeout: 30_000 });
+  await vi.waitUntil(refusedOnce, { timeout: 60_000 });
   await claim(service.deps.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 90 } });
   expect(await cancelled).toBe(runId);
 });

@@ -190,7 +190,7 @@ describeSupervised('a start', (here) => {
   test('leaves no process after a stop in the middle of the first one', async () => {
     here.withoutHeadStart();
     const up = here.start('up');
-    await vi.waitFor(() => expect(here.programs('service')).toHaveLength(1), { timeout: 30_000, interval: 20 });
+    await vi.waitFor(() => expect(here.programs('service')).toHaveLength(1), { timeout: 60_000, interval: 20 });
     up.child.kill('SIGINT');
     await up.exited;
     expect(up.output()).not.toContain('Runyard is running');

@@ -28,7 +28,7 @@ describe.concurrent('a worker that was started alone', () => {
     expect(running.output()).toContain('│ finished');
     next.child.kill('SIGINT');
     expect(await next.exited).toBe(0);
-    await vi.waitFor(() => expect(processesOf(path.join(here.folder, 'worker'))).toEqual([]), { timeout: 30_000 });
+    await vi.waitFor(() => expect(processesOf(path.join(here.folder, 'worker'))).toEqual([]), { timeout: 60_000 });
   });
 
   test('waits with down for its runs, longer than for other programs', {

@@ -46,7 +46,7 @@ function useSupervised(): Supervised {
   let folder = '';
   const env = () => ({ RUNYARD_DATA_DIR: path.join(folder, 'data'), RUNYARD_PORT: '0' });
   const noProcessLeft = async () => {
-    await vi.waitFor(() => expect(processesOf(folder)).toEqual([]), { timeout: 40_000, interval: 200 });
+    await vi.waitFor(() => expect(processesOf(folder)).toEqual([]), { timeout: 60_000, interval: 200 });
   };
   beforeAll(async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'runyard-up-'));

@@ -38,9 +38,9 @@ describe('a snapshot', () => {
     await start(sh(`git init -q made; echo new > made/file; touch ready; ${wait}; echo more > made/other`), {
       prepare,
     });
-    await expect.poll(() => existsSync(join(agent.workspace, 'ready')), { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => existsSync(join(agent.workspace, 'ready'))).toBe(true);
     fake.tell({ type: 'changes', asked: 1 });
-    await expect.poll(paths, { timeout: 10_000 }).toEqual(['file']);
+    await expect.poll(paths).toEqual(['file']);
     writeFileSync(join(agent.workspace, 'go'), '');
     await ended();
     expect(paths()).toEqual(['file', 'other']);

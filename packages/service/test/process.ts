@@ -127,7 +127,7 @@ export const receivedOf = <T extends keyof DataOf>({ received }: RawWorker, type
 
 /** Waits for the first assignment of a worker. */
 export async function firstAssignment(worker: RawWorker) {
-  await vi.waitFor(() => expect(receivedOf(worker, 'task_assignment')).not.toEqual([]), { timeout: 30_000 });
+  await vi.waitFor(() => expect(receivedOf(worker, 'task_assignment')).not.toEqual([]), { timeout: 60_000 });
   const [assignment] = receivedOf(worker, 'task_assignment');
   if (!assignment) throw new Error('no assignment');
   return assignment;

@@ -30,7 +30,7 @@ export function stalledRequests(service: TestService): StalledRequests {
     },
   });
   const untilLookedUp = (before: number) =>
-    vi.waitFor(() => expect(lookUps).toBeGreaterThan(before), { timeout: 30_000 });
+    vi.waitFor(() => expect(lookUps).toBeGreaterThan(before), { timeout: 60_000 });
 
   return {
     stall: async (method, path, token, body, type = 'application/json') => {

@@ -57,4 +57,4 @@ export const stateNames = ({ received }: StreamReader): string[] =>
 
 /** Waits until it receives a state. */
 export const untilState = (reader: StreamReader, state: string): Promise<void> =>
-  vi.waitFor(() => expect(stateNames(reader)).toContain(state), { timeout: 30_000 });
+  vi.waitFor(() => expect(stateNames(reader)).toContain(state), { timeout: 60_000 });

@@ -16,7 +16,7 @@ import { createSubscription, openSecret } from '../src/runs/subscriptions/subscr
 import { openTestExecutions, type TestExecutions } from './executions.ts';
 
 /** Time that a test waits for events that it does not cause itself. */
-export const patience = { interval: 10, timeout: 30_000 };
+export const patience = { interval: 10, timeout: 60_000 };
 
 export interface DeliveryState {
   readonly id: string;

@@ -40,7 +40,7 @@ describe.skipIf(problem)(problem ? `on a full disk (skipped: ${problem})` : 'on 
         () => startWorker(parsed.settings, { log: pino({ level: 'silent' }), agentEntry: fixtureAgent }),
         { log, signal: new AbortController().signal, waitMs: 50 },
       );
-      await vi.waitFor(() => expect(log.warn.mock.calls.length).toBeGreaterThan(1), { timeout: 20_000 });
+      await vi.waitFor(() => expect(log.warn.mock.calls.length).toBeGreaterThan(1), { timeout: 60_000 });
       expect(log.warn.mock.calls[0]?.[1]).toContain('a disk is full');
       disk.free();
       const worker = await starting;

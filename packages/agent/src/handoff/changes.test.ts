@@ -144,10 +144,10 @@ test('there is a pause between two reports, and a report that was requested duri
   });
   reporter.ask();
   reporter.ask();
-  await expect.poll(() => sent.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => sent.length).toBe(1);
   writeFileSync(join(clone, 'b.txt'), 'b\n');
   for (let n = 0; n < 5; n += 1) reporter.ask();
-  await expect.poll(() => sent.length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => sent.length).toBe(2);
   expect((sent[1]?.at ?? 0) - (sent[0]?.at ?? 0)).toBeGreaterThan(290);
   expect(sent.map(({ files }) => files)).toEqual([0, 1]);
   end.abort();

@@ -28,7 +28,7 @@ const patient = `
   onParentGone((how) => { console.log('bye, ' + how); process.exit(0); });
   console.log('up');`;
 const logged = (text: string) =>
-  vi.waitFor(() => expect(readFileSync(logFile, 'utf8')).toContain(text), { timeout: 30_000 });
+  vi.waitFor(() => expect(readFileSync(logFile, 'utf8')).toContain(text), { timeout: 60_000 });
 
 test('asks a program to stop, gives it only its environment, and lets it write its own log', async () => {
   const running = await program(`console.log(JSON.stringify(process.env), process.argv.slice(2)); ${patient}`)();
@@ -67,7 +67,7 @@ test('ends a program when its parent is killed with kill -9, and shows it that i
   const child = Number(/pid (\d+)/.exec(readFileSync(logFile, 'utf8'))?.[1]);
   expect(startTicks(child)).toBeDefined();
   starter.kill('SIGKILL');
-  await vi.waitFor(() => expect(startTicks(child)).toBeUndefined(), { timeout: 30_000 });
+  await vi.waitFor(() => expect(startTicks(child)).toBeUndefined(), { timeout: 60_000 });
   expect(readFileSync(logFile, 'utf8')).toContain('bye, crashed');
 });
 
@@ -83,7 +83,7 @@ test('restarts a program that dies, and reports it, until the program is stopped
     firstWaitMs: 10,
   });
   process.kill(first.pid, 'SIGKILL');
-  await vi.waitFor(() => expect(keptProgram.current()?.pid ?? first.pid).not.toBe(first.pid), { timeout: 30_000 });
+  await vi.waitFor(() => expect(keptProgram.current()?.pid ?? first.pid).not.toBe(first.pid), { timeout: 60_000 });
   const second = keptProgram.current();
   expect(reports[0]).toBe('the worker ended by signal SIGKILL; starting it again in 0.01 s');
   expect(reports[1]).toBe(`the worker runs again (process ${second?.pid})`);
@@ -110,7 +110,7 @@ test('waits longer while a program dies again and again, also when it does not s
   });
   await vi.waitFor(
     () => expect(reports.filter((text) => text.includes('starting it again')).length).toBeGreaterThan(3),
-    { timeout: 30_000 },
+    { timeout: 60_000 },
   );
   await keptProgram.stop(1000);
   const waits = reports.filter((text) => text.includes('starting it again'));

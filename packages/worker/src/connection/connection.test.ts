@@ -14,7 +14,7 @@ import { openInstanceToken } from './instance-token.ts';
 import { createOutbox, type Outbox } from './outbox.ts';
 
 const silent = pino({ level: 'silent' });
-const inTime = { timeout: 30_000 };
+const inTime = { timeout: 60_000 };
 
 let service: FakeWorkerService;
 let connection: Connection | undefined;

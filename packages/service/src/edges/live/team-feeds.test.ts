@@ -91,14 +91,14 @@ test('sends an event that is committed after later ones to connected and to reco
   await append(second);
   // One read may have begun before the event existed, but not the next one.
   const before = reads;
-  await vi.waitFor(() => expect(reads).toBeGreaterThan(before + 1), { timeout: 30_000 });
+  await vi.waitFor(() => expect(reads).toBeGreaterThan(before + 1), { timeout: 60_000 });
   expect(reader.ids).toEqual([]);
   await late.commit();
   const expected = [`${first}-2`, `${second}-2`];
-  await vi.waitFor(() => expect(reader.events().sort()).toEqual([...expected].sort()), { timeout: 30_000 });
+  await vi.waitFor(() => expect(reader.events().sort()).toEqual([...expected].sort()), { timeout: 60_000 });
   for (const [index, id] of reader.ids.entries()) {
     const back = await follow(id);
-    await vi.waitFor(() => expect(back.ids).toEqual(reader.ids.slice(index + 1)), { timeout: 30_000 });
+    await vi.waitFor(() => expect(back.ids).toEqual(reader.ids.slice(index + 1)), { timeout: 60_000 });
   }
 });
 
@@ -110,7 +110,7 @@ test("keeps the order of a run's events when an older transaction writes later",
   await older.append(run);
   await older.commit();
   await append(run);
-  await vi.waitFor(() => expect(reader.events()).toEqual([`${run}-2`, `${run}-3`, `${run}-4`]), { timeout: 30_000 });
+  await vi.waitFor(() => expect(reader.events()).toEqual([`${run}-2`, `${run}-3`, `${run}-4`]), { timeout: 60_000 });
 });
 
 test('a transaction in another database of the server does not delay a team stream for long', async () => {
@@ -123,7 +123,7 @@ test('a transaction in another database of the server does not delay a team stre
     const before = await t.newRun();
     const reader = await follow();
     const run = await t.newRun();
-    await vi.waitFor(() => expect(reader.events()).toEqual([`${run}-1.1`, `${run}-1`]), { timeout: 30_000 });
+    await vi.waitFor(() => expect(reader.events()).toEqual([`${run}-1.1`, `${run}-1`]), { timeout: 60_000 });
     expect(reader.events()).not.toContain(`${before}-1`);
   } finally {
     await client.end();
@@ -139,26 +139,26 @@ test('sends everything to a stream that begins before the position of the others
   const outlet = { write: (bytes: Buffer) => seen.push(String(bytes)) > 0, end: () => undefined, cut: () => undefined };
   const other = feeds.open(t.teamId, start, { ...outlet, write: () => true });
   await append(run);
-  await vi.waitFor(() => expect(other.position.xact).toBeGreaterThan(start.position.xact), { timeout: 30_000 });
+  await vi.waitFor(() => expect(other.position.xact).toBeGreaterThan(start.position.xact), { timeout: 60_000 });
   // A read is in progress from the position of the other streams.
   const { promise, resolve } = Promise.withResolvers<void>();
   hold = promise;
   const before = reads;
   await append(run);
-  await vi.waitFor(() => expect(reads).toBeGreaterThan(before), { timeout: 30_000 });
+  await vi.waitFor(() => expect(reads).toBeGreaterThan(before), { timeout: 60_000 });
   leave(other);
   feeds.open(t.teamId, start, outlet);
   hold = undefined;
   resolve();
   const ids = () => seen.flatMap((text) => [...text.matchAll(/^id: .*-(\d+)\nevent/gm)].map(([, seq]) => seq));
-  await vi.waitFor(() => expect(ids()).toEqual(['2', '3']), { timeout: 30_000 });
+  await vi.waitFor(() => expect(ids()).toEqual(['2', '3']), { timeout: 60_000 });
 });
 
 test('reads many pages after an old id while other streams get new events', async () => {
   const run = await t.newRun();
   const reader = await follow();
   for (let n = 0; n < 450; n += 1) await append(run);
-  await vi.waitFor(() => expect(reader.ids).toHaveLength(450), { timeout: 30_000 });
+  await vi.waitFor(() => expect(reader.ids).toHaveLength(450), { timeout: 60_000 });
   const back = await follow(reader.ids[0]);
-  await vi.waitFor(() => expect(back.ids).toEqual(reader.ids.slice(1)), { timeout: 30_000 });
+  await vi.waitFor(() => expect(back.ids).toEqual(reader.ids.slice(1)), { timeout: 60_000 });
 });

@@ -13,7 +13,7 @@ import { openTestService } from '../../../test/service.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 
 const service = await openTestService();
-const inTime = { timeout: 30_000 };
+const inTime = { timeout: 60_000 };
 let process: TestProcess;
 /** The error of every transaction while it is set. */
 let failure: Error | null = null;

@@ -40,7 +40,7 @@ async function claimAndLose(adoptSeconds: number | undefined) {
   await t.newRun();
   const assigned = await vi.waitFor(
     () => worker.sent.find((message) => message.type === 'task_assignment')?.data ?? expect.fail('no assignment'),
-    { timeout: 30_000 },
+    { timeout: 60_000 },
   );
   const names = { task_id: assigned.task_id, execution_id: assigned.execution_id };
   await worker.connection.message({ type: 'task_claimed', data: { ...names, worker_id: 'runyard-a' } });

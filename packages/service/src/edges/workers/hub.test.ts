@@ -93,7 +93,7 @@ function tokenOf(fake: Fake): string {
 }
 
 async function untilAssigned(fake: Fake, count: number) {
-  await vi.waitFor(() => expect(assignments(fake)).toHaveLength(count), { timeout: 30_000 });
+  await vi.waitFor(() => expect(assignments(fake)).toHaveLength(count), { timeout: 60_000 });
   return assignments(fake);
 }
 
@@ -199,7 +199,7 @@ test('sends a cancel to the worker with the remaining grace time', async () => {
   expect(await cancelRun(t.deps, runId)).toBe('pending');
   await fake.say('task_claimed', first.execution_id, runId);
   expect(await cancelRun(t.deps, runId)).toBe('cancelled');
-  await vi.waitFor(() => expect(orders(fake)).toHaveLength(1), { timeout: 30_000 });
+  await vi.waitFor(() => expect(orders(fake)).toHaveLength(1), { timeout: 60_000 });
   expect(orders(fake)[0]?.grace_ms).toBeGreaterThan(200_000);
   await hub.sendStopOrders();
   expect(orders(fake), 'it is told once').toHaveLength(1);
@@ -234,13 +234,13 @@ test('keeps the executions of a reconnecting worker, and orders the end of those
   expect(orders(after)).toMatchObject([{ execution_id: strange, grace_ms: 0 }]);
   expect(await states()).toEqual(['CLAIMED']);
   await after.say('task_completed', first.execution_id, runId);
-  await vi.waitFor(async () => expect(await states()).not.toEqual(['CLAIMED']), { timeout: 30_000 });
+  await vi.waitFor(async () => expect(await states()).not.toEqual(['CLAIMED']), { timeout: 60_000 });
 });
 
 test('gives the only slot of a waiting agent to the run below it, and counts the agent again after that', async () => {
   const parent = await t.newRun();
   const worker = await connect(hello(1));
-  await vi.waitFor(() => expect(assignments(worker)).toHaveLength(1), 30_000);
+  await vi.waitFor(() => expect(assignments(worker)).toHaveLength(1), 60_000);
   const { execution_id: executionId = '' } = assignments(worker)[0] ?? {};
   await worker.say('task_claimed', executionId, parent);
   const earlier = await t.newRun();
@@ -259,7 +259,7 @@ test('gives the only slot of a waiting agent to the run below it, and counts the
     { runId: parent, executionId, ...held },
     { until: 'all', waitMs: 60_000, signal },
   );
-  await vi.waitFor(() => expect(assignments(worker).map(({ task_id }) => task_id)).toEqual([parent, child]), 30_000);
+  await vi.waitFor(() => expect(assignments(worker).map(({ task_id }) => task_id)).toEqual([parent, child]), 60_000);
   const told = () => worker.sent.flatMap((message) => (message.type === 'task_idle' ? [message.data] : []));
   expect(told()).toEqual([{ task_id: parent, execution_id: executionId, idle: true, awaits: true }]);
   // The order matters: the worker must free the slot before it gets the child.

@@ -67,7 +67,7 @@ test('a worker connects again at its next heartbeat if another process counted t
       connection.alive();
       expect(await renewed()).toBe(true);
     },
-    { timeout: 30_000 },
+    { timeout: 60_000 },
   );
   expect(end).not.toHaveBeenCalled();
   await fallSilent();
@@ -77,7 +77,7 @@ test('a worker connects again at its next heartbeat if another process counted t
       connection.alive();
       expect(end).toHaveBeenCalled();
     },
-    { timeout: 30_000 },
+    { timeout: 60_000 },
   );
   await connection.closed();
 });

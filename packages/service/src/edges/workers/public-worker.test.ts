@@ -60,7 +60,7 @@ async function pingAndSweep(executionId: string): Promise<void> {
 async function claimed({ begins = false, config = {} }: { begins?: boolean; config?: object } = {}) {
   const runId = await service.newRun({ config: { worker_host: 'box', ...config } });
   await hub.dispatch();
-  await vi.waitFor(() => expect(assignmentsOf(runId)).toHaveLength(1), { timeout: 30_000 });
+  await vi.waitFor(() => expect(assignmentsOf(runId)).toHaveLength(1), { timeout: 60_000 });
   const { execution_id: executionId, env_vars } = assignmentsOf(runId)[0] ?? expect.fail('no assignment');
   const key = env_vars?.RUNYARD_RUN_TOKEN ?? '';
   await say('task_claimed', runId);
@@ -126,7 +126,7 @@ test('tries a dispatched task again that no agent has begun, while the worker st
   expect((await executionsOf(runId)).map(({ phase }) => phase)).toEqual(['ended', 'queued']);
   await db.query("UPDATE executions SET available_at = now() WHERE run_id = $1 AND phase = 'queued'", [runId]);
   await hub.dispatch();
-  await vi.waitFor(() => expect(assignmentsOf(runId)).toHaveLength(2), { timeout: 30_000 });
+  await vi.waitFor(() => expect(assignmentsOf(runId)).toHaveLength(2), { timeout: 60_000 });
   await say('task_completed', runId, { task_state: 'CANCELLED' });
   await say('task_claimed', runId);
   expect((await runOf(runId)).state, 'the late answer was about the first execution').toBe('CLAIMED');

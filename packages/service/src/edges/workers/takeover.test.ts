@@ -45,9 +45,9 @@ async function claimByPublicWorker(key: string, name: string, body: object = {})
   const runId = await service.newRun({ ...body });
   const { execution_id: executionId } = await firstAssignment(worker);
   worker.say({ type: 'task_claimed', data: { task_id: runId, worker_id: name } });
-  await vi.waitFor(async () => expect(await stateOf(runId)).toBe('CLAIMED'), { timeout: 30_000 });
+  await vi.waitFor(async () => expect(await stateOf(runId)).toBe('CLAIMED'), { timeout: 60_000 });
   worker.close();
-  await vi.waitFor(async () => expect(await connectionsOf(name)).toEqual([]), { timeout: 30_000 });
+  await vi.waitFor(async () => expect(await connectionsOf(name)).toEqual([]), { timeout: 60_000 });
   return { runId, executionId };
 }
 
@@ -58,9 +58,9 @@ async function claimByOwnWorker(key: string, name: string, instanceId: string, b
   const runId = await service.newRun({ ...body });
   const { execution_id: executionId } = await firstAssignment(worker);
   worker.say({ type: 'task_claimed', data: { task_id: runId, execution_id: executionId, worker_id: name } });
-  await vi.waitFor(async () => expect(await stateOf(runId)).toBe('CLAIMED'), { timeout: 30_000 });
+  await vi.waitFor(async () => expect(await stateOf(runId)).toBe('CLAIMED'), { timeout: 60_000 });
   worker.close();
-  await vi.waitFor(async () => expect(await connectionsOf(name)).toEqual([]), { timeout: 30_000 });
+  await vi.waitFor(async () => expect(await connectionsOf(name)).toEqual([]), { timeout: 60_000 });
   const [welcome] = receivedOf(worker, 'worker_welcome');
   return { runId, executionId, token: welcome?.token };
 }
@@ -78,7 +78,7 @@ async function attack(worker: RawWorker, runId: string, executionId: string): Pr
   worker.say(rawHello({ executions: [{ task_id: 'marker', execution_id: '01a1fdad-b3cf-7c20-a9f8-51440e63fad9' }] }));
   await vi.waitFor(
     () => expect(receivedOf(worker, 'task_cancellation').map(({ task_id }) => task_id)).toContain('marker'),
-    { timeout: 30_000 },
+    { timeout: 60_000 },
   );
 }
 
@@ -139,7 +139,7 @@ test('lets a public worker of the same team, name and pool keep its executions a
   const { runId } = await claimByPublicWorker(service.key, 'box', { config: { worker_host: 'box' } });
   const again = await connect(await service.newKey(), 'box');
   again.say(failed(runId));
-  await vi.waitFor(async () => expect(await stateOf(runId)).not.toBe('CLAIMED'), { timeout: 30_000 });
+  await vi.waitFor(async () => expect(await stateOf(runId)).not.toBe('CLAIMED'), { timeout: 60_000 });
 });
 
 test.each([
@@ -173,14 +173,14 @@ test("keeps a worker's executions by the token of its first hello, and ends thos
   const executions = [{ task_id: runId, execution_id: executionId }];
   same.say(rawHello({ worker_id: 'box', token, executions }));
   same.say(rawHello({ worker_id: 'box', token, executions: [...executions, { task_id: 'm', execution_id: runId }] }));
-  await vi.waitFor(() => expect(receivedOf(same, 'task_cancellation')).toHaveLength(1), { timeout: 30_000 });
+  await vi.waitFor(() => expect(receivedOf(same, 'task_cancellation')).toHaveLength(1), { timeout: 60_000 });
   expect(receivedOf(same, 'task_cancellation')[0]).toMatchObject({ task_id: 'm' });
   expect(receivedOf(same, 'worker_welcome'), 'it has a token').toEqual([]);
   same.close();
 
   const restarted = await connect(service.key, 'box');
   restarted.say(rawHello({ worker_id: 'box', instance_id: 'instance-2', replaced_tokens: [token] }));
-  await vi.waitFor(async () => expect(await stateOf(runId)).not.toBe('CLAIMED'), { timeout: 30_000 });
+  await vi.waitFor(async () => expect(await stateOf(runId)).not.toBe('CLAIMED'), { timeout: 60_000 });
 });
 
 test('refuses claims, rejections and ends of a worker whose key was deleted', async () => {
@@ -194,7 +194,7 @@ test('refuses claims, rejections and ends of a worker whose key was deleted', as
   );
   worker.say({ type: 'task_claimed', data: { task_id: runId, execution_id: executionId, worker_id: 'box' } });
   worker.say(failed(runId, executionId));
-  await vi.waitFor(() => expect(receivedOf(worker, 'task_cancellation')).not.toEqual([]), { timeout: 30_000 });
+  await vi.waitFor(() => expect(receivedOf(worker, 'task_cancellation')).not.toEqual([]), { timeout: 60_000 });
   await worker.roundTrip();
   expect(await stateOf(runId)).toBe('PENDING');
 });
@@ -206,7 +206,7 @@ test("does not count another team's executions on a worker of the same name", as
   await firstAssignment(theirs);
   const ours = await connect(service.key, 'crate');
   ours.say(rawHello({ worker_id: 'crate', slots: 1 }));
-  await vi.waitFor(() => expect(receivedOf(ours, 'worker_welcome')).toHaveLength(1), { timeout: 30_000 });
+  await vi.waitFor(() => expect(receivedOf(ours, 'worker_welcome')).toHaveLength(1), { timeout: 60_000 });
   const created = await service.request<{ at_capacity: boolean }>('POST', '/agent/runs', {
     body: { prompt: 'Do it', config: { worker_host: 'crate' } },
   });

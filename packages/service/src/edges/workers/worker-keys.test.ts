@@ -53,7 +53,7 @@ test('a worker with one executes runs of all teams until the key is deleted', as
     expect(run.body.state).toBe('CLAIMED');
   });
   expect((await service.request('DELETE', `/keys/${made.uid}`)).status).toBe(200);
-  await vi.waitFor(() => expect(worker.closedAt()).not.toBeNull(), { timeout: 20_000 });
+  await vi.waitFor(() => expect(worker.closedAt()).not.toBeNull(), { timeout: 60_000 });
   expect(await connectRawWorker(process.baseUrl, made.key, 'runyard-rack-4')).toBe(401);
 });
 

@@ -34,7 +34,7 @@ async function start(pace = { graceMs: 60_000, bytesPerSecond: 1 }) {
     server.close();
   });
   const nth = async (index: number): Promise<HeldBody> => {
-    await expect.poll(() => read.length, { timeout: 30_000 }).toBeGreaterThan(index);
+    await expect.poll(() => read.length).toBeGreaterThan(index);
     return (await read[index]) as HeldBody;
   };
   return { send, nth, answers, count: () => read.length };
@@ -64,11 +64,11 @@ test('does not read from a sender while there is no room for it', async () => {
   const server = await start();
   const size = 15 * 1024 * 1024;
   const first = server.send(size, 'x');
-  await expect.poll(server.count, { timeout: 30_000 }).toBe(1);
+  await expect.poll(server.count).toBe(1);
   const second = server.send(size, Buffer.alloc(size, 'y'));
-  await expect.poll(server.count, { timeout: 30_000 }).toBe(2);
+  await expect.poll(server.count).toBe(2);
   // The kernel's buffers take a part of it, the server nothing.
-  await expect.poll(() => second.writableLength, { timeout: 30_000 }).toBeGreaterThan(1024 * 1024);
+  await expect.poll(() => second.writableLength).toBeGreaterThan(1024 * 1024);
   const before = second.writableLength;
   first.write(Buffer.alloc(size - 1, 'x'));
   expect((await server.nth(0)).kind).toBe('body');
@@ -82,7 +82,7 @@ test('frees the room of a client that has left', async () => {
   const size = 15 * 1024 * 1024;
   for (let n = 0; n < 5; n += 1) {
     const socket = server.send(size, 'x');
-    await expect.poll(server.count, { timeout: 30_000 }).toBe(n + 1);
+    await expect.poll(server.count).toBe(n + 1);
     socket.destroy();
     expect((await server.nth(n)).kind).toBe('cut');
   }

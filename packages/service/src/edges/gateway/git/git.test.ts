@@ -279,6 +279,6 @@ describe('the git gateway', () => {
     client = request(`${siteUrl()}/git-receive-pack`, { method: 'POST', headers }).on('error', () => {});
     client.flushHeaders();
     await entered.promise;
-    await expect.poll(() => bodies.tryEnter({ teamId: 'other' }, 1024 * 1024), { timeout: 20_000 }).toBeDefined();
+    await expect.poll(() => bodies.tryEnter({ teamId: 'other' }, 1024 * 1024)).toBeDefined();
   });
 });

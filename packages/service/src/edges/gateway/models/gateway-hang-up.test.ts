@@ -29,7 +29,7 @@ it.each(protocols.slice(0, 1))(
     gateway = await startTestGateway({
       admit: async () => {
         client?.destroy();
-        await expect.poll(() => gateway.clients(), { timeout: 20_000 }).toBe(0);
+        await expect.poll(() => gateway.clients()).toBe(0);
         return { ok: true };
       },
     });

@@ -248,7 +248,7 @@ describe('the model gateway', () => {
           before = upstream.sent();
           return still;
         },
-        { interval: 100, timeout: 30_000 },
+        { interval: 100, timeout: 60_000 },
       )
       .toBe(true);
     expect(upstream.sent() * 100).toBeLessThan(bytes / 2);

@@ -95,7 +95,7 @@ describe('DELETE /keys/{uid}', () => {
     expect((await service.request('GET', '/agent/runs', { key: created.key })).status).toBe(200);
     await service.request('DELETE', `/keys/${created.uid}`);
     await vi.waitFor(async () => expect(await elsewhere.authenticate(created.key)).toBeNull(), {
-      timeout: 30_000,
+      timeout: 60_000,
       interval: 5,
     });
     await service.problem(401, 'GET', '/agent/runs', { key: created.key });
@@ -125,7 +125,7 @@ describe('the cache of keys', () => {
     const created = await create({ name: 'used', kind: 'personal' });
     const usedAt = async () => (await listed()).find((key) => key.uid === created.uid)?.last_used_at;
     await service.request('GET', '/agent/runs', { key: created.key });
-    const first = await vi.waitUntil(usedAt, { timeout: 30_000 });
+    const first = await vi.waitUntil(usedAt, { timeout: 60_000 });
     await service.request('GET', '/agent/runs', { key: created.key });
     const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log);
     await elsewhere.authenticate(created.key);

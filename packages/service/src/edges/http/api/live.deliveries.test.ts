@@ -17,11 +17,11 @@ const deliveriesOf = ({ received }: StreamReader): TeamWebhookDelivery[] =>
   received.flatMap(({ event }) => (event.type === 'delivery' ? [event.delivery] : []));
 const follow = async (lastId?: string, key?: string) => {
   const reader = await followStream(service, path, lastId, key);
-  await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 30_000);
+  await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 60_000);
   return reader;
 };
 const until = (reader: StreamReader, id: string) =>
-  vi.waitFor(() => expect(deliveriesOf(reader).map((each) => each.delivery_id)).toContain(id), 30_000);
+  vi.waitFor(() => expect(deliveriesOf(reader).map((each) => each.delivery_id)).toContain(id), 60_000);
 
 test('sends each delivery as the list shows it, and none of other teams', async () => {
   const [reader, others] = [await follow(), await follow(undefined, service.otherKey)];
@@ -78,7 +78,7 @@ test('resumes after every id without loss, also after deliveries that committed 
   expect(reader.received).toHaveLength(4);
   for (const [index, id] of [beginning, ...reader.received.map((each) => each.id)].entries()) {
     const rest = await follow(id);
-    await vi.waitFor(() => expect(rest.received).toEqual(reader.received.slice(index)), 30_000);
+    await vi.waitFor(() => expect(rest.received).toEqual(reader.received.slice(index)), 60_000);
     rest.close();
   }
 });

@@ -37,14 +37,14 @@ describe('the stream of a team', () => {
 
   test('resumes after every id, and after its first id', async () => {
     const reader = await follow('/agent/runs/events');
-    const beginning = await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 30_000).then(() => reader.lastId());
+    const beginning = await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 60_000).then(() => reader.lastId());
     const { runId } = await service.startExecution();
     await cancelRun(service.deps.executionDeps, runId);
     await untilState(reader, 'CANCELLED');
     reader.close();
     for (const [index, id] of [beginning, ...reader.received.map((each) => each.id)].entries()) {
       const rest = await follow('/agent/runs/events', id);
-      await vi.waitFor(() => expect(rest.received).toEqual(reader.received.slice(index)), 30_000);
+      await vi.waitFor(() => expect(rest.received).toEqual(reader.received.slice(index)), 60_000);
       rest.close();
     }
   });
@@ -52,7 +52,7 @@ describe('the stream of a team', () => {
   test('answers 400 for ids of another kind, and 401 without a key', async () => {
     const at = (id: string) => service.problem(400, 'GET', '/agent/runs/events', { headers: { 'last-event-id': id } });
     const reader = await follow('/agent/runs/events');
-    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 30_000);
+    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 60_000);
     const [epoch] = reader.lastId().split('-');
     for (const id of ['7', '7.1', 'x', `${epoch}-999999999999`, `${epoch}-1-x-1`, `${epoch}-${'9'.repeat(40)}`])
       await at(id);
@@ -62,7 +62,7 @@ describe('the stream of a team', () => {
 
   test('answers 410 for ids of another epoch, and for those older than a week', async () => {
     const reader = await follow('/agent/runs/events');
-    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 30_000);
+    await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 60_000);
     reader.close();
     const [epoch, xact] = reader.lastId().split('-');
     const gone = (id: string) =>

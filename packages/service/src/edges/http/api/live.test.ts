@@ -30,9 +30,9 @@ describe('the stream of a run', () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 3);
     const reader = await follow(`/agent/runs/${runId}/events`);
-    await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 3' } }), 30_000);
+    await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 3' } }), 60_000);
     await say(runToken, 4, 4);
-    await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 4' } }), 30_000);
+    await vi.waitFor(() => expect(reader.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 4' } }), 60_000);
     expect(await cancelRun(service.deps.executionDeps, runId)).toBe('cancelled');
     await reader.ended;
     expect(stateNames(reader)).toEqual(['QUEUED', 'PENDING', 'CLAIMED', 'CANCELLED']);
@@ -69,7 +69,7 @@ describe('the stream of a run', () => {
     /** Returns the events that a reader gets when it connects again; `last` is its last id when `end` is called. */
     const comeBack = async (last: string, end: () => Promise<unknown>) => {
       const reader = await follow(path, ids.at(-1));
-      await vi.waitFor(() => expect(JSON.stringify(reader.received)).toContain(last), { timeout: 30_000 });
+      await vi.waitFor(() => expect(JSON.stringify(reader.received)).toContain(last), { timeout: 60_000 });
       await end();
       await reader.ended;
       expect(stateNames(reader)).toEqual([]);
@@ -202,7 +202,7 @@ test('buffers one page for a reader that does not read, and does not delay other
   paused.write(
     `GET /api/v1/agent/runs/${runId}/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\n\r\n`,
   );
-  await vi.waitFor(() => expect(serverSides).toHaveLength(1), 30_000);
+  await vi.waitFor(() => expect(serverSides).toHaveLength(1), 60_000);
   const other = await follow(`/agent/runs/${runId}/events`);
   let most = 0;
   for (let batch = 0; batch < 20; batch += 1) {
@@ -218,7 +218,7 @@ test('buffers one page for a reader that does not read, and does not delay other
     const due = (batch + 1) * 50;
     await vi.waitFor(
       () => expect(other.received.filter(({ event }) => event.type === 'conversation')).toHaveLength(due),
-      { timeout: 30_000 },
+      { timeout: 60_000 },
     );
     most = Math.max(most, serverSides[0]?.writableLength ?? 0);
   }
@@ -230,7 +230,7 @@ test('buffers one page for a reader that does not read, and does not delay other
     bytes += data.length;
   });
   paused.resume();
-  await vi.waitFor(() => expect(bytes).toBeGreaterThan(20_000_000), { timeout: 30_000 });
+  await vi.waitFor(() => expect(bytes).toBeGreaterThan(20_000_000), { timeout: 60_000 });
   paused.destroy();
 });
 
@@ -279,7 +279,7 @@ describe('a stream with follow=false', () => {
     expect(first.received.at(-1)?.event).toMatchObject({ type: 'conversation', event: { text: 'Word 3' } });
     await say(runToken, 4, 4);
     await vi.waitFor(() => expect(other.received.at(-1)?.event).toMatchObject({ event: { text: 'Word 4' } }), {
-      timeout: 30_000,
+      timeout: 60_000,
     });
     other.close();
     await other.ended;
@@ -310,7 +310,7 @@ test('a key gets a limited number of streams, and may open another when one ends
         () => null,
       );
     let reader: Awaited<ReturnType<typeof again>> = null;
-    await expect.poll(async () => (reader ??= await again()), { timeout: 30_000 }).not.toBeNull();
+    await expect.poll(async () => (reader ??= await again())).not.toBeNull();
     for (const each of [...readers, other, reader]) (each as typeof other | null)?.close();
   } finally {
     await small.close();

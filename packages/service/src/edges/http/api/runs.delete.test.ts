@@ -144,7 +144,7 @@ describe('DELETE /agent/runs/{runId}', () => {
     );
     await service.deps.db.query(`UPDATE runs SET state = 'SUCCEEDED', ended_at = now() WHERE id = $1`, [runId]);
     const deletion = service.request('DELETE', `/agent/runs/${runId}`);
-    await vi.waitFor(async () => expect(await phase()).toBe('stopping'), { timeout: 30_000 });
+    await vi.waitFor(async () => expect(await phase()).toBe('stopping'), { timeout: 60_000 });
     await endSandbox(service.deps.executionDeps, executionId, { kind: 'exited', message: 'It left.' });
     expect((await deletion).status).toBe(200);
     expect(await remaining(runId, executionId)).toEqual([]);

@@ -89,7 +89,7 @@ const untilNoted = (column: 'sent_at' | 'closed_at') =>
 async function createWithoutAnswer(sending: Sending = {}): Promise<void> {
   proxy.loseAnswers(1);
   expect(await post({ origin: proxy.url, ...sending })).toBeNull();
-  await vi.waitUntil(async () => (await runs()).length > 0, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await runs()).length > 0, { timeout: 60_000 });
   await untilNoted('closed_at');
 }
 
@@ -158,9 +158,9 @@ test('a follow-up whose answer was lost reaches the run once', async () => {
   proxy.loseAnswers(1);
   expect(await post({ origin: proxy.url, path, body: { message: 'Go on.' } })).toBeNull();
   const followups = () => db.query('SELECT id FROM followups WHERE run_id = $1', [runId]);
-  await vi.waitUntil(async () => (await followups()).length > 0, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await followups()).length > 0, { timeout: 60_000 });
   const newest = 'SELECT closed_at FROM client_answers ORDER BY created_at DESC LIMIT 1';
-  await vi.waitUntil(async () => (await db.query(newest))[0]?.closed_at, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await db.query(newest))[0]?.closed_at, { timeout: 60_000 });
   expect((await post({ path, body: { message: 'Go on.' }, attempt: 1 }))?.status).toBe(200);
   expect(await followups()).toHaveLength(1);
 });
@@ -175,7 +175,7 @@ const waiting = async (count: number) =>
       );
       return row?.waiting === count;
     },
-    { timeout: 30_000 },
+    { timeout: 60_000 },
   );
 
 test.each([

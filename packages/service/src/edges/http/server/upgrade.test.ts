@@ -117,7 +117,7 @@ test('a team has a limited number of connections of workers', async () => {
     socket.terminate();
     return outcome;
   };
-  await expect.poll(isAccepted, { timeout: 30_000 }).toBe(true);
+  await expect.poll(isAccepted).toBe(true);
   sockets[1]?.terminate();
 });
 
@@ -134,6 +134,6 @@ test('a client that is refused a WebSocket loses its connection, even if it keep
   });
   await once(client, 'end');
   expect(answer).toMatch(/^HTTP\/1\.1 401 /);
-  await expect.poll(() => serverSide.destroyed, { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => serverSide.destroyed).toBe(true);
   client.destroy();
 });

@@ -31,9 +31,7 @@ function begin(url: string, key: string | null): ClientRequest {
 }
 
 async function leasesAre(count: number): Promise<void> {
-  await expect
-    .poll(async () => (await db.query('SELECT name FROM upload_leases')).length, { timeout: 30_000 })
-    .toBe(count);
+  await expect.poll(async () => (await db.query('SELECT name FROM upload_leases')).length).toBe(count);
 }
 
 const send = (url: string, key: string | null) =>

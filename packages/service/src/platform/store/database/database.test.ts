@@ -97,7 +97,7 @@ describe('query', () => {
     const threeAtOnce = () => Promise.all([1, 2, 3].map(() => database.db.query('SELECT pg_sleep(0.01)')));
     await threeAtOnce();
     await cutConnections();
-    await vi.waitFor(threeAtOnce, { timeout: 30_000 });
+    await vi.waitFor(threeAtOnce, { timeout: 60_000 });
   });
 });
 
@@ -174,7 +174,7 @@ describe('transaction', () => {
     });
     await expect(lost).rejects.toThrow();
     await vi.waitFor(async () => expect(await database.db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]), {
-      timeout: 30_000,
+      timeout: 60_000,
     });
   });
 });
@@ -184,12 +184,12 @@ describe('listen', () => {
     const seen: string[] = [];
     const stop = await database.db.listen('Test_Channel', (payload) => seen.push(payload));
     await database.db.query(`NOTIFY "Test_Channel", 'a'`);
-    await vi.waitFor(() => expect(seen).toEqual(['a']), { timeout: 30_000 });
+    await vi.waitFor(() => expect(seen).toEqual(['a']), { timeout: 60_000 });
     stop();
     const others: string[] = [];
     await database.db.listen('Test_Channel', (payload) => others.push(payload));
     await database.db.query(`NOTIFY "Test_Channel", 'b'`);
-    await vi.waitFor(() => expect(others).toEqual(['b']), { timeout: 30_000 });
+    await vi.waitFor(() => expect(others).toEqual(['b']), { timeout: 60_000 });
     expect(seen).toEqual(['a']);
   });
 
@@ -204,9 +204,9 @@ describe('listen', () => {
       },
     );
     await cutConnections();
-    await vi.waitFor(() => expect(outages).toBe(1), { timeout: 30_000 });
+    await vi.waitFor(() => expect(outages).toBe(1), { timeout: 60_000 });
     await database.db.query("NOTIFY outage, 'after'");
-    await vi.waitFor(() => expect(seen).toEqual(['after']), { timeout: 30_000 });
+    await vi.waitFor(() => expect(seen).toEqual(['after']), { timeout: 60_000 });
   });
 });
 

@@ -34,7 +34,7 @@ test('restarts a server that keeps ending, also after the tenth time in a minute
         expect(await postmaster()).not.toBe(killed);
         await answers(server);
       },
-      { timeout: 40_000, interval: 20 },
+      { timeout: 60_000, interval: 20 },
     );
   }
 }, 180_000);
@@ -46,10 +46,10 @@ test('logs that the server does not start and tries until it does', async () => 
   await rename(control, `${control}.away`);
   await kill();
   await vi.waitFor(() => expect(server.problem()).toMatch(/does not start \(failed [3-9] times, the next try is in/), {
-    timeout: 40_000,
+    timeout: 60_000,
   });
   await rename(`${control}.away`, control);
-  await vi.waitFor(() => answers(server), { timeout: 40_000 });
+  await vi.waitFor(() => answers(server), { timeout: 60_000 });
 });
 
 test('stops at once while waiting for the next start', async () => {
@@ -57,6 +57,6 @@ test('stops at once while waiting for the next start', async () => {
   const control = path.join(folder(), 'cluster/global/pg_control');
   await rename(control, `${control}.away`);
   await kill();
-  await vi.waitFor(() => expect(server.problem()).toContain('does not start'), { timeout: 40_000 });
+  await vi.waitFor(() => expect(server.problem()).toContain('does not start'), { timeout: 60_000 });
   await server.stop();
 });

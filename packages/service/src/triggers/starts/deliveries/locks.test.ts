@@ -54,7 +54,7 @@ async function waitForLock(other: Promise<unknown>): Promise<void> {
       );
       return hasEnded || row?.waits;
     },
-    { timeout: 30_000, interval: 10 },
+    { timeout: 60_000, interval: 10 },
   );
 }
 
