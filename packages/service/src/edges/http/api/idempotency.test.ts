@@ -87,6 +87,10 @@ test('lists each POST as one that honours the Idempotency-Key or creates nothing
   expect(creatingNothing).toEqual(expect.arrayContaining(others));
 });
 
+/** Returns the body of an answer without the end of its signed URLs: an answer that is repeated has new URLs, which can still be used. */
+const shown = ({ text }: { readonly text: string }): unknown =>
+  JSON.parse(text.replaceAll(/\?expires=[0-9]+&signature=[\w-]+/g, ''));
+
 describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
   const [body = {}, otherBody = {}] = bodies[name] ?? [];
   const send = (idempotencyKey: string | null, sent: object = body, key?: string) =>
@@ -108,7 +112,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
     const first = await send(`${name}-same`);
     expect(first.status, first.text).toBe(route.answer.status);
     const second = await send(`${name}-same`);
-    expect([second.status, second.body]).toEqual([first.status, first.body]);
+    expect([second.status, shown(second)]).toEqual([first.status, shown(first)]);
     expect(await rows()).toBe(before + 1);
   });
 
@@ -116,7 +120,7 @@ describe.each(posts.filter(([name]) => name in bodies))('%s', (name, route) => {
     const before = await rows();
     const answers = await Promise.all(Array.from({ length: 5 }, () => send(`${name}-at-once`)));
     for (const answer of answers) {
-      expect([answer.status, answer.body]).toEqual([route.answer.status, answers[0]?.body]);
+      expect([answer.status, shown(answer)]).toEqual([route.answer.status, answers[0] && shown(answers[0])]);
     }
     expect(await rows()).toBe(before + 1);
   });
