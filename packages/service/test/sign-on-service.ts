@@ -30,7 +30,7 @@ providers:
     client_secret_file: ${secretFile}
     scopes: [profile, email, groups, offline_access]
     parameters: { prompt: consent }
-    timeout_seconds: 1
+    timeout_seconds: 3
   - { id: gone, name: Gone, issuer: 'http://127.0.0.1:9', client_id: a, timeout_seconds: 1 }
 teams:
   - team: ${ruled}

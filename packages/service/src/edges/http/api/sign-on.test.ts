@@ -193,7 +193,8 @@ test('a provider that is slow, broken or away is answered with 503 within its ti
     provider.trouble = { path: /^\/token/, with: trouble };
     const start = performance.now();
     expect((await finish(cookie, query)).status).toBe(503);
-    expect(performance.now() - start).toBeLessThan(3_000);
+    // The default is 10 s.
+    expect(performance.now() - start).toBeLessThan(9_000);
     provider.trouble = null;
     // The code was not used, so that the page can try again.
     sessionOf(await finish(cookie, query));
@@ -235,7 +236,8 @@ test('the keys and the userinfo of a slow provider are waited for within the sam
     provider.trouble = { path, with: 'silence' };
     const start = performance.now();
     expect((await finish(cookie, query)).status).toBe(503);
-    expect(performance.now() - start).toBeLessThan(3_000);
+    // The default is 10 s.
+    expect(performance.now() - start).toBeLessThan(9_000);
     provider.trouble = null;
     sessionOf(await signOn(subject));
   }
