@@ -237,8 +237,13 @@ test('restores a backup of the running service elsewhere, and starts nothing the
   expect(await call(['resume'])).toMatchObject({ code: 0, output: expect.stringContaining('start now') });
   await vi.waitFor(async () => expect(await stateOf()).toBe('SUCCEEDED'), { timeout: 60_000, interval: 500 });
   expect((await call(['resume'])).output).toContain('is not paused');
+
+  // After a run, the worker has sandboxes and a connection to end, and the service gets its time to stop.
   second.child.kill('SIGTERM');
   expect(await second.exited).toBe(0);
+  expect(processesOf(other.RUNYARD_DATA_DIR)).toEqual([]);
+  const lines = readFileSync(path.join(other.RUNYARD_DATA_DIR, 'logs/service.log'), 'utf8').trimEnd().split('\n');
+  expect(JSON.parse(lines.at(-1) ?? '').msg, 'it was not killed').toBe('service stopped');
 });
 
 test('lists the parts of the installation with doctor, and exits with 1 when no run could work', async () => {

@@ -6,168 +6,14 @@ import { expect, test, vi } from 'vitest';
 import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
 import { processesOf } from './support/processes-of.ts';
-import { runyardOfSources } from './support/programs.ts';
 import { describeSupervised, runyard } from './support/supervised.ts';
 
 describeSupervised('up', (here) => {
   /** From one test to the next. */
   let up: RunningCommand;
 
-  test('leaves no process after kill -9 of the supervisor', async () => {
-    const killed = startCommand([runyardOfSources, 'up'], { cwd: here.folder, env: here.env });
-    await killed.sees('Ctrl-C stops everything.');
-    killed.child.kill('SIGKILL');
-    await killed.exited;
-    await here.noProcessLeft();
-    up = here.start('up');
-    await up.sees('Ctrl-C stops everything.');
-  });
-
-  test('restarts a service and a worker that died at the same address with the same Node flags, and reports it', {
-    timeout: 180_000,
-  }, async () => {
-    const before = here.origin();
-    const hasFlags = () =>
-      here.programs('service').map(({ command }) => serviceNodeFlags.every((flag) => command.includes(flag)));
-    expect(hasFlags()).toEqual([true]);
-    for (const name of ['service', 'worker'] as const) {
-      const [first] = here.programs(name);
-      process.kill(first?.pid ?? 0, 'SIGKILL');
-      await up.sees(`the ${name} ended by signal SIGKILL; starting it again in`);
-      await up.sees(`the ${name} runs again`);
-      expect(here.programs(name)).toHaveLength(1);
-      expect(here.programs(name)[0]?.pid).not.toBe(first?.pid);
-    }
-    expect(hasFlags()).toEqual([true]);
-    expect((await fetch(`${before}/readyz`)).status).toBe(200);
-    const { output, code } = await runCommand([runyard, 'run', '-'], {
-      cwd: here.folder,
-      env: here.env,
-      input: '```sh\necho still here\n```',
-    });
-    expect(output).toContain('│ still here');
-    expect(code).toBe(0);
-  });
-
-  test('stops everything at SIGTERM and gives the service its time to stop', async () => {
-    expect(here.programs('service')).toHaveLength(1);
-    expect(here.programs('worker')).toHaveLength(1);
-    // After a run, the worker has sandboxes and a connection to end.
-    await runCommand([runyard, 'run', '-'], { cwd: here.folder, env: here.env, input: '```sh\ntrue\n```' });
-    up.child.kill('SIGTERM');
-    expect(await up.exited).toBe(0);
-    expect(processesOf(here.folder)).toEqual([]);
-    expect(here.lastMessageOfService(), 'it was not killed').toBe('service stopped');
-  });
-});
-
-describeSupervised('programs that a run started', (here) => {
-  test('ends the command run in a pipeline with the run, although the started programs continue', async () => {
-    writeFileSync(path.join(here.folder, 'p.md'), '```sh\necho piped\n```\n');
-    // `cat` and the lock on descriptor 9 would wait forever if the background processes had inherited them.
-    const script = `exec 9>lock; ${runyard} run p.md 2>&1 | cat`;
-    const { output } = await runCommand(['sh', '-c', script], { cwd: here.folder, env: here.env });
-    expect(output).toContain('│ piped');
-    expect(here.programs('service')).toHaveLength(1);
-    for (const { pid } of processesOf(here.folder)) {
-      const open = await runCommand(['sh', '-c', `ls -l /proc/${pid}/fd`], { cwd: here.folder });
-      expect(open.output).not.toContain(path.join(here.folder, 'lock'));
-    }
-  });
-
-  test('cancels the run at the first Ctrl-C and exits with 130', async () => {
-    writeFileSync(path.join(here.folder, 'sleep.md'), '```sh\necho begun\nsleep 300\n```\n');
-    const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: here.folder, env: here.env });
-    await running.sees('│ begun');
-    running.child.kill('SIGINT');
-    expect(await running.exited).toBe(130);
-    expect(running.output()).toContain('cancelling the run');
-    expect(running.output()).toContain('CANCELLED');
-  });
-
-  test('stops background programs whose data folder was removed, and reports it', async () => {
-    await runCommand([runyard, 'run', '-'], { cwd: here.folder, env: here.env, input: '```sh\ntrue\n```' });
-    expect(here.programs('service')).toHaveLength(1);
-    const log = openSync(path.join(here.folder, 'data/logs/supervisor.log'), 'r');
-    try {
-      // PostgreSQL may still write while it is removed.
-      rmSync(path.join(here.folder, 'data'), { recursive: true, force: true, maxRetries: 20 });
-      await here.noProcessLeft();
-      expect(readFileSync(log, 'utf8')).toContain('was removed: stopping');
-    } finally {
-      closeSync(log);
-    }
-  });
-});
-
-describeSupervised('down', (here) => {
-  test('starts although a crash left a service.json whose process id now belongs to another program', async () => {
-    const stale = { pid: process.pid, base_url: 'http://127.0.0.1:1', started_at: '2026-11-21T10:00:00Z' };
-    const identity = { ...thisProcess(), start_ticks: 1 };
-    for (const content of [stale, { ...stale, ...identity }]) {
-      writeFileSync(path.join(here.folder, 'data/service.json'), JSON.stringify(content));
-      const told = await runCommand([runyard, 'status'], { cwd: here.folder, env: here.env });
-      expect(told).toMatchObject({ code: 1, output: expect.stringContaining('not running') });
-    }
-    const run = await runCommand([runyard, 'run', '-'], {
-      cwd: here.folder,
-      env: here.env,
-      input: '```sh\necho fresh\n```',
-    });
-    expect(run.output).toContain('│ fresh');
-    expect(run.code).toBe(0);
-  });
-
-  test('stops with down while runs are live only with an option, and marks the runs that it ends as retryable', {
-    timeout: 240_000,
-  }, async () => {
-    const call = (args: string[], input = '') =>
-      runCommand([runyard, ...args], { cwd: here.folder, env: here.env, input });
-    const begin = async (commands: string) => {
-      const { output } = await call(['run', '--detach', '--json', '-'], `\`\`\`sh\n${commands}\n\`\`\``);
-      const { run_id: runId } = JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '');
-      const logs = startCommand([runyard, 'logs', runId, '--follow'], { cwd: here.folder, env: here.env });
-      await logs.sees('│ begun');
-      return runId as string;
-    };
-    const patient = await begin('echo begun; sleep 300');
-    const refused = await call(['down']);
-    expect(refused.output).toMatch(/nothing was stopped, because there is 1 live run:\n +[0-9a-f-]{36} +INPROGRESS/);
-    expect(refused.code).toBe(1);
-    expect(here.programs('service')).toHaveLength(1);
-
-    const waiting = startCommand([runyard, 'down', '--wait'], { cwd: here.folder, env: here.env });
-    await waiting.sees('waiting for 1 live run');
-    expect(JSON.parse((await call(['runs', 'get', patient])).output).state).toBe('INPROGRESS');
-    await call(['cancel', patient]);
-    expect(await waiting.exited).toBe(0);
-    expect(processesOf(here.folder)).toEqual([]);
-
-    const ended = await begin('echo begun; sleep 300');
-    const forced = await call(['down', '--force']);
-    expect(forced).toMatchObject({ code: 0, output: expect.stringContaining(`bin/runyard rerun ${ended}`) });
-    expect(processesOf(here.folder)).toEqual([]);
-    await call(['run', '-'], '```sh\ntrue\n```');
-    const { state, status_message } = JSON.parse((await call(['runs', 'get', ended])).output);
-    expect({ state, ...status_message }).toMatchObject({
-      state: 'ERROR',
-      error_code: 'resource_unavailable',
-      retryable: true,
-    });
-
-    const { output } = await call(['run', '--approval', 'ask', '-'], '```sh\necho asked\n```');
-    expect(output).toContain('BLOCKED');
-    expect(await call(['down']), 'a run that waits for a person is not ended').toMatchObject({ code: 0 });
-    await call(['run', '-'], '```sh\ntrue\n```');
-    expect((await call(['runs', '--state', 'BLOCKED'])).output).toContain(
-      'asks for permission to use shell: echo asked',
-    );
-  });
-});
-
-describeSupervised('a start', (here) => {
   test('gives the worker no database address, no provider key and no variable of the shell', async () => {
-    const up = here.start('up', {
+    up = here.start('up', {
       RUNYARD_ANTHROPIC_API_KEY: 'sk-canary-anthropic',
       AWS_SECRET_ACCESS_KEY: 'canary-shell',
     });
@@ -183,37 +29,156 @@ describeSupervised('a start', (here) => {
         .join('\n'),
     ).not.toContain('canary');
     expect(up.output()).not.toContain('canary');
-    up.child.kill('SIGINT');
-    expect(await up.exited).toBe(0);
   });
 
-  test('leaves no process after a stop in the middle of the first one', async () => {
-    here.withoutHeadStart();
-    const up = here.start('up');
-    await vi.waitFor(() => expect(here.programs('service')).toHaveLength(1), { timeout: 60_000, interval: 20 });
-    up.child.kill('SIGINT');
+  test('restarts a service and a worker that died at the same address with the same Node flags, and reports it', {
+    timeout: 240_000,
+  }, async () => {
+    const before = here.origin();
+    const hasFlags = () =>
+      here.programs('service').map(({ command }) => serviceNodeFlags.every((flag) => command.includes(flag)));
+    expect(hasFlags()).toEqual([true]);
+    for (const name of ['service', 'worker'] as const) {
+      const [first] = here.programs(name);
+      process.kill(first?.pid ?? 0, 'SIGKILL');
+      await up.sees(`the ${name} ended by signal SIGKILL; starting it again in`);
+      await up.sees(`the ${name} runs again`);
+      expect(here.programs(name)).toHaveLength(1);
+      expect(here.programs(name)[0]?.pid).not.toBe(first?.pid);
+    }
+    expect(hasFlags()).toEqual([true]);
+    expect((await fetch(`${before}/readyz`)).status).toBe(200);
+    // The service has the key of a provider, so it would give the run a model.
+    const { output, code } = await runCommand([runyard, 'run', '--model', 'runbook', '-'], {
+      cwd: here.folder,
+      env: here.env,
+      input: '```sh\necho still here\n```',
+    });
+    expect(output).toContain('│ still here');
+    expect(code).toBe(0);
+  });
+
+  // `command-line.test.ts` ends it by SIGTERM, and `newcomer.test.ts` by Ctrl-C.
+  test('leaves no process after kill -9 of the supervisor', async () => {
+    expect(here.programs('service')).toHaveLength(1);
+    expect(here.programs('worker')).toHaveLength(1);
+    up.child.kill('SIGKILL');
     await up.exited;
-    expect(up.output()).not.toContain('Runyard is running');
+    await here.noProcessLeft();
+  });
+
+  test('leaves no process after a stop in the middle of the first start', async () => {
+    here.withoutHeadStart();
+    const first = here.start('up');
+    await vi.waitFor(() => expect(here.programs('service')).toHaveLength(1), { timeout: 60_000, interval: 20 });
+    first.child.kill('SIGINT');
+    await first.exited;
+    expect(first.output()).not.toContain('Runyard is running');
     expect(processesOf(here.folder)).toEqual([]);
     expect(here.lastMessageOfService()).toMatch(/^service stopped/);
   });
 });
 
-describeSupervised('two first starts', (here) => {
-  test('shares the programs that one of two concurrent first runs starts, in folders for their owner only', {
-    timeout: 180_000,
+describeSupervised('programs that a run started', (here) => {
+  const call = (args: string[], input = '') =>
+    runCommand([runyard, ...args], { cwd: here.folder, env: here.env, input });
+  const begin = async (commands: string) => {
+    const { output } = await call(['run', '--detach', '--json', '-'], `\`\`\`sh\n${commands}\n\`\`\``);
+    const { run_id: runId } = JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '');
+    const logs = startCommand([runyard, 'logs', runId, '--follow'], { cwd: here.folder, env: here.env });
+    await logs.sees('│ begun');
+    return runId as string;
+  };
+
+  test('are shared by two concurrent first runs in pipelines, which end with their run, and use folders for their owner only', {
+    timeout: 240_000,
   }, async () => {
     here.withoutHeadStart();
-    const runs = ['one', 'two'].map((word) =>
-      runCommand([runyard, 'run', '-'], { cwd: here.folder, env: here.env, input: `\`\`\`sh\necho ${word}\n\`\`\`` }),
-    );
-    for (const { code, output } of await Promise.all(runs)) {
+    const runs = ['one', 'two'].map((word) => {
+      writeFileSync(path.join(here.folder, `${word}.md`), `\`\`\`sh\necho ${word}\n\`\`\`\n`);
+      // `cat` and the lock on descriptor 9 would wait forever if the background processes had inherited them.
+      const script = `exec 9>lock; { ${runyard} run ${word}.md; echo "exit $?"; } 2>&1 | cat`;
+      return runCommand(['sh', '-c', script], { cwd: here.folder, env: here.env });
+    });
+    for (const [index, { output }] of (await Promise.all(runs)).entries()) {
+      expect(output).toContain(`│ ${['one', 'two'][index]}`);
       expect(output).toContain('SUCCEEDED');
-      expect(code).toBe(0);
+      expect(output).toMatch(/exit 0\n$/);
     }
     expect(here.programs('service')).toHaveLength(1);
     expect(here.programs('worker')).toHaveLength(1);
+    for (const { pid } of processesOf(here.folder)) {
+      const open = await runCommand(['sh', '-c', `ls -l /proc/${pid}/fd`], { cwd: here.folder });
+      expect(open.output).not.toContain(path.join(here.folder, 'lock'));
+    }
     expect(statSync(path.join(here.folder, 'data')).mode & 0o777).toBe(0o700);
     expect(statSync(path.join(here.folder, 'data/bootstrap-key')).mode & 0o777).toBe(0o600);
+  });
+
+  test('cancels the run at the first Ctrl-C and exits with 130', async () => {
+    writeFileSync(path.join(here.folder, 'sleep.md'), '```sh\necho begun\nsleep 300\n```\n');
+    const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: here.folder, env: here.env });
+    await running.sees('│ begun');
+    running.child.kill('SIGINT');
+    expect(await running.exited).toBe(130);
+    expect(running.output()).toContain('cancelling the run');
+    expect(running.output()).toContain('CANCELLED');
+  });
+
+  test('stop with down while runs are live only with an option, which marks the runs that it ends as retryable', {
+    timeout: 300_000,
+  }, async () => {
+    const asked = await call(['run', '--approval', 'ask', '-'], '```sh\necho asked\n```');
+    expect(asked.output).toContain('BLOCKED');
+    const patient = await begin('echo begun; sleep 300');
+    const refused = await call(['down']);
+    // The run that waits for a person does not count.
+    expect(refused.output).toMatch(/nothing was stopped, because there is 1 live run:\n +[0-9a-f-]{36} +INPROGRESS/);
+    expect(refused.code).toBe(1);
+    expect(here.programs('service')).toHaveLength(1);
+
+    const waiting = startCommand([runyard, 'down', '--wait'], { cwd: here.folder, env: here.env });
+    await waiting.sees('waiting for 1 live run');
+    expect(JSON.parse((await call(['runs', 'get', patient])).output).state).toBe('INPROGRESS');
+    await call(['cancel', patient]);
+    expect(await waiting.exited).toBe(0);
+    expect(processesOf(here.folder)).toEqual([]);
+
+    // A crash left a service.json whose process id now belongs to another program: the next run starts the programs all the same.
+    const stale = { pid: process.pid, base_url: 'http://127.0.0.1:1', started_at: '2026-11-21T10:00:00Z' };
+    const identity = { ...thisProcess(), start_ticks: 1 };
+    for (const content of [stale, { ...stale, ...identity }]) {
+      writeFileSync(path.join(here.folder, 'data/service.json'), JSON.stringify(content));
+      const told = await runCommand([runyard, 'status'], { cwd: here.folder, env: here.env });
+      expect(told).toMatchObject({ code: 1, output: expect.stringContaining('not running') });
+    }
+    const ended = await begin('echo begun; sleep 300');
+    expect((await call(['runs', '--state', 'BLOCKED'])).output).toContain(
+      'asks for permission to use shell: echo asked',
+    );
+    const forced = await call(['down', '--force']);
+    expect(forced).toMatchObject({ code: 0, output: expect.stringContaining(`bin/runyard rerun ${ended}`) });
+    expect(processesOf(here.folder)).toEqual([]);
+
+    await call(['run', '-'], '```sh\ntrue\n```');
+    const { state, status_message } = JSON.parse((await call(['runs', 'get', ended])).output);
+    expect({ state, ...status_message }).toMatchObject({
+      state: 'ERROR',
+      error_code: 'resource_unavailable',
+      retryable: true,
+    });
+  });
+
+  test('stop when their data folder was removed, and report it', async () => {
+    expect(here.programs('service')).toHaveLength(1);
+    const log = openSync(path.join(here.folder, 'data/logs/supervisor.log'), 'r');
+    try {
+      // PostgreSQL may still write while it is removed.
+      rmSync(path.join(here.folder, 'data'), { recursive: true, force: true, maxRetries: 20 });
+      await here.noProcessLeft();
+      expect(readFileSync(log, 'utf8')).toContain('was removed: stopping');
+    } finally {
+      closeSync(log);
+    }
   });
 });

@@ -5,7 +5,8 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -107,15 +108,27 @@ async function startNextLog(db: Database): Promise<string> {
 async function runtimeFolder(dataDir: string): Promise<string> {
   const workerFolder = path.join(dataDir, 'worker');
   await mkdir(workerFolder, { recursive: true, mode: 0o700 });
+  await letUsersPass(dataDir);
   return path.join((await chooseStateRoot(workerFolder)).folder, 'runtime');
+}
+
+/**
+ * Lets the users of sandboxes pass through a data folder of the tests. Otherwise a worker of root puts its sandboxes into /var/lib, where
+ * no runtime can be linked from a temporary folder in memory: each worker would make its own in a second of the processor.
+ */
+async function letUsersPass(dataDir: string): Promise<void> {
+  for (let at = path.resolve(dataDir); at.startsWith(`${tmpdir()}${path.sep}`); at = path.dirname(at)) {
+    const { mode } = await stat(at);
+    if ((mode & 0o001) === 0) await chmod(at, (mode & 0o777) | 0o011);
+  }
 }
 
 /** Puts the agent's runtime that `keepRuntime` kept under this name into a data folder without one. Its stamp tells the worker whether it is the right one. */
 export async function giveRuntime(dataDir: string, name = 'runtime'): Promise<void> {
   const made = placeOf(name);
-  if (made === undefined || !existsSync(made)) return;
+  if (made === undefined) return;
   const folder = await runtimeFolder(dataDir);
-  if (existsSync(folder)) return;
+  if (!existsSync(made) || existsSync(folder)) return;
   // Linked, because it holds Node twice. Between file systems, the worker makes its own.
   await copyTree(made, folder, '-l').catch(() => rm(folder, { recursive: true, force: true }));
 }
