@@ -5,15 +5,19 @@ import type { Fault } from './fault.ts';
 /** Returns the host of a URL without the brackets of an IPv6 address. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
 
-/** Returns the smallest network to allow: for loopback the whole network, because it is one machine; else the address alone. */
+/**
+ * Returns the smallest network to allow: for a loopback address the whole loopback network, because it is one machine; otherwise only the
+ * address.
+ */
 function networkOf(address: string): string {
   if (isIP(address) === 6) return `${address}/128`;
   return address.startsWith('127.') ? '127.0.0.0/8' : `${address}/32`;
 }
 
 /**
- * Checks a URL to which the service sends requests, without resolving its host name, which happens at each attempt. Returns the fault or null.
- * Ports below 1024 other than 80 and 443 belong to other protocols, and a POST must not reach their servers.
+ * Checks a URL to which the service sends requests. It does not resolve the host name, because each attempt does this. Returns the fault or
+ * null. Ports below 1024 other than 80 and 443 belong to other protocols, and a POST must not reach their
+ * servers.
  */
 export function checkUrl(text: string, rules: AddressRules, allowsPrivate: boolean): Fault | null {
   const fault = (message: string): Fault => ({ path: 'url', message });

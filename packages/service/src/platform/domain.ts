@@ -34,8 +34,8 @@ export interface Loop {
   /** Time between two rounds, milliseconds. With `due`: the shortest time, half a second more or less. */
   readonly everyMs: number;
   /**
-   * Statements without parameters. At least one of them must return a row whenever a round has work, because a round starts only then. All loops that
-   * have such statements are asked together, once a second. Absent: a round each `everyMs`.
+   * Statements without parameters. If a round has work, at least one of these statements must return a row, because only then a round
+   * starts. One query a second executes the statements of all such loops. Absent: a round each `everyMs`.
    */
   readonly due?: readonly Statement[];
   /** One round. `signal` aborts when the service stops. */
@@ -56,7 +56,7 @@ export interface BlobColumn {
   readonly prefix: string;
   readonly table: string;
   readonly column: string;
-  /** SQL that selects the keys that belong to the runs `$1::uuid[]`; NULL is allowed. */
+  /** SQL that selects the keys of the runs `$1::uuid[]`; NULL is allowed. */
   readonly ofRuns: string;
 }
 
@@ -69,7 +69,7 @@ export interface Retention {
   readonly nightly?: readonly NightlyTask[];
 }
 
-/** Names a table and the rows of it to delete. */
+/** Names a table and the rows to delete in it. */
 export interface RowRule {
   readonly table: string;
   /** SQL condition over a row of the table. An index must cover the condition. */
@@ -77,8 +77,8 @@ export interface RowRule {
 }
 
 /**
- * Deletes a batch of the detail of these runs, whose rows the transaction has locked. The domains are called in their order; the later
- * ones only when the earlier ones have nothing left.
+ * Deletes a batch of the details of these runs; the transaction has locked their rows. The domains are called in their order; a later
+ * domain only when the earlier domains have nothing left to delete.
  */
 export type DeleteRunDetail = (tx: Queryable, runIds: readonly string[]) => Promise<DeletedDetail>;
 

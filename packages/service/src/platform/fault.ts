@@ -1,4 +1,4 @@
-/** One wrong member of a request, as problem documents list it. */
+/** One wrong member of a request, in the form of problem documents. */
 export interface Fault {
   /** `config.mcp_servers.files`; empty: the request as a whole. */
   readonly path: string;

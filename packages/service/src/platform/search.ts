@@ -1,4 +1,4 @@
-/** The part of the search over all things that each domain does for its own. */
+/** The part of the search that each domain does for its own things. */
 import type { SearchKind, SearchResult } from '@runyard/contract/team/search';
 import type { Database } from './store/database/database.ts';
 
@@ -19,7 +19,7 @@ export interface SearchRequest {
 /** A found thing without its kind. */
 export type FoundThing = Omit<SearchResult, 'kind'>;
 
-/** Finds things of one kind, at most `limit` besides those whose ids were given, the best first. */
+/** Finds things of one kind, the best first: the things with the given ids, and at most `limit` others. */
 export interface Search {
   readonly kind: SearchKind;
   find(db: Database, request: SearchRequest): Promise<FoundThing[]>;
@@ -38,7 +38,7 @@ interface Searched {
 
 /**
  * Returns SQL that searches things by name: `$1` is the text, `$2` the ids as text[], `$3` the limit. Names that are or begin with the
- * text come first. The SQL reads all names, so use it only for things whose number in a team is limited.
+ * text come first. The SQL reads all names, so use it only for things of which a team has a limited number.
  */
 export const searchByName = ({ from, uid, name, changedAt, more }: Searched): string => `
   SELECT * FROM (

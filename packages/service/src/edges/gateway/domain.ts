@@ -50,7 +50,7 @@ interface GatewayDomainDeps {
 /** Time between two looks for outages whose provider has to be probed. */
 const probeEveryMs = 5_000;
 
-/** Returns the admission that checks the budgets of run and team. It ends a run whose budget is used up. */
+/** Returns the admission that checks the budgets of run and team. Ends the run if its budget is used up. */
 function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
   return async (holder, request) => {
     if (request.kind !== 'generate') return { ok: true };
@@ -67,7 +67,7 @@ function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
         return { ok: false, status: 401, message: 'the run of this sandbox has ended' };
       case 'several_answers': {
         const message =
-          'this run has a limit, so a request may ask for one answer only: leave out n, candidateCount and best_of';
+          'this run has a limit, so a request may ask for only one answer: leave out n, candidateCount and best_of';
         return { ok: false, status: 400, message };
       }
       case 'over': {
@@ -146,7 +146,7 @@ async function probe({ models }: HealthDeps, provider: ProviderName): Promise<bo
   return upstream !== undefined && (await probeProvider(provider, upstream));
 }
 
-/** Reads the models of a run, without those whose price is not known where a budget in dollars holds. */
+/** Reads the models that a run may use. If a budget in dollars applies, models without a known price are left out. */
 async function readUsableModels({ db, models }: HealthDeps, holder: RunTokenHolder): Promise<RunModels> {
   const run = await readRunModels(db, holder);
   const priced = run.otherIds.filter((id) => !isUnpriced(models, id));

@@ -53,7 +53,7 @@ export function queryUpwards(query: URLSearchParams): string {
 export function decoded(response: IncomingMessage): { body: Readable; changed: boolean } | undefined {
   const coding = response.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   const through = (decoder: Readable & NodeJS.WritableStream): { body: Readable; changed: boolean } => {
-    // Errors of either side end up at `decoder`, whose reader deals with them.
+    // Errors of both streams reach `decoder`, and the reader of `decoder` handles them.
     pipeline(response, decoder, () => {});
     return { body: decoder, changed: true };
   };

@@ -55,7 +55,7 @@ describe("the provider's own tools", () => {
     expect(provider.requests.at(-1)?.body).toMatchObject(search);
   });
 
-  it('cost what they cost, and count against max_cost_usd', async () => {
+  it('are billed at their price, and count against max_cost_usd', async () => {
     provider.answer(() => message({ server_tool_use: { web_search_requests: 1000, web_fetch_requests: 3 } }));
     const { runId, runToken } = await runWith(['web_search'], { max_cost_usd: 5 });
     expect((await askModel(service.baseUrl, runToken, search)).status).toBe(200);
@@ -74,7 +74,7 @@ describe("the provider's own tools", () => {
   );
 });
 
-it('the timeline names once what the gateway removed, even with several processes', async () => {
+it('appear once in the timeline if the gateway removed them, even with several processes', async () => {
   provider.answer(() => message());
   const { runId, runToken } = await runWith();
   for (const more of [{ brand_new: 1, 'a\u0000\u202e': 1 }, { brand_new: 2, newer: 1 }, { newer: 1 }])

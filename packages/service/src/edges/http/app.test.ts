@@ -80,7 +80,7 @@ describe('problems', () => {
     expect(problem.errors).toEqual([{ path: '', message: 'The run has ended already.' }]);
   });
 
-  test('500 without the text of the cause, which the log has under the same trace_id', async () => {
+  test('500 without the text of the cause; the log has the cause under the same trace_id', async () => {
     const { db } = service.deps;
     await db.query('ALTER TABLE environments RENAME TO hidden');
     const problem = await service.problem(500, 'GET', '/agent/environments');
@@ -115,7 +115,7 @@ describe('every answer', () => {
     expect((await page('/healthz', { 'x-request-id': 'a b{}' })).headers.get('x-request-id')).not.toBe('a b{}');
   });
 
-  test('of the API is stored by no cache', async () => {
+  test('of the API must not be cached', async () => {
     for (const path of ['/agent/models', '/agent/runs', '/agent/runs/x']) {
       expect((await service.request('GET', path)).headers.get('cache-control')).toBe('no-store');
     }
@@ -213,7 +213,7 @@ describe('pages', () => {
     expect(text.split('<summary>Example</summary>')).toHaveLength(text.split('<article id="').length - schemasIn(text));
   });
 
-  test('/docs gives a member that only names a schema the description of that schema', async () => {
+  test('/docs shows for a member that only refers to a schema the description of that schema', async () => {
     const { text } = await page('/docs');
     const [, run = ''] = text.split('<article id="schema-RunItem">');
     expect(run.split('</article>')[0]).toContain('QUEUED: waits for a free slot');

@@ -58,8 +58,8 @@ export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = in
 }
 
 /**
- * Registers `/healthz` (the process answers) and `/readyz`, which runs the checks that the domains registered: `reason` is why requests
- * cannot be served, `degraded` is the part that does not work although they are. Load balancers ask every second.
+ * Registers `/healthz` (the process answers) and `/readyz`, which runs the checks that the domains registered. `reason` says why requests
+ * cannot be served. `degraded` names a part that does not work although requests are served. Load balancers ask every second.
  */
 function registerHealthRoutes(app: FastifyInstance, checks: readonly Readiness[]): void {
   app.get('/healthz', async (_request, reply) => reply.header('cache-control', 'no-store').send({ status: 'ok' }));

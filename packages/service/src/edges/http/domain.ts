@@ -11,7 +11,7 @@ import { registerIngress } from './ingress/webhooks.ts';
 import { registerPages } from './pages/pages.ts';
 import type { ServiceDeps } from './server/deps.ts';
 
-/** The endpoints whose subject is the wire itself: pages, streams of events, bytes, and the ingress. */
+/** The endpoints that need control of the HTTP exchange itself: pages, streams of events, bytes, and the ingress. */
 export const httpDomain = (deps: ServiceDeps): Edge => ({
   name: 'http',
   endpoints: async (app: FastifyInstance) => {
@@ -27,7 +27,7 @@ export const httpDomain = (deps: ServiceDeps): Edge => ({
     registerHarnessSnapshotRoutes(app, deps);
     registerHarnessMemoryRoutes(app, deps);
     await registerLiveRoutes(app, deps);
-    // With a port of its own, the ingress is in another app.
+    // If the ingress has a separate port, another app serves it.
     if (deps.settings.RUNYARD_WEBHOOK_PORT === undefined) registerIngress(app, deps);
   },
 });

@@ -39,7 +39,7 @@ describe('/metrics on the port of the API', () => {
     expect(await valueNow('runyard_authentication_failures_total{credential="metrics"}')).toBe(before + 1);
   });
 
-  test('is not there while no token is set', async () => {
+  test('does not exist while no token is set', async () => {
     const without = await startTestService();
     try {
       expect((await without.request('GET', `${without.baseUrl}/metrics`)).status).toBe(404);

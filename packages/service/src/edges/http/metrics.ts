@@ -1,4 +1,4 @@
-/** `GET /metrics`: on a port of its own, or with a token on the port of the API. */
+/** `GET /metrics`, on a separate port, or with a token on the port of the API. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Settings } from '@runyard/contract/settings/settings';
@@ -24,7 +24,7 @@ function opensWith(token: string | undefined): (authorization: string | undefine
   };
 }
 
-/** Registers `/metrics` on the port of the API, if there is a token for it and no other port. */
+/** Registers `/metrics` on the port of the API, if there is a token and no separate port. */
 export function registerMetrics(
   app: FastifyInstance,
   { metrics, settings }: { readonly metrics?: Metrics | undefined; readonly settings: Settings },
@@ -44,7 +44,7 @@ export function registerMetrics(
   });
 }
 
-/** Makes the server of the port for metrics. It answers nothing else. */
+/** Makes the server of the port for metrics. The server answers no other request. */
 export function makeMetricsServer(metrics: Metrics, token: string | undefined): Server {
   const opens = opensWith(token);
   const server = http.createServer({ requestTimeout: 10_000, headersTimeout: 5_000 }, (request, response) => {

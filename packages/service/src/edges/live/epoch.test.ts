@@ -22,7 +22,7 @@ test('returns the same epoch to every process', async () => {
   expect((await numbers())[0]).toBeGreaterThan(0);
 });
 
-test('gives a copy in another database or cluster its own epoch', async () => {
+test('a copy in another database or cluster gets its own epoch', async () => {
   const before = await ensureEpoch(t.deps.db);
   await t.deps.db.query(`UPDATE event_stream_epoch SET identity = '7/5/00000001'`);
   await t.deps.db.query(`INSERT INTO event_stream_marks (xact) VALUES ('7')`);

@@ -15,7 +15,7 @@ const identity = `
   || '/' || (SELECT oid FROM pg_database WHERE datname = current_database())
   || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
 
-/** Finds the epoch if it belongs to this database and no event has a transaction number that this database has yet to assign. */
+/** Finds the epoch if it belongs to this database and no event has a transaction number that this database has not assigned yet. */
 const readEpoch = defineStatement({
   name: 'read_event_stream_epoch',
   text: `

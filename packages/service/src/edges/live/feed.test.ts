@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { drained, join, makeFeed, type Page, publish, type Source } from './feed.ts';
 
-/** A sequence of the numbers 1, 2, …, which records the requests for pages. */
+/** A sequence of the numbers 1, 2, …, which records which pages are requested. */
 function sequence(pageSize = 3) {
   let last = 0;
   let keptAfter = 0;
@@ -76,7 +76,7 @@ test('writes the bytes of one read to all streams', async () => {
   expect(asked).toEqual([]);
 });
 
-test('lets a full stream read its own pages later without a wait of the others', async () => {
+test('lets a full stream read its own pages later without delaying the others', async () => {
   const { feed, add, asked } = sequence();
   const slow = reader(feed, { isSlow: true });
   const quick = reader(feed);
@@ -104,7 +104,7 @@ test('bounds the tail of a feed and keeps none for a single stream', () => {
   expect(first.got.text).toBe(numbers(1, 5_500));
 });
 
-test('serves a slightly late stream from the tail and a very late one from its own pages', async () => {
+test('sends the newest events to a slightly late stream, and lets a very late stream read its own pages', async () => {
   const { feed, add, asked } = sequence();
   reader(feed);
   reader(feed);

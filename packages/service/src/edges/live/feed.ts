@@ -1,7 +1,7 @@
 /**
- * A feed is one ordered sequence of events with the streams that read it. New events are read once and written to all streams. A stream that is
- * further behind than the tail of the feed reads pages of its own until it has caught up. `P` is a position in the sequence: a stream at a position
- * has got all events up to it, and no later event.
+ * A feed is one ordered sequence of events with the streams that read it. New events are read once and written to all streams. A stream
+ * that is further behind than the feed's newest events reads its own pages until it has caught up. `P` is a position in the sequence: a
+ * stream at a position has got all events up to this position, and no later event.
  */
 import { endBytes, type Frame } from './frame.ts';
 
@@ -10,11 +10,11 @@ export interface Page<P> {
   readonly frames: readonly Frame<P>[];
   /** `frames` holds all events from the requested position up to this one. */
   readonly upTo: P;
-  /** No event behind this position was deleted. */
+  /** No event after this position was deleted. */
   readonly keptAfter: P;
   /** No event was behind `upTo`. */
   readonly isLast: boolean;
-  /** No event was behind `upTo`, and none is expected. */
+  /** No event existed after `upTo`, and no further event is expected. */
   readonly hasEnded: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface Outlet {
 /** The parts that differ between feeds of runs and of teams. `key` is the id of the run or team. */
 export interface Source<P> {
   compare(a: P, b: P): number;
-  /** Reads a page behind `after`; `gone`: the sequence was deleted. Never fails: it waits until the database answers. */
+  /** Reads a page behind `after`; `gone`: the sequence was deleted. Never fails: waits until the database answers. */
   read(key: string, after: P): Promise<Page<P> | 'gone'>;
   /** Returns the bytes that are written when nothing was written to a stream for a while. */
   heartbeat(position: P): Buffer;
@@ -48,7 +48,7 @@ export interface Stream<P> {
   readonly until?: P;
   position: P;
   isReading: boolean;
-  /** Time, `performance.now()`, at which the outlet became full or was ended; null: bytes can be written. */
+  /** Time, `performance.now()`, at which the outlet became full or was ended; null: the outlet accepts bytes. */
   fullSince: number | null;
   /** Bytes were written since the last heartbeat was due. */
   isLively: boolean;
@@ -109,7 +109,10 @@ function finish<P>(stream: Stream<P>): void {
 const isDone = <P>({ feed, position, until }: Stream<P>): boolean =>
   until !== undefined && feed.source.compare(position, until) >= 0;
 
-/** Ends a stream, also early: the sequence was deleted, or the process stops. A reader that does not read the rest is cut. */
+/**
+ * Ends a stream, also early: the sequence was deleted, or the process stops. A reader that does not read the remaining bytes is
+ * disconnected.
+ */
 export function end<P>(stream: Stream<P>): void {
   leave(stream);
   stream.fullSince ??= performance.now();

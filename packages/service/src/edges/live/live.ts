@@ -21,7 +21,7 @@ export interface Live {
 }
 
 export interface LiveOptions {
-  /** How long a reader may read nothing, milliseconds; default: 60,000. */
+  /** Maximum time for which a reader may read nothing, milliseconds; default: 60,000. */
   readonly stuckMs?: number;
   readonly beatMs?: number;
 }

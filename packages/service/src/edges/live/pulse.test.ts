@@ -60,7 +60,7 @@ test('sends no heartbeat to a full stream, and cuts a stream that stays full for
   expect(stuck.feed.streams.size).toBe(0);
 });
 
-test('writes nothing to a stream that was ended, and cuts it if its remaining bytes are never read', () => {
+test('writes nothing to an ended stream, and cuts it if its remaining bytes are never read', () => {
   const read = setUp();
   publish(read.feed, { ...page(1), hasEnded: true });
   const all = [...read.seen];

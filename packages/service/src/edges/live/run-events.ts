@@ -36,7 +36,7 @@ export function parseRunPosition(id: string): RunPosition | null {
   return position >= 0 ? position : null;
 }
 
-/** The columns of `run_events` from which events are made. */
+/** The columns of `run_events` that become events of the stream. */
 export interface TimelineRow {
   event_uuid: string;
   event_type: TimelineEventType | null;
@@ -161,9 +161,9 @@ function pageOf({ runId, after }: RunQuestion, rows: readonly Row[], limit: numb
     last.seq === null || last.seq === last.event_seq || (rows.length === last.candidates && rows.length < limit);
   return {
     frames,
-    // No row comes after the last one, although there may be numbers: retention has deleted their rows.
+    // No row comes after the last one, although numbers may follow it, because retention has deleted their rows.
     upTo: afterRow(isLast ? first.event_seq : (last.seq ?? 0)),
-    // A stream that got some of the merged events cannot get the others.
+    // A stream that got some of the merged events cannot get the remaining ones.
     keptAfter: afterRow(isInside(first.from_seq, after) ? (first.seq ?? 0) : first.events_kept_after),
     isLast,
     hasEnded: isLast && isTerminal(first.run_state) && !first.is_debugged,
@@ -196,7 +196,7 @@ const readPlace = defineStatement({
 
 /** The state of a position in a run's events. */
 export interface RunPlace {
-  /** Number of its last row. */
+  /** Number of the last row of the merge. */
   readonly lastSeq: number;
   /** Events behind this position are all kept. */
   readonly keptAfter: RunPosition;

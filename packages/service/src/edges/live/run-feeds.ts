@@ -70,7 +70,7 @@ export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'l
         }
       }
     } catch (error) {
-      // The readers connect again and continue; this feed would receive nothing any more.
+      // This feed would receive no further events, so its readers connect again and continue.
       log.error({ err: error, run_id: feed.key }, 'live streams of a run broke');
       for (const stream of [...feed.streams]) cut(stream);
     } finally {

@@ -2,7 +2,7 @@
 import { makePlaces } from '../../platform/bodies/places.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 
-/** The parts of all places that one team, and one key, can take: a half, and a quarter. */
+/** The share of all places that one team can take (a half) and one key can take (a quarter). */
 const partOfTeam = 2;
 const partOfKey = 4;
 
@@ -13,7 +13,10 @@ export interface StreamsTaken {
 }
 
 export interface StreamPlaces {
-  /** Takes a place. Returns the function that gives it back, or the limit that is reached. The operator's keys need no place of the process. */
+  /**
+   * Takes a place. Returns the function that releases the place, or the limit that is reached. The operator's keys need no place of the
+   * process.
+   */
   enter(principal: Pick<Principal, 'keyId' | 'teamId' | 'isOperator'>): (() => void) | StreamsTaken;
 }
 

@@ -24,8 +24,8 @@ import { beforeTransaction, rowOfTeamPosition, type TeamPosition, teamIdOf } fro
 export const pageRows = 200;
 
 /**
- * The first transaction that may still write. All earlier transactions have ended, so their events are complete. Transaction
- * numbers belong to the cluster; transactions of other databases ($1) write no events here.
+ * The first transaction that may still write. All earlier transactions have ended, so their events are complete. Transaction numbers are
+ * counted for the whole cluster; transactions of other databases ($1) write no events of this database.
  */
 export const horizon = `
   SELECT coalesce(

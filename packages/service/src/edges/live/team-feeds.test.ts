@@ -10,7 +10,7 @@ let t: TestExecutions;
 let feeds: TeamFeeds;
 /** Number of answered reads of new events. */
 let reads = 0;
-/** Their answers arrive when this promise resolves. */
+/** While set, answers wait until this promise resolves. */
 let hold: Promise<void> | undefined;
 beforeEach(async () => {
   t = await openTestExecutions();
@@ -83,7 +83,7 @@ async function openTransaction() {
   };
 }
 
-test('sends an event that is committed after later ones to connected and to reconnecting readers', async () => {
+test('sends an event that is committed after later ones, both to connected and to reconnecting readers', async () => {
   const [first, second] = [await t.newRun(), await t.newRun()];
   const reader = await follow();
   const late = await openTransaction();
@@ -131,7 +131,7 @@ test('a transaction in another database of the server does not delay a team stre
   }
 });
 
-test('sends everything to a stream that begins before the position of the others', async () => {
+test('sends everything to a stream that begins at an earlier position than the others', async () => {
   const run = await t.newRun();
   const start = await feeds.find(undefined);
   if (start.kind !== 'at') throw new Error(start.kind);

@@ -21,7 +21,10 @@ const foreignAfterMs = 200;
 const foreignAgeMs = 1_000;
 const maxFailureMs = 2_000;
 
-/** The first position of a stream. `unknown` 400: not an id of a team's stream; `gone` 410: of another epoch, or too old. */
+/**
+ * The first position of a stream. `unknown` 400: the id is not from the stream of a team; `gone` 410: the id is of another epoch, or too
+ * old.
+ */
 export type TeamStart =
   | { readonly kind: 'at'; readonly position: TeamPosition; readonly now: TeamPosition }
   | { readonly kind: 'unknown' }
@@ -76,7 +79,7 @@ export async function openTeamFeeds(
     if (heldBackFor > foreignAfterMs) await readForeign();
     const after = readTo;
     const news = await events.read(db, epoch, after, foreign);
-    // Meanwhile the last stream ended and another one began at another position.
+    // Meanwhile the last stream ended and a stream with another position began.
     if (readTo !== after) return 0;
     if (compareTeamPositions(news.upTo, after) > 0) {
       for (const [teamId, feed] of feeds) publish(feed, pageOfTeam(news, teamId));

@@ -16,7 +16,7 @@ import { serviceTools } from './service-tools.ts';
 import type { Tool } from './tool.ts';
 import { makeToolset, type Toolset } from './toolset.ts';
 
-/** Requests of one key that this process answers at once. */
+/** Largest number of concurrent requests of one key in this process. */
 export const maxInFlight = 16;
 /** A prompt has at most 1 MB of UTF-8, which may be twice as much in JSON. */
 const bodyLimit = 3 * 1024 * 1024;
@@ -26,7 +26,7 @@ interface McpServerDeps {
   baseUrl(): string;
 }
 
-/** Returns the function that makes the tools at its first call: their schemas take a quarter of the time of a start. */
+/** Returns a function that makes the tools at its first call, because their schemas would take a quarter of the start time. */
 function madeLate(tools: readonly Tool[]): () => Toolset {
   let toolset: Toolset | undefined;
   return () => {
@@ -43,8 +43,8 @@ const servers = [
 const isLoopback = ({ hostname }: URL): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 
 /**
- * Returns whether a request with this `Origin` may come in. Pages of other origins may not, whatever name they gave the address of this
- * service: the Host header is no proof (DNS rebinding). Programs send no Origin.
+ * Returns whether a request with this `Origin` may come in. Pages of other origins may not. The Host header is no proof, because such a
+ * page can give the address of this service any name (DNS rebinding). Programs send no Origin.
  */
 export function isAllowedOrigin(origin: string | undefined, baseUrl: string): boolean {
   if (origin === undefined) return true;
@@ -85,7 +85,7 @@ export const mcpServerDomain = ({ executionDeps, baseUrl }: McpServerDeps): Edge
             detail: 'Pages of other origins cannot use the MCP server. Programs leave out the header Origin.',
           });
         if (Array.isArray(request.body))
-          throw invalid([{ path: '', message: 'must be one message of JSON-RPC, not a list of them' }]);
+          throw invalid([{ path: '', message: 'must be one JSON-RPC message, not a list of messages' }]);
         const leave = places.enter(principal.keyId);
         if (!leave)
           throw refuse('resource_unavailable', {

@@ -15,7 +15,7 @@ export const factoryTools: readonly Tool[] = [
     name: 'validate_factory_files',
     title: 'Check the files of a factory',
     description:
-      'Checks the files that define a factory and returns each fault with its file, line and column. Looks up no environment, model, secret or webhook of the team, and changes nothing. get_factory_file_schema has the schemas.',
+      'Checks the files that define a factory and returns each fault with its file, line and column. Does not check that environments, models, secrets or webhooks exist in the team, and changes nothing.',
     operation: 'validateFactoryFiles',
     members: ['files'],
     effect: 'reads',
@@ -41,7 +41,7 @@ export const factoryTools: readonly Tool[] = [
     name: 'send_task',
     title: 'Send a task to a factory',
     description:
-      'Gives new work to the foreman of a factory and returns the id of its run. Say in the note the goal, the context, the constraints and what was done already; push branches that it names first.',
+      'Gives new work to the foreman of a factory and returns the id of its run. Write into the note the goal, the context, the constraints and the work that is already done; push branches that it names first.',
     operation: 'dispatchFactory',
     members: ['title', 'prompt', 'ticket_ref', 'ticket_url'],
     renamed: { note: 'prompt' },

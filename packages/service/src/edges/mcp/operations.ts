@@ -31,7 +31,7 @@ export function operationsFor(app: FastifyInstance, request: FastifyRequest): Ca
       headers: {
         ...own,
         ...readHere,
-        // A model that misspells a member reads so, and tries again.
+        // A model that misspells a member gets an error, and can try again.
         prefer: 'handling=strict',
         ...(body ? { 'content-type': 'application/json' } : {}),
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
@@ -44,7 +44,7 @@ export function operationsFor(app: FastifyInstance, request: FastifyRequest): Ca
     for await (const piece of answer.stream()) {
       length += (piece as Buffer).length;
       if (length > maxBytes) {
-        // Ends the work for the answer, which would else wait for its reader.
+        // Stops the work for the answer, which would otherwise wait for a reader.
         answer.raw.res.destroy();
         return { kind: 'too_large' };
       }

@@ -15,8 +15,8 @@ const configMembers = [
 ];
 
 /**
- * Filters that the tool `list_runs` accepts. The codes of all errors, and ids that a model would have to copy, take more of a request than they are
- * worth.
+ * Filters that the tool `list_runs` accepts. Left out are the codes of all errors, and ids that a model would have to copy, because they
+ * make each request larger.
  */
 const filtersOfList = Object.keys(ListRunsQuery.shape).filter(
   (name) => !['view', 'error_code', 'run_id'].includes(name),
@@ -111,7 +111,8 @@ export const serviceTools: readonly Tool[] = [
   {
     name: 'list_runs',
     title: 'List runs',
-    description: 'Lists the runs of the team, the last changed first. Long prompts are cut; get_run has more of them.',
+    description:
+      'Lists the runs of the team, the last changed first. Long prompts are shortened; get_run returns a longer part.',
     operation: 'listRuns',
     members: filtersOfList,
     effect: 'reads',
@@ -130,7 +131,7 @@ export const serviceTools: readonly Tool[] = [
   },
   {
     name: 'answer_request',
-    title: 'Answer what a run asks',
+    title: 'Answer the question of a run',
     description:
       'Answers the request of a BLOCKED run: `decision` for a permission, `message` for a question. Ask your user first: a permission lets the agent act. Agent keys may answer only where the run allows it.',
     operation: 'sendFollowup',
@@ -160,7 +161,7 @@ export const serviceTools: readonly Tool[] = [
     name: 'get_artifact',
     title: 'Read an artifact',
     description:
-      'Returns a plan, file or screenshot that a run made, with its content if that is a short text or a small picture, else with a signed URL. The UIDs are in `artifacts` of the run.',
+      'Returns a plan, file or screenshot of a run: with its content if that is a short text or a small picture, else with a signed URL. The UIDs are in `artifacts` of the run.',
     operation: 'getArtifact',
     effect: 'reads',
     untrusted: true,

@@ -1,4 +1,4 @@
-/** A tool as data: an operation of the contract under another name, with its schemas as the schema of its arguments. */
+/** A tool as data: an operation of the contract under another name; the operation's schemas become the schema of the arguments. */
 
 import { type RouteName, routes } from '@runyard/contract/routes';
 import { apiPrefix, type Route } from '@runyard/contract/wire/route';

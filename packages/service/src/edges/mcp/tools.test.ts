@@ -56,7 +56,7 @@ describe.each([
 });
 
 describe('rights', () => {
-  test('a viewer is offered tools that read, and gets the error of the API from the others', async () => {
+  test('a viewer sees only tools that read, and gets the error of the API from other tools', async () => {
     const key = await service.newKey({ role: 'viewer' });
     const { client, call } = await connectMcp(url, key);
     const { tools } = await client.listTools();
@@ -79,7 +79,7 @@ describe('rights', () => {
     await expect(connectMcp(`${service.baseUrl}/api/v1/mcp/factory`, runToken)).rejects.toThrow('401');
   });
 
-  test('an agent key answers a permission only if the run allows it', async () => {
+  test('an agent key answers a permission request only if the run allows it', async () => {
     const key = await service.newKey({ kind: 'agent' });
     const agent = await connectMcp(url, key);
     const answer = { request_id: 'q1', decision: 'approve' };
@@ -242,7 +242,7 @@ describe('outputs of a run', () => {
 });
 
 describe('bounds', () => {
-  test('a key has a limited number of requests at once, and a client that leaves frees its place', async () => {
+  test('a key has a limited number of concurrent requests, and a client that disconnects frees its place', async () => {
     const key = await service.newKey();
     const [run_id, eager] = [await service.newRun(), await connectMcp(url, key, true)];
     const leaving = new AbortController();
@@ -260,7 +260,7 @@ describe('bounds', () => {
         headers: { accept: 'application/json, text/event-stream' },
       });
     await expect.poll(async () => (await ping()).status).toBe(429);
-    // Another key has places of its own.
+    // Another key has separate places.
     expect((await mcp.call('get_run', { run_id })).isError).toBe(false);
     leaving.abort();
     expect(await Promise.all(waits)).toEqual(waits.map(() => 'left'));
@@ -274,7 +274,7 @@ describe('bounds', () => {
     await service.problem(status, 'POST', url, { body });
   });
 
-  test('there is no session to open or end', async () => {
+  test('a session cannot be opened or ended', async () => {
     for (const method of ['GET', 'DELETE']) await service.problem(405, method, url);
   });
 });

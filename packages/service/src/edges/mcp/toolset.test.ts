@@ -54,7 +54,7 @@ describe('the newest messages', () => {
     expect(read(10_000)).toEqual(conversation);
   });
 
-  test('begin inside a step, and the others are counted', () => {
+  test('may begin inside a step, and the number of the other messages is given', () => {
     const size = JSON.stringify(message('four')).length;
     expect(read(3 * size + 80)).toMatchObject({
       omitted_messages: 1,

@@ -1,6 +1,6 @@
 /**
- * Compares blobs and rows. A row is deleted before its blob, so a crash may leave a blob without a row: the sweep deletes such a blob. A row
- * without its blob is only logged: a bug, or a restore of only one of the two, causes it, and it cannot be repaired.
+ * Compares blobs and rows. A row is deleted before its blob, so a crash may leave a blob without a row; the sweep deletes this blob. A row
+ * without its blob is only logged, because it cannot be repaired. Its cause is a bug, or a restore of only one of the two.
  */
 import type { Logger } from 'pino';
 import type { BlobColumn } from '../../platform/domain.ts';

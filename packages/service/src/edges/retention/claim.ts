@@ -1,4 +1,4 @@
-/** Claims work that one of the processes does once a night: `sweeps` has a row for each kind of work, and a claim is on the row. */
+/** Claims work that one process does once a night. `sweeps` has a row for each kind of work, and a claim is stored in the row. */
 import type { Database, Statement } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 
@@ -8,9 +8,7 @@ const claimMinutes = 10;
 /** The next 03:00 UTC. */
 const nextNight = `date_trunc('day', clock_timestamp() - interval '3 hours') + interval '1 day 3 hours'`;
 
-const claimUntil = `clock_timestamp() + interval '${claimMinutes} minutes'`;
-
-/** The first call creates the row, which is due in the next night. */
+const claimUntil = `clock_timestamp() + interval '${claimMinutes} minutes'`; /** The first call creates the row, and the work is due in the next night. */
 const claim = defineStatement({
   name: 'claim_sweep',
   text: `
@@ -41,7 +39,7 @@ const release: Statement = {
     WHERE name = $1 AND claimed_by = $2`,
 };
 
-/** A sweep that only this process does. */
+/** A sweep that this process has claimed. */
 export interface ClaimedSweep {
   /** Extends the claim. Returns false if another process has taken the sweep over. */
   renew(): Promise<boolean>;

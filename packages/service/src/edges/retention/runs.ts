@@ -19,7 +19,7 @@ export const start: Place = { endedAt: '-infinity', id: '00000000-0000-0000-0000
 export interface RunBatch {
   readonly runs: number;
   readonly blobKeys: readonly string[];
-  /** Start of the next batch; null: nothing is left. */
+  /** Start of the next batch; null: there is no further batch. */
   readonly next: Place | null;
 }
 
@@ -77,7 +77,7 @@ export async function deleteOldDetail(
   });
 }
 
-/** Deletes some runs that ended more than `days` ago, with everything that belongs to them. */
+/** Deletes a batch of runs that ended more than `days` ago, with all their data. */
 export async function deleteOldRuns(db: Database, days: number, from: Place): Promise<RunBatch> {
   return await db.transaction(async (tx) => {
     const runs = await tx.query(lockOld, [days, from.endedAt, from.id]);

@@ -35,7 +35,7 @@ describe('the sweep of blobs', () => {
     expect(await isThere(run.attachmentKey)).toBe(true);
   });
 
-  test('keeps the bytes of prepared files for a day, and those of used ones with their run', async () => {
+  test('keeps the bytes of prepared files for a day, and the bytes of used files as long as their run', async () => {
     const run = await endedRun(1);
     const add = async (table: string, columns: string, values: string) => {
       const id = randomUUIDv7();
@@ -64,7 +64,7 @@ describe('the sweep of blobs', () => {
     ]);
   });
 
-  test('logs a row whose blob is missing and keeps the row', async () => {
+  test('logs a row whose blob is missing, and keeps the row', async () => {
     const run = await endedRun(1);
     await blobs.delete(run.transcriptKey);
     await sweep();

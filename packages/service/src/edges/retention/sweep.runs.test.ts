@@ -56,7 +56,7 @@ describe('the sweep of runs', () => {
     expect(Math.max(...deletes)).toBe(10_000);
   });
 
-  test('records up to which number the events of a run may be missing', async () => {
+  test('records the highest number up to which events of the run may be missing', async () => {
     const [old, young] = [await endedRun(91), await endedRun(89)];
     await db.query('UPDATE runs SET event_seq = 6 WHERE id = $1', [old.id]);
     await sweep();
@@ -78,7 +78,7 @@ describe('the sweep of runs', () => {
     expect(await eventsOf(id)).toBe(0);
   });
 
-  test('deletes taken follow-ups with their files and keeps waiting ones', async () => {
+  test('deletes delivered follow-ups with their files, and keeps waiting follow-ups', async () => {
     const { id: runId } = await endedRun(91);
     const add = async (execution: string | null) => {
       const [followup, attachment] = [randomUUIDv7(), randomUUIDv7()];

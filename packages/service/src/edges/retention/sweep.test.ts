@@ -20,7 +20,7 @@ describe('the sweep', () => {
     expect(row).toMatchObject({ soon: true, hour: 3, claimed_by: null, result: { runs: expect.any(Number) } });
   });
 
-  test('is taken over from a dead process when its claim has ended, and the dead process is refused', async () => {
+  test('is taken over when the claim of a dead process has expired, and the dead process cannot continue', async () => {
     const died = await claimSweep(db, 'retention', randomUUIDv7());
     expect(await sweep()).toBe('not_due');
     await db.query(`UPDATE sweeps SET claimed_until = now() - interval '1 second'`);

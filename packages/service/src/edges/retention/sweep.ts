@@ -58,7 +58,7 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
   };
 
   const failures: unknown[] = [];
-  /** Does a part of the sweep. A part that fails delays no other part; the first failure is thrown at the end. */
+  /** Does a part of the sweep. A failure of one part delays no other part; the first failure is thrown at the end. */
   const part = async (name: string, work: () => Promise<number>): Promise<number> => {
     try {
       return await work();
@@ -70,7 +70,7 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
     }
   };
 
-  /** Repeats `work` until nothing is left, and returns the number of rows. */
+  /** Repeats `work` until no batch is left, and returns the number of rows. */
   const inBatches = async (work: () => Promise<{ rows: number; more: boolean }>) => {
     let total = 0;
     for (let more = true; more; ) {
@@ -130,7 +130,7 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
 
 const batchSize = 5000;
 
-/** Deletes a batch of the rows of a rule; `more` is true where others may be left. */
+/** Deletes a batch of the rows of a rule; `more` is true if further rows may be left. */
 export async function deleteOldRows(
   db: Queryable,
   { table, isOver }: RowRule,

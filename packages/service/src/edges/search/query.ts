@@ -7,8 +7,8 @@ const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const uid = /^[A-Za-z0-9]{22}$/;
 
 /**
- * Returns the words and ids of a query. An address has no words: its path is searched for ids, from its end, because
- * the last id names the thing that the page shows.
+ * Returns the words and ids of a query. If the query is an address, it has no words. Its path is searched for ids from its end, because the
+ * last id names the thing that the page shows.
  */
 export function readQuery(q: string): { readonly text: string; readonly ids: string[] } {
   const trimmed = q.trim();

@@ -1,6 +1,5 @@
 /**
- * Checks that this process has the secrets key and the blob store of its database, so that all processes of a database
- * share them.
+ * Checks that this process has the secrets key and the blob store of its database, because all processes of a database must share both.
  */
 import type { Settings } from '@runyard/contract/settings/settings';
 import {
@@ -23,15 +22,16 @@ interface Place {
   readonly blobs: BlobStore;
 }
 
-const lostHint = 'If they are lost, bin/runyard use-folder makes the database use the key and blobs of its data folder';
+const lostHint =
+  'If the original key or blobs are lost, bin/runyard use-folder makes the database use the key and blobs of its data folder';
 
 /**
- * Compares key and blobs with the row of the installation; the first process of a database brings its own. Throws
- * `NotUsable`, whose text says what to copy. With different keys, only some processes could decrypt a secret; with
- * different blobs, only some downloads would work.
+ * Compares key and blobs with the row of the installation; the first process of a database stores its own there. Throws `NotUsable` with a
+ * text that says which files to copy. If processes had different keys, a secret could be decrypted only by some of them; with different
+ * blobs, only some downloads would work.
  */
 export async function checkInstallation(db: Database, place: Place): Promise<void> {
-  // The id is committed before the blob store gets it: a process that is killed in between leaves no marker of an unknown id.
+  // The id is committed before it is written to the blob store, so a process that is killed in between leaves no marker with an unknown id.
   await db.transaction(lockInstallation);
   await db.transaction(async (tx) => {
     const installation = await lockInstallation(tx);
@@ -69,15 +69,15 @@ async function checkBlobs(tx: Queryable, { id, hasMarkedBlobs }: Installation, p
     const name = nameOfAddress(blobsAddress(place.settings, place.dataDir));
     throw new NotUsable(
       'the blobs of this service are not the blobs of its database',
-      `${name} ${marker === undefined ? 'has no blob "installation"' : `belongs to another database (${marker})`}; the database is ${id}. All services of a database need the same RUNYARD_BLOBS: one bucket, or one folder, such as one of a shared file system. ${lostHint}.`,
+      `${name} ${marker === undefined ? 'has no blob "installation"' : `belongs to another database (${marker})`}; the database is ${id}. All services of a database need the same RUNYARD_BLOBS: one bucket, or one folder in a shared file system. ${lostHint}.`,
     );
   }
   if (!hasMarkedBlobs) await setBlobsMarked(tx);
 }
 
 /**
- * Makes a database use the secrets key and blobs of this data folder, after the earlier ones were lost. The content of
- * the earlier ones stays lost.
+ * Makes a database use the secrets key and blobs of this data folder, after the original ones were lost. Data that was encrypted with the
+ * original key or stored in the original blobs stays lost.
  */
 export async function acceptFolder(db: Database, { dataDir, settings, blobs }: Place): Promise<void> {
   const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);

@@ -12,7 +12,7 @@ let runId: string;
 beforeAll(async () => {
   loops = await listDueLoops(service);
   ({ runId } = await service.startExecution());
-  // No run of the tests waits in the queue or for its index, and its bytes are in the total of its team.
+  // No run of the tests waits in the queue or for its search index, and the team's total includes the bytes of all runs.
   await db.query('DELETE FROM run_search_waiting');
   await db.query('DELETE FROM storage_changes');
 });
@@ -20,7 +20,7 @@ afterAll(() => loops.close());
 
 class RolledBack extends Error {}
 
-/** Calls `prepare` in a transaction that is rolled back. Returns the loops that have work in it. Foreign keys are off. */
+/** Calls `prepare` in a transaction that is rolled back. Returns the loops that have work in this transaction. Foreign keys are off. */
 async function dueAfter(prepare: (tx: Queryable) => Promise<unknown>): Promise<string[]> {
   let names: string[] = [];
   const look = db.transaction(async (tx) => {
@@ -84,7 +84,7 @@ const settling = 'starting what waited for the end of a run, and cancelling repl
 
 type Prepare = string | ((tx: Queryable) => Promise<unknown>);
 
-/** Each case prepares work and names the loops that must do it: none if the work is not due yet. */
+/** Each case prepares work and names the loops that must do it; the list is empty if the work is not due yet. */
 const cases: readonly (readonly [what: string, prepare: () => Prepare, due: readonly string[]])[] = [
   ['a schedule whose time has come', () => schedule('-1 second'), ['firing schedules']],
   ['a schedule within the horizon of a round', () => schedule('1 second'), ['firing schedules']],

@@ -35,7 +35,7 @@ export async function findKeyProblem(db: Queryable, place: KeyPlace): Promise<st
   if (sealed.length === 0) return null;
   return describeKeyProblem(place, {
     sealed: sealed.join(', '),
-    effect: 'so runs, deliveries and webhooks that need them fail',
+    effect: 'so runs, deliveries and webhooks that need the secrets fail',
     afterwards: 'failed deliveries are sent then',
     otherwise: 'rotate the secrets of webhooks and subscriptions, and store all others again',
   });

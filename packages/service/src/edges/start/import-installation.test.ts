@@ -70,11 +70,13 @@ test('reports no key problem if the key was copied before', async () => {
   expect(keyProblem).toBeNull();
 });
 
-test('names the key file to copy if there is none, and creates none', async () => {
+test('names the key file to copy if the key is missing, and creates no key', async () => {
   const { dataFolder, keyProblem } = await imported(async () => undefined);
   const target = secretsKeyFile(dataFolder);
   expect(keyProblem).toContain(`${target} is missing`);
-  expect(keyProblem).toContain(`Copy secrets-key to ${target} from the data folder that they come from`);
+  expect(keyProblem).toContain(
+    `Copy secrets-key to ${target} from the data folder of the installation that wrote them`,
+  );
   await copyFile(secretsKeyFile(oldFolder), target);
 });
 
@@ -106,7 +108,7 @@ test('names secrets of every kind that the key does not open', async () => {
   }
 });
 
-test('keeps keys, and leaves no browser session and no sign-in code of the source', async () => {
+test('keeps keys, but no browser session and no sign-in code of the source', async () => {
   const raw = await insertKey(db, source.teamId, {});
   const [key] = await db.query<{ id: string }>('SELECT id FROM api_keys WHERE hash = $1', [hashKey(raw)]);
   await db.query(
@@ -144,7 +146,7 @@ test('counts the rows whose blob was missing when the file was written', async (
   expect((await imported(async () => undefined)).missingBlobs).toBe(1);
 });
 
-test('leaves paused tables with an id of their own if it is killed before the blobs are marked', async () => {
+test('leaves paused tables with a separate id if it is killed before the blobs are marked', async () => {
   const of = await lockInstallation(db);
   await setBlobsMarked(db);
   await exportDatabase({ db, blobs: await openFolderBlobs(path.join(oldFolder, 'blobs')), to: file });

@@ -19,7 +19,9 @@ import { reportMissingBlobs } from '../retention/blobs.ts';
 import { findKeyProblem } from './find-key-problem.ts';
 
 export interface ImportResult extends TransferResult {
-  /** Why the key of this installation does not decrypt the imported secrets, and which file to copy; null if it decrypts them. */
+  /**
+   * The reason why the key of this installation does not decrypt the imported secrets, and which file to copy; null if it decrypts them.
+   */
   readonly keyProblem: string | null;
   /** Number of rows whose blob is missing in the file, because it was missing when the file was written. */
   readonly missingBlobs: number;

@@ -12,7 +12,7 @@ export async function resume(place: DataPlace): Promise<boolean> {
   return await withDatabase(place, resumeInstallation);
 }
 
-/** Makes the database use the secrets key and blobs of the data folder, after the earlier ones were lost. */
+/** Makes the database use the secrets key and blobs of the data folder, after the original ones were lost. */
 export async function useFolder(place: DataPlace, settings: Pick<Settings, 'RUNYARD_SECRETS_KEY'>): Promise<void> {
   await withStore(place, (db, blobs) =>
     acceptFolder(db, { dataDir: place.dataFolder, settings: { ...place.blobs, ...settings }, blobs }),
@@ -46,8 +46,8 @@ export async function backUp(place: DataPlace, to: Writable | string): Promise<T
 }
 
 /**
- * Returns the moment of the last backup, RFC 3339; null: none was made; undefined if the database does not answer, or
- * is older.
+ * Returns the time of the last backup, RFC 3339; null: there was no backup; undefined: the database does not answer, or has an older
+ * schema.
  */
 export async function readLastBackup(place: DataPlace): Promise<string | null | undefined> {
   if (!(await mayAnswer(place))) return undefined;

@@ -5,7 +5,7 @@ import { type LoopDeps, startLoops } from './loops.ts';
 
 const silent = pino({ level: 'silent' });
 
-/** No loop is due, unless a test says so. */
+/** No loop has due work, unless a test changes this. */
 const deps: LoopDeps = { log: silent, random: () => 0.5, makeFindDue: () => async () => [] };
 const statement = (name: string): Statement => ({ name, text: `SELECT FROM ${name}` });
 
@@ -95,7 +95,7 @@ describe('loops with statements for due work', () => {
     return { rounds, found, asked, looks: () => looks, stop };
   };
 
-  it('run once at the start, and then only when a query finds work for them', async () => {
+  it('run once at the start, and later only when the query finds work for them', async () => {
     const t = startTwo(async (found) => found);
     expect(t.asked).toEqual([['runs'], ['deliveries']]);
     expect(t.rounds).toEqual([1, 1]);
@@ -115,7 +115,7 @@ describe('loops with statements for due work', () => {
     await t.stop();
   });
 
-  it('all run while the query for due work waits for a lock, and no second query begins', async () => {
+  it('all run while the query for due work waits for a lock, and a second query is not started', async () => {
     let unlock: (found: readonly number[]) => void = () => undefined;
     const locked = new Promise<readonly number[]>((resolve) => {
       unlock = resolve;
@@ -127,7 +127,7 @@ describe('loops with statements for due work', () => {
     await t.stop();
   });
 
-  it('do not run twice at the same time, while the others continue', async () => {
+  it('never run twice at the same time, while other loops continue', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;

@@ -15,15 +15,15 @@ export interface LoopDeps {
   readonly slowLookMs?: number;
 }
 
-/** A loop that has said when it has work. */
+/** A loop with statements that tell when it has work. */
 type WatchedLoop = Loop & { readonly due: readonly Statement[] };
 
 /**
- * Starts the loops: the first rounds run at once. No loop runs twice at the same time, and a failed round is logged. Returns the
- * function that stops all of them and waits for the rounds in progress.
+ * Starts the loops: the first rounds run at once. No loop runs twice at the same time, and failed rounds are logged. Returns the function
+ * that stops all of them and waits for the rounds in progress.
  *
- * The loops with `due` share one statement a second, which costs an idle service less than a statement for each loop. If the
- * statement fails, or waits for a lock, all of them run a round, so that no loop depends on the tables of another.
+ * The loops with `due` share one statement a second, so an idle service has less work than with a statement for each loop. If the shared
+ * statement fails, or waits for a lock, all these loops run a round, so that no loop depends on the tables of another loop.
  */
 export function startLoops(loops: readonly Loop[], deps: LoopDeps): () => Promise<void> {
   const ending = new AbortController();
@@ -128,8 +128,8 @@ function startWatched(loops: readonly WatchedLoop[], signal: AbortSignal, deps: 
 type FindDue = () => Promise<readonly number[]>;
 
 /**
- * Makes the one statement that finds out which loops have work. `due` has the statements of each loop (`Loop.due`). The statement costs about as much
- * as one of them, because its conditions use indexes that are empty while no work is due.
+ * Makes the shared statement that finds the loops with work. `due` has the statements of each loop (`Loop.due`). The statement costs about
+ * as much as one of its parts, because its conditions use indexes that are empty while no work is due.
  */
 export function makeFindDue(db: Pick<Database, 'query'>, due: readonly (readonly Statement[])[]): FindDue {
   if (due.length === 0) return async () => [];

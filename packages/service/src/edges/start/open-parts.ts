@@ -262,7 +262,7 @@ export function makeUndo(log: Logger): Undo {
   };
 }
 
-/** The store as a domain. It is not in `platform/store/`, because that folder does not import domains. */
+/** The store as a domain. It is not in `platform/store/`, because that folder may not import domains. */
 export function storeDomain(deps: ServiceDeps): Domain {
   const { blobs, freeSpace } = deps;
   let problemOfBlobs: string | null = null;

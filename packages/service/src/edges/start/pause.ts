@@ -1,4 +1,7 @@
-/** The pause of an imported installation: its source may still run, so the copy starts and delivers nothing until an operator says so. */
+/**
+ * The pause of an imported installation: the installation that it was copied from may still run, so the copy starts and delivers nothing
+ * until an operator ends the pause.
+ */
 import { delay } from '@runyard/system/backoff';
 import type { Logger } from 'pino';
 import { readPausedSince } from '../../platform/installation/installation.ts';
@@ -9,7 +12,7 @@ export interface Pause {
   since: string | null;
 }
 
-/** Returns the text about the pause for `/readyz`; null if there is none. */
+/** Returns the text about the pause for `/readyz`; null if there is no pause. */
 export const describePause = ({ since }: Pause): string | null =>
   since === null
     ? null
@@ -17,7 +20,7 @@ export const describePause = ({ since }: Pause): string | null =>
 
 const pollMs = 1_000;
 
-/** Calls `start` when the pause ends; at once if there is none. Returns the function that stops the wait. */
+/** Calls `start` when the pause ends, or at once if there is no pause. Returns the function that stops the wait. */
 export async function afterPause(
   pause: Pause,
   { db, log, pollEveryMs = pollMs }: { readonly db: Database; readonly log: Logger; readonly pollEveryMs?: number },
@@ -40,7 +43,7 @@ export async function afterPause(
   })().catch((error: unknown) => {
     if (stopping.signal.aborted) return;
     log.fatal({ err: error }, 'the work of this service could not start after the pause; the process ends');
-    // Nothing handles this rejection, so the process ends, and its next start has no pause.
+    // The rejection is not handled, so the process ends, and its next start has no pause.
     throw error;
   });
   return async () => {

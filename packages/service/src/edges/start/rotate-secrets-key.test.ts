@@ -85,7 +85,7 @@ const keyIds = async () =>
     )
   ).map(({ id }) => id);
 
-it('seals all values again while both keys open them, also for a process that has not seen the new key', async () => {
+it('encrypts all values again while both keys can decrypt them, also for a process that does not know the new key', async () => {
   const other = await openVault(folder, undefined);
   await put('A', 'value of A 12345');
   const runId = await service.newRun();
@@ -185,7 +185,7 @@ it('does not replace a value that was set while rows are sealed again', async ()
   expect(await storedValue('A')).toBe('the second value 2');
 });
 
-it('removes earlier keys a day later, and only when no row needs them', async () => {
+it('removes earlier keys after a day, and only if no row needs them', async () => {
   await put('A', 'the first value 1');
   await rotateKey(folder);
   await follow(vault);
@@ -213,7 +213,7 @@ it('opens with every key of the setting and seals with the first', async () => {
   expect(await storedValue('A', await openVault(folder, fresh))).toBe('the first value 1');
 });
 
-it('reports that there is no key if nothing was sealed, and refuses a broken file', async () => {
+it('reports that there is no key if no value was encrypted, and refuses a broken file', async () => {
   await rm(file());
   expect(await rotateKey(folder)).toMatchObject({ kind: 'no_file' });
   await writeFile(file(), 'broken\n');

@@ -34,7 +34,7 @@ interface TelemetryParts {
   readonly undo: { add(step: () => Promise<unknown>): void };
 }
 
-/** Starts the traces of runs, if a variable says where to send them. */
+/** Starts the traces of runs, if a variable has their destination. */
 export async function startTraces({ db, log, undo }: Pick<TelemetryParts, 'db' | 'log' | 'undo'>): Promise<void> {
   const traces = await openTraces(process.env, log);
   if (!traces) return;
@@ -47,7 +47,7 @@ export async function startTraces({ db, log, undo }: Pick<TelemetryParts, 'db' |
   });
 }
 
-/** Starts the metrics of the process, if a setting or a variable asks for them. The domains add their gauges later. */
+/** Starts the metrics of the process, if a setting or a variable requests them. The domains add their gauges later. */
 export async function startMetrics({ settings, models, db, log, undo }: TelemetryParts): Promise<Metrics | undefined> {
   const { RUNYARD_METRICS_LISTEN: place, RUNYARD_METRICS_TOKEN: token, RUNYARD_METRICS_POOLS: pools = [] } = settings;
   const isPool = (name: string) => name === hostedPool || pools.includes(name);

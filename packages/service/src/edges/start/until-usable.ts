@@ -1,4 +1,4 @@
-/** The time in which a service cannot work yet, because its database does not answer or its data folder is the wrong one. */
+/** The time in which a service cannot work yet, because its database does not answer or it has the wrong data folder. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { delay } from '@runyard/system/backoff';
@@ -36,15 +36,15 @@ interface WaitingOptions {
 }
 
 export interface Waiting {
-  /** Does the work, again and again while the service is not usable. Meanwhile its port answers 503, and `/readyz` says why. */
+  /** Does the work, again and again while the service is not usable. Meanwhile its port answers 503, and `/readyz` gives the reason. */
   untilUsable<T>(work: () => Promise<T>): Promise<T>;
   /** Closes the port, so that the service can listen there. */
   close(): Promise<void>;
-  /** The port that was open; 0: none yet, and any. */
+  /** The port that is open; 0: no port is open yet, and any port may be used. */
   port(): number;
 }
 
-/** Creates the waiting part of a start. It opens the port only when there is something to wait for. */
+/** Creates the waiting part of a start. It opens the port only when the start has to wait. */
 export function makeWaiting(options: WaitingOptions): Waiting {
   const { log, signal } = options;
   let port = options.port;
@@ -107,7 +107,7 @@ const reasons = {
   blobs: 'the bucket of RUNYARD_BLOBS cannot be reached; the service waits for it',
 } as const satisfies Record<UnavailableReason, string>;
 
-/** Returns what `/readyz` says; undefined: waiting does not help. The message of a driver has addresses, so it is only in the log. */
+/** Returns the reason for `/readyz`; undefined if waiting cannot help. The message of a driver has addresses, so it is only in the log. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof NotUsable) return error.reason;
   if (error instanceof StoreUnavailable) return reasons[error.reason];

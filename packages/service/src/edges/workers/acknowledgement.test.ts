@@ -50,7 +50,7 @@ const applied = (worker: RawWorker) => receivedOf(worker, 'messages_applied').ma
 const stateOf = async (runId: string) =>
   (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
 
-/** A worker that got a run, and the messages that it sends about it. */
+/** A worker with an assigned run, and the messages that it sends about the run. */
 async function withAssignment() {
   const worker = await connect();
   const runId = await service.newRun({ config: { worker_host: 'box' } });
@@ -86,7 +86,7 @@ test('answers a ping at once, and acknowledges a message only when its transacti
   expect(await stateOf(runId)).toBe('CLAIMED');
 });
 
-test('does not acknowledge a failed message nor apply later ones, and applies it when it is repeated', async () => {
+test('neither acknowledges a failed message nor applies later messages, and applies the message when it is repeated', async () => {
   const { worker, runId, claimed, completed, hello } = await withAssignment();
   worker.say(claimed);
   await vi.waitFor(() => expect(applied(worker)).toEqual([1]), inTime);
@@ -104,7 +104,7 @@ test('does not acknowledge a failed message nor apply later ones, and applies it
   expect(await stateOf(runId), 'it is tried again: its agent said nothing').not.toBe('CLAIMED');
 });
 
-test('acknowledges a message that PostgreSQL can never store, and gives up its execution', async () => {
+test('acknowledges a message that PostgreSQL can never store, and releases its execution', async () => {
   const { worker, runId, claimed, completed, hello } = await withAssignment();
   worker.say(claimed);
   await vi.waitFor(() => expect(applied(worker)).toEqual([1]), inTime);

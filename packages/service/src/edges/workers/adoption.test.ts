@@ -76,11 +76,11 @@ test('gives the executions to the next process that shows the token of the worke
   const next = await connect({ token, executions: [names], adopt_seconds: 120 });
   expect(next.sent.map(({ type }) => type)).not.toContain('task_cancellation');
   await next.connection.message({ type: 'task_completed', data: { ...names, message: 'done' } });
-  // The sandbox ended before its agent had started, so the run is tried again, perhaps at once.
+  // The sandbox ended before its agent had started, so the run is tried again, possibly at once.
   expect(await stateNow()).toMatch(/^(QUEUED|PENDING)$/);
 });
 
-test('gives nothing to a process of the same name without the token, and makes it end the sandbox', async () => {
+test('assigns nothing to a process with the same name but without the token, and orders it to end the sandbox', async () => {
   const { names } = await claimAndLose(120);
   const thief = await connect({ executions: [names], adopt_seconds: 120 });
   expect(thief.sent.find(({ type }) => type === 'task_cancellation')?.data).toMatchObject(names);

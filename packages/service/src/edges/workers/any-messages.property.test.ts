@@ -64,7 +64,7 @@ function messagesAbout(tasks: readonly string[], executions: readonly string[], 
   );
 }
 
-/** Connects a worker, and returns what it gets and a function that sends as its socket does. */
+/** Connects a worker; returns the messages that it gets, and a function that sends messages as its socket does. */
 async function connect(workerId: string) {
   const sent: { readonly type: string; readonly data: Record<string, unknown> }[] = [];
   const connection = await hub.connect({
@@ -112,7 +112,7 @@ test('no messages of a worker change the execution of another worker', async () 
     }),
     { numRuns: 15 },
   );
-  // It is not the messages that are refused.
+  // The service refuses the execution, not the messages.
   await holder.send({ type: 'task_completed', data: { task_id: runId, execution_id: executionId, message: 'done' } });
   expect(await read()).not.toEqual(before);
 });

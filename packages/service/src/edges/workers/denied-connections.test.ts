@@ -17,7 +17,7 @@ const report = (number: number, host: string, total: number): DeniedConnections 
   connections: [{ host, port: 443, reason: 'host_not_allowed', count: 1 }],
 });
 
-test('writes each report of a worker once, without secrets, and only of executions that it holds', async () => {
+test('stores each report of a worker once, without secrets, and only reports about executions that the worker holds', async () => {
   const secret = 'planted-secret-of-the-service';
   const hub = openHub({ ...t.deps, secrets: [secret] }, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
   const assigned: { readonly task_id: string; readonly execution_id: string }[] = [];

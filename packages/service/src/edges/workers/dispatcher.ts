@@ -19,7 +19,7 @@ import {
 export interface Dispatcher {
   /** Assigns executions until no slot is free or none is queued. */
   dispatch(): Promise<void>;
-  /** Does the same without waiting for the end; a failure is logged. */
+  /** Starts the same work without waiting for its end; a failure is logged. */
   dispatchSoon(): void;
   stop(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export function makeDispatcher(
 ): Dispatcher {
   let isStopped = false;
 
-  /** Assigns one execution to the connection. Returns false if no execution is queued for it. */
+  /** Assigns one execution to the connection. Returns false if the queue has no execution for the connection. */
   async function fill(connection: OpenConnection): Promise<boolean> {
     const assignment = await assignNext(deps, {
       connectionId: connection.id,
@@ -76,7 +76,8 @@ export function makeDispatcher(
       const [next] = candidates.sort((a, b) => load(a) - load(b));
       if (!next || isStopped || deps.isPaused?.()) return;
       if (!(await fill(next))) {
-        // Connections of one pool see the same queue, except for runs with an image: if one connection finds no run, the others find none either.
+        // Connections of one pool see the same queue, except for runs with an image: if one connection finds no run, the others also find
+        // none.
         for (const connection of candidates)
           if (isOfSamePool(connection, next) && (next.runsImages || !connection.runsImages)) done.add(connection);
       }
@@ -98,7 +99,7 @@ export function makeDispatcher(
   };
 }
 
-/** Leaves the MCP servers out: foreign workers put them into a command line, and their headers must not reach a sandbox. */
+/** Removes the MCP servers: foreign workers put them into a command line, and their headers must not reach a sandbox. */
 function withoutMcpServers({ mcp_servers: _, ...config }: Assignment['config']): Assignment['config'] {
   return config;
 }

@@ -19,7 +19,7 @@ afterAll(async () => {
 /** The processes look at keys without a notice after the tests only. */
 const checkEveryMs = 3_600_000;
 
-/** Opens sockets and streams of the key on all processes; returns the time at which each ended, as `performance.now()`. */
+/** Opens sockets and streams of the key on all processes; returns the times at which they end, as `performance.now()`. */
 async function openAll(key: string): Promise<Promise<number>[]> {
   const runId = await service.newRun();
   const ends: Promise<number>[] = [];

@@ -28,10 +28,9 @@ const shortened = ({ backend, features, missing }: SandboxLevel): SandboxLevel =
 });
 
 /**
- * Handles the hello of our own worker and compares its list with the database, in both directions. The worker is ordered to end
- * sandboxes that the database does not assign to it. Executions are lost if the database assigns them to it, or to an instance that it
- * proves to replace, and it does not list them. A worker without a valid token is a new instance and gets a token. Throws
- * `ConnectionEnded`.
+ * Handles the hello of our own worker and compares its list with the database, in both directions. Orders the worker to end sandboxes that
+ * the database does not assign to it. Executions that the worker does not list are lost if the database assigns them to this worker, or to
+ * an instance that it provably replaces. A worker without a valid token is a new instance and gets a token. Throws `ConnectionEnded`.
  */
 export async function greet(deps: ExecutionDeps, connection: OpenConnection, { data }: WorkerHello): Promise<void> {
   const { slots, draining, sandbox, version, adopt_seconds: adoptSeconds = 0 } = data;
@@ -89,8 +88,8 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
 
 /**
  * Handles a worker that sent no hello. The public worker lists no executions when it connects again: assume that it still runs the
- * executions of lost connections with its name, team and pool. The worker does not report whether it runs containers: `runsImages` is assumed.
- * Throws `ConnectionEnded`.
+ * executions of lost connections with its name, team and pool. The worker does not report whether it runs containers: `runsImages` is
+ * assumed. Throws `ConnectionEnded`.
  */
 export async function greetPublicWorker(
   deps: ExecutionDeps,

@@ -144,7 +144,7 @@ test('orders the stop of a sandbox whose assignment was taken back before its cl
   expect(['QUEUED', 'PENDING']).toContain((await states())[0]);
 });
 
-test('does not let a worker whose assignment was taken back end the sandbox of the next one', async () => {
+test('does not let a worker end the sandbox of the next worker after its assignment was taken back', async () => {
   const late = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(late, 1);
@@ -171,7 +171,7 @@ test('counts a try for a worker that fails an assignment without claiming it', a
   expect(second?.execution_id).not.toBe(first.execution_id);
 });
 
-test('resumes a turn whose pod the cluster ended, and not one whose agent ended', async () => {
+test('resumes a turn if the cluster ended its pod, but not if the agent ended', async () => {
   const fake = await connect(hello(2));
   const lose = async (reason: string, count: number) => {
     const runId = await t.newRun({ config: { on_worker_loss: 'resume' } });
@@ -218,7 +218,7 @@ test('tries executions before INPROGRESS again at once if a restarted worker doe
   expect(second?.execution_id).not.toBe(first.execution_id);
 });
 
-test('keeps the executions of a reconnecting worker, and orders the end of those that it should not have', async () => {
+test('keeps the executions of a reconnecting worker, and orders it to end executions that are not assigned to it', async () => {
   const before = await connect(hello(2));
   const runId = await t.newRun();
   const [first] = await untilAssigned(before, 1);
@@ -237,7 +237,7 @@ test('keeps the executions of a reconnecting worker, and orders the end of those
   await vi.waitFor(async () => expect(await states()).not.toEqual(['CLAIMED']), { timeout: 60_000 });
 });
 
-test('gives the only slot of a waiting agent to the run below it, and counts the agent again after that', async () => {
+test('gives the only slot of a waiting agent to the run below it, and counts the agent again afterwards', async () => {
   const parent = await t.newRun();
   const worker = await connect(hello(1));
   await vi.waitFor(() => expect(assignments(worker)).toHaveLength(1), 60_000);
@@ -283,7 +283,7 @@ test('gives the only slot of a waiting agent to the run below it, and counts the
 test.each([
   ['no connected worker can run', 'nowhere', false],
   ['a connected worker can run', undefined, true],
-])('a wait for a child that %s frees the slot of its parent: %s', async (_, workerHost, frees) => {
+])('frees the slot of the parent while it waits for a child that %s: %s', async (_, workerHost, frees) => {
   const parent = await t.newRun();
   const worker = await connect(hello(1));
   const [{ execution_id: executionId = '' } = {}] = await untilAssigned(worker, 1);
@@ -298,7 +298,7 @@ test.each([
   expect((await read())?.awaiting_until !== null).toBe(frees);
 });
 
-test('bounds the sandboxes of a worker that wait for other runs, and leaves room for the runs below them', async () => {
+test('limits the sandboxes of a worker that wait for other runs, and leaves room for the runs below them', async () => {
   const worker = await connect(hello(1));
   const parents = [await t.newRun(), await t.newRun(), await t.newRun()];
   const allWait = async (count: number) => {

@@ -16,7 +16,7 @@ import { ConnectionEnded } from './rights.ts';
 /** After a rejection the connection gets no assignment for this time, so that another worker gets the execution. */
 const rejectionPauseMs = 2000;
 
-/** A worker that sent no hello for this long counts as a public one. */
+/** A worker that has sent no hello after this time counts as a public worker. */
 const helloWaitMs = 1000;
 
 /** SQLSTATE class 22: PostgreSQL cannot store a value of the message. */
@@ -36,7 +36,10 @@ export interface Hub {
   }): Promise<HubConnection>;
   /** Assigns executions until no slot is free or none is queued. */
   dispatch(): Promise<void>;
-  /** Records the ends of connections that the database did not take when they were closed. Sends no statement if there are no such connections. */
+  /**
+   * Records the ends of connections that the database did not take when they were closed. Sends no statement if there is no such
+   * connection.
+   */
   recordLosses(): Promise<void>;
   /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
   sendStopOrders(): Promise<void>;
@@ -55,7 +58,7 @@ export interface HubOptions {
   readonly serviceInstanceId: string;
   /** Returns the run's arguments for the agent. */
   readonly agentArguments?: (assignment: Assignment) => string[];
-  /** Image with the agent for public workers, which can then run images; absent: they start a program of their machine. */
+  /** Image with the agent for public workers; with it they can run images. Absent: they start a program of their machine. */
   readonly sidecarImage?: string | undefined;
 }
 
@@ -80,7 +83,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
     }),
   ];
 
-  /** Ids of connections whose end is not recorded yet, because the database did not answer. */
+  /** Ids of connections whose end is not stored yet, because the database did not answer. */
   const unrecorded = new Set<string>();
 
   async function recordLoss(id: string): Promise<void> {
@@ -95,7 +98,10 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
     dispatchSoon();
   }
 
-  /** Records the ends that could not be recorded earlier. Until then the worker counts as connected, and no connection takes its executions over. */
+  /**
+   * Records the ends that could not be recorded earlier. Until then the worker counts as connected, and no other connection takes over its
+   * executions.
+   */
   async function recordLosses(): Promise<void> {
     for (const id of [...unrecorded])
       await recordLoss(id).catch((error: unknown) =>
@@ -123,7 +129,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
         greetedAsPublic ??= greetPublicWorker(deps, connection, options.sidecarImage !== undefined).then(dispatchSoon);
         return greetedAsPublic;
       };
-      // Our worker sends its hello at once; the public one sends nothing until it has work.
+      // Runyard's worker sends its hello at once; the public worker sends nothing until it has work.
       const helloWait = setTimeout(() => {
         greetAsPublic().catch((error: unknown) => {
           deps.log.error({ err: error, worker: workerId }, 'greeting a worker without a hello failed');
@@ -131,14 +137,17 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
         });
       }, helloWaitMs);
 
-      /** Applies a message. `freed`: the connection may take more work; `row_lost`: its row was gone, so the worker has to connect again. */
+      /**
+       * Applies a message. `freed`: the connection may take more work; `row_lost`: the row of the connection was deleted, so the worker has
+       * to connect again.
+       */
       const handle = async (message: WorkerMessage): Promise<'applied' | 'freed' | 'row_lost'> => {
         try {
           return (await handleWorkerMessage(deps, connection, message)) ? 'freed' : 'applied';
         } catch (error) {
           const isHere = connections.has(connection.id) && !isOfWorker(message);
           if (!(error instanceof ConnectionEnded) || !isHere) throw error;
-          // The public worker does not repeat its messages. This process is alive, so it applies the message.
+          // The public worker does not repeat its messages. This process is alive, so it inserts the row again and applies the message.
           await insertWorkerConnection(deps.db, row);
           await handleWorkerMessage(deps, connection, message);
           return 'row_lost';
@@ -173,7 +182,10 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
           renewLeases(deps.db, connection.id, deps.timing).then(
             (isKnown) => {
               if (isKnown || !connections.has(connection.id)) return;
-              deps.log.warn({ worker: workerId }, 'this service process was taken for dead; the worker connects again');
+              deps.log.warn(
+                { worker: workerId },
+                'another process counted this service process as dead; the worker connects again',
+              );
               end();
             },
             (error: unknown) => deps.log.warn({ err: error }, 'renewing leases failed'),

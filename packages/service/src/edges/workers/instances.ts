@@ -11,7 +11,7 @@ export interface InstanceScope {
   readonly teamId: string | null;
 }
 
-/** Needs neither salt nor stretching, because the token is random. */
+/** The hash needs neither salt nor stretching, because the token is random. */
 const hashToken = (token: string): Buffer => hash('sha256', token, 'buffer');
 
 const readInstances = defineStatement({

@@ -30,7 +30,7 @@ const connections = async () =>
 const fallSilent = () =>
   t.deps.db.pool.query("UPDATE service_instances SET seen_at = now() - interval '1 minute' WHERE id = $1", [slow]);
 
-test('keeps the connections of its own process, however late its own heartbeat is', async () => {
+test('keeps the connections of its own process, even if its own heartbeat is late', async () => {
   await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end: () => {} });
   await fallSilent();
   await dropConnectionsOfDeadServices(t.deps, slow, silentSeconds);
@@ -56,7 +56,7 @@ test('records the end of a connection as soon as the database answers again', as
   await own.close();
 });
 
-test('a worker connects again at its next heartbeat if another process counted this one as dead', async () => {
+test('makes a worker connect again at its next heartbeat if another process counted this process as dead', async () => {
   const end = vi.fn();
   const connection = await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end });
   const renewed = async () =>

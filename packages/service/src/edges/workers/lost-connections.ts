@@ -33,7 +33,7 @@ const missingFrom = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns the executions that the database assigns to these instances of the connection's worker, and that the worker did not list. */
+/** Returns the executions that the database assigns to these instances of the connection's worker, but that the worker did not list. */
 export async function findMissing(
   db: Queryable,
   input: { connectionId: string; instanceIds: readonly string[]; listed: readonly string[] },
@@ -43,8 +43,8 @@ export async function findMissing(
 }
 
 /**
- * Handles the loss of a connection: assignments that were not claimed go back to the queue, and for the other executions the
- * worker has the grace to connect again.
+ * Handles the loss of a connection: unclaimed assignments return to the queue; for the other executions, the worker has some time to
+ * connect again.
  */
 export async function loseConnection(deps: ExecutionDeps, connectionId: string): Promise<void> {
   for (const assigned of await findAssigned(deps.db, connectionId)) {

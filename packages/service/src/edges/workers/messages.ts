@@ -1,6 +1,6 @@
 /**
- * Applies the messages of workers. Each takes effect in one transaction, which first checks under the run's lock that the connection
- * may act on the execution. Every effect is a compare-and-set, so a late or repeated message changes nothing.
+ * Applies the messages of workers. Each message takes effect in one transaction. The transaction first locks the run and checks that the
+ * connection may act on the execution. Every effect is a compare-and-set, so a late or repeated message changes nothing.
  */
 
 import {
@@ -43,7 +43,7 @@ interface Target {
   readonly assignmentId: string | null;
 }
 
-/** A worker's reasons for the end of a sandbox whose agent did not fail. Other workers report no such reason. */
+/** Reasons that a worker gives for the end of a sandbox whose agent did not fail. Other workers report no such reason. */
 const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
   ['worker_stopped', 'stopped'],
   ['worker_lost', 'lost'],
@@ -138,7 +138,8 @@ async function apply(
       return 'held';
     case 'task_completed': {
       const { task_state: state, execution_id } = message.data;
-      // The public worker, which names only the run, reports a cancel after an order. Without one, it is about an earlier execution.
+      // The public worker, which names only the run, reports a cancel after an order. Without such an order, the message is about an
+      // earlier execution.
       if (state === 'CANCELLED' && execution_id === undefined && phase !== 'stopping') return 'held';
       if (phase === 'assigned') await claimAssigned(deps, tx, connection, target);
       await endSandboxWithin(deps, tx, executionId, { kind: 'exited', message: message.data.message, exitCode: 0 });
@@ -168,8 +169,8 @@ function kindOfFailure(failure: TaskFailure | undefined): SandboxEnd['kind'] {
 }
 
 /**
- * PENDING → CLAIMED for the assignment of this connection. An end without a claim is first recorded as a claim, so that it counts as a try. A
- * rejection would return it to the queue and the worker without end.
+ * PENDING → CLAIMED for the assignment of this connection. An end without a claim is first recorded as a claim, so that it counts as a try.
+ * A rejection would return it to the queue and the worker without end.
  */
 async function claimAssigned(
   deps: ExecutionDeps,

@@ -3,7 +3,7 @@ import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { evictIdle } from '../../runs/executions/idle/idle.ts';
 import { leastDepth } from '../../runs/executions/queue/may-take.ts';
 
-/** Slots of a worker that does not report their number: it rejects the assignments that it cannot take. */
+/** Number of slots that is assumed for a worker that reports none: it rejects the assignments that it cannot take. */
 const assumedSlots = 1000;
 
 /** An execution of a connection, with its assignment. */
@@ -11,10 +11,12 @@ interface HeldExecution {
   readonly runId: string;
   readonly assignmentId: string | null;
   /**
-   * True while the agent waits for a follow-up or for other runs, and takes no slot. This is the value that the worker was sent last.
+   * True while the agent waits for a follow-up or for other runs, and takes no slot. This is the last value that was sent to the worker.
    */
   idle: boolean;
-  /** True while it waits for other runs: it uses no slot, and no eviction ends it. Undefined: its worker listed it as idle. */
+  /**
+   * True while the agent waits for other runs: it uses no slot, and is not evicted. Undefined: its worker listed it as idle.
+   */
   awaits: boolean | undefined;
   /** True once the end of the sandbox is decided. */
   leaving: boolean;
@@ -70,7 +72,10 @@ export function takenSlots(connection: OpenConnection): number {
   return count;
 }
 
-/** Returns the least depth of a run that may be assigned to the connection: its sandboxes that work or wait for other runs have a bound. */
+/**
+ * Returns the least depth of a run that may be assigned to the connection, because the number of its sandboxes that work or wait for other
+ * runs is limited.
+ */
 export function leastDepthOf(connection: OpenConnection): number {
   let live = 0;
   for (const { idle, awaits } of connection.executions.values()) if (!idle || awaits) live += 1;
@@ -85,8 +90,8 @@ export const hasFreeSlot = (connection: OpenConnection): boolean =>
   connection.pausedUntil <= performance.now();
 
 /**
- * Asks agents that wait for a follow-up to leave, because their sandboxes use memory: some agents if the worker has more than twice as many sandboxes
- * as slots, all agents if the worker drains.
+ * Asks agents that wait for a follow-up to leave, because their sandboxes use memory: some agents if the worker has more than twice as many
+ * sandboxes as slots, and all agents if the worker drains.
  */
 export async function evictBeyondLimit(deps: ExecutionDeps, connection: OpenConnection): Promise<void> {
   const staying = [...connection.executions.values()].filter((execution) => !execution.leaving);

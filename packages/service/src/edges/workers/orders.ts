@@ -8,7 +8,7 @@ import { evictBeyondLimit, type OpenConnections } from './open-connection.ts';
 export interface Orders {
   /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
   send(): Promise<void>;
-  /** Calls `send` at once, or `restMs` after the last call if that was less ago. Does not wait for it, and logs a failure. */
+  /** Calls `send` at once, or `restMs` after the last call if that was less ago. Returns at once, and logs a failure. */
   sendSoon(): void;
   stop(): Promise<void>;
 }

@@ -68,7 +68,7 @@ const stateOf = async (runId: string) =>
   (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
 
 describe('the pool of a person', () => {
-  test('an agent key cannot connect to the pool of a person, and gets none of its runs', async () => {
+  test('an agent key cannot connect to the pool of a person, and gets no runs of the pool', async () => {
     const name = newName();
     const worker = await connect(owner.key, name);
     const refused = await refusalOf(agentKey, name);
@@ -77,7 +77,7 @@ describe('the pool of a person', () => {
     expect(refused.detail).toContain(`bin/runyard workers allow ${name} ${await keyUidOf(agentKey)}`);
     expect(await refusalOf(other.key, name)).toMatchObject({ status: 403 });
     worker.close();
-    // The pool stays closed when no worker of its owner is connected.
+    // The pool stays closed even if no worker of its owner is connected.
     expect(await refusalOf(agentKey, name)).toMatchObject({ status: 403 });
     const runId = await service.newRun({ config: { worker_host: name } }, owner.key);
     const back = await connect(owner.key, name);
@@ -125,7 +125,7 @@ describe('the pool of a person', () => {
     await expect.poll(() => ofAgent.closedAt()).not.toBeNull();
   });
 
-  test('assigns nothing to a connection whose right ended a moment ago', async () => {
+  test('assigns nothing to a connection whose right has just ended', async () => {
     const name = newName();
     (await connect(owner.key, name)).close();
     await allow(name, await keyUidOf(agentKey), owner.key);

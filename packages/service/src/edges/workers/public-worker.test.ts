@@ -27,7 +27,7 @@ beforeAll(async () => {
   worker = await connect();
   say = (type, task_id, more = {}) =>
     worker.message({ type, data: { task_id, worker_id: 'box', message: 'text', ...more } } as WorkerMessage);
-  // A worker whose first message is no hello counts as a public one.
+  // A worker whose first message is not a hello counts as a public worker.
   await say('task_failed', 'no run');
 });
 beforeEach(() => void sent.splice(0));
@@ -56,7 +56,7 @@ async function pingAndSweep(executionId: string): Promise<void> {
   await reconcile(executionDeps);
 }
 
-/** A run that the worker has claimed; with `begins`, its agent has begun the first turn. */
+/** A run that the worker has claimed; with `begins`, its first turn is in progress. */
 async function claimed({ begins = false, config = {} }: { begins?: boolean; config?: object } = {}) {
   const runId = await service.newRun({ config: { worker_host: 'box', ...config } });
   await hub.dispatch();
@@ -88,7 +88,7 @@ test.each([
   // The processes of the agent have some seconds to save its files, and no second agent works meanwhile.
   const [stopping] = await executionsOf(runId);
   expect(stopping?.phase).toBe('stopping');
-  // A worker that starts in its place gives them no more time.
+  // A replacement of this worker has no additional time.
   await worker.closed();
   worker = await connect();
   await say('task_failed', 'no run');
@@ -120,7 +120,7 @@ test('tries a dispatched task again that no agent has begun, while the worker st
   await hub.sendStopOrders();
   expect(ordersOf(runId)).toBe(1);
 
-  // A worker that handed the task to another machine answers no order.
+  // A worker that handed the task to another machine does not answer the order.
   await set(executionId, "stop_deadline = now() - interval '1 second'");
   await pingAndSweep(executionId);
   expect((await executionsOf(runId)).map(({ phase }) => phase)).toEqual(['ended', 'queued']);

@@ -42,7 +42,7 @@ test('reads no more messages while earlier ones wait for their effects, and read
   expect(accepted.isPaused).toBe(false);
 });
 
-test('reads nothing from a worker that does not read its answers, until the worker reads', async () => {
+test('reads no messages from a worker that does not read its answers, until it reads them', async () => {
   client.pause();
   const text = 'x'.repeat(100_000);
   for (let n = 0; n < 1000; n += 1) pace.send(text);

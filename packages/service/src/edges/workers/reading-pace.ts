@@ -1,19 +1,19 @@
 import type { WebSocket } from 'ws';
 
-/** Limit of the messages whose effects are pending plus the unread answers: above it, the socket is not read. */
+/** Limit of pending messages and unread answers together; above it, the socket is not read. */
 const most = 64;
 
 /** Stops reading from a socket while too many of its messages are unfinished. */
 export interface ReadingPace {
   /** Counts a message until its work has ended. */
   work(done: Promise<unknown>): void;
-  /** Sends a text, and counts it until the other end has taken it. */
+  /** Sends a text, and counts it until the other end has received it. */
   send(text: string): void;
 }
 
 /**
- * Paces the reading of a socket. A worker waits if it sends faster than its messages are handled, or if it does not read the answers. Without the
- * pause, its messages and answers would fill the memory of the service.
+ * Paces the reading of a socket. The socket is not read while the worker sends faster than its messages are handled, or does not read the
+ * answers. Without the pause, its messages and answers would fill the memory of the service.
  */
 export function paceReading(socket: WebSocket): ReadingPace {
   let unfinished = 0;

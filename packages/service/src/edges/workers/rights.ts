@@ -6,8 +6,8 @@ import type { Phase } from '../../runs/executions/transitions/transition.ts';
 import type { KeyOfWorker } from '../../team/access/keys/directory.ts';
 
 /**
- * Thrown if the worker must connect again: another process counted this one as dead and deleted the row of its connection, the key was deleted or has
- * expired, or the person of the key may no longer run workers.
+ * Thrown if the worker must connect again: another process counted this process as dead and deleted the row of its connection, the key was
+ * deleted or has expired, or the person of the key may no longer run workers.
  */
 export class ConnectionEnded extends Error {
   override readonly name = 'ConnectionEnded';
@@ -33,7 +33,7 @@ const lockRun = defineStatement({
   row: {},
 });
 
-/** Runs as a separate statement after `lockRun`, so that it sees the changes that others committed while the lock waited. */
+/** Runs as a separate statement after `lockRun`, so that it sees changes that were committed while the lock waited. */
 const readServed = defineStatement({
   name: 'read_served_execution',
   text: `
@@ -65,7 +65,9 @@ export type WorkerPrincipal = Pick<KeyOfWorker, 'keyId' | 'teamId' | 'serves' | 
 /** Worker names with this prefix are reserved for the operator: such workers serve the hosted pool of all teams. */
 export const operatorNames = 'runyard';
 
-/** Returns the team whose runs a worker of this name serves, or null for the hosted pool. `not_allowed`: the key may not serve it. */
+/**
+ * Returns the team whose runs a worker with this name serves, or null for the hosted pool. `not_allowed`: the key may not serve this team.
+ */
 export function poolTeamOf({ serves, teamId }: WorkerPrincipal, workerId: string): string | null | 'not_allowed' {
   if (!workerId.startsWith(operatorNames)) return serves === 'hosted' ? 'not_allowed' : teamId;
   return serves === 'team' ? 'not_allowed' : null;

@@ -25,8 +25,8 @@ import { operatorNames, poolTeamOf, type WorkerPrincipal } from './rights.ts';
 export const workerSocketPath = '/api/v1/selfhosted/worker/ws';
 
 /**
- * Returns whether a request asks for the worker's WebSocket. For any other upgrade, the request is answered without it, as RFC 9110 7.8
- * allows: `curl --http2` and Java's client offer h2c with each request.
+ * Returns whether a request asks for the worker's WebSocket. Any other upgrade is ignored and the request is answered normally, as RFC 9110
+ * 7.8 allows: `curl --http2` and Java's client offer h2c with each request.
  */
 export function isWorkerUpgrade(request: IncomingMessage): boolean {
   const isWebSocket = request.headers.upgrade?.trim().toLowerCase() === 'websocket';
@@ -55,10 +55,10 @@ interface SocketOptions {
   readonly maxConnectionsOfTeam?: number;
 }
 
-/** Time for the other end to answer the close frame. After it the connection is cut. */
+/** Time for the other end to answer the close frame. After it, the connection is cut. */
 const closeWaitMs = 300;
 
-/** The public worker pings every 30 s. After more than two missed pings the other end counts as lost. */
+/** The public worker pings every 30 s. If more than two pings are missing, the other end counts as lost. */
 const silenceMs = 75_000;
 
 /** Limits of a message and of its pieces. The largest one is a hello, which lists a few hundred executions. */
@@ -186,7 +186,7 @@ function serve(
   };
   const end = () => close(1012, 'connect again');
   const opened = hub.connect({ workerId, teamId, keyId, send, end });
-  // Messages take effect one after the other, in the order of their arrival.
+  // Messages take effect one after the other, in the order in which they arrived.
   let chain: Promise<unknown> = opened.catch((error: unknown) => {
     log.error({ err: error, worker: workerId }, 'registering the connection of a worker failed');
     close(1011, 'try again');
@@ -234,8 +234,8 @@ function serve(
 }
 
 /**
- * Reads a message. Characters that PostgreSQL cannot store are replaced in all texts: a worker of another kind forwards the output of its programs
- * unchanged, and does not repeat a message that failed.
+ * Reads a message. Replaces characters that PostgreSQL cannot store in all texts: a worker of another kind forwards the output of its
+ * programs unchanged, and does not repeat a message that failed.
  */
 function parse(text: string): WorkerMessage | null {
   try {

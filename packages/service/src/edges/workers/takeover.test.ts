@@ -1,4 +1,4 @@
-/** Attacks: a worker that tries to act on executions that are not its own. */
+/** Attacks: a worker tries to act on executions of other workers. */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { joinWorkerPool } from '../../../test/key.ts';
 import {
@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterAll(() => process.close());
 
-/** Connects a worker whose pool lets the key in. */
+/** Connects a worker to a pool that accepts the key. */
 async function connect(key: string, name: string): Promise<RawWorker> {
   if (!name.startsWith('runyard')) await joinWorkerPool(service.deps.db, name, key);
   const worker = await acceptedWorker(process.baseUrl, key, name);
@@ -39,7 +39,7 @@ const stateOf = async (runId: string) =>
 const connectionsOf = (name: string) =>
   service.deps.db.query('SELECT FROM worker_connections WHERE worker_id = $1', [name]);
 
-/** Connects a public worker that gets a run and claims it; then its connection breaks. */
+/** Connects a public worker that gets a run and claims it; then cuts its connection. */
 async function claimByPublicWorker(key: string, name: string, body: object = {}) {
   const worker = await connect(key, name);
   const runId = await service.newRun({ ...body });
@@ -91,7 +91,7 @@ test("refuses names that begin with runyard for keys that are not the operator's
   await connect(service.key, 'runyard-other');
 });
 
-test('does not let another team take over a hosted execution by the name of its worker', async () => {
+test('does not let another team take over a hosted execution with the name of its worker', async () => {
   const { runId, executionId } = await claimByOwnWorker(service.key, 'runyard-host', 'instance-1');
   const member = await service.newKey({ teamId: service.otherTeamId, role: 'member' });
   const thief = await connectRawWorker(process.baseUrl, member, 'runyard-host');
@@ -119,7 +119,7 @@ test("does not let another team's worker of the same name take over executions o
   expect(await stateOf(runId)).toBe('CLAIMED');
 
   const silent = await connect(service.otherKey, 'box');
-  // After a moment without a hello it counts as a public worker, and learns of no execution that it could end.
+  // After a moment without a hello it counts as a public worker, and gets no list of executions that it could end.
   await vi.waitFor(
     async () => {
       silent.say(failed(runId, executionId));
@@ -165,7 +165,7 @@ test.each([
   },
 );
 
-test("keeps a worker's executions by the token of its first hello, and ends those of an instance that it replaces", async () => {
+test("keeps a worker's executions if its hello has the token, and ends the executions of an instance that it replaces", async () => {
   const body = { config: { worker_host: 'box' } };
   const { runId, executionId, token } = await claimByOwnWorker(service.key, 'box', 'instance-1', body);
   expect(token).toMatch(/^ryw_/);

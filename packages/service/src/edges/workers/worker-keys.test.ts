@@ -57,14 +57,14 @@ test('a worker with one executes runs of all teams until the key is deleted', as
   expect(await connectRawWorker(process.baseUrl, made.key, 'runyard-rack-4')).toBe(401);
 });
 
-test('it connects to no pool of a team, also to none that its maker may use', async () => {
+test('it cannot connect to a pool of a team, not even to a pool that its creator may use', async () => {
   const { key } = await make();
   await joinWorkerPool(service.deps.db, 'box', service.key);
   expect(await connectRawWorker(process.baseUrl, key, 'box')).toBe(403);
   expect(await connectRawWorker(process.baseUrl, key, 'new-box')).toBe(403);
 });
 
-test('it signs in no browser', async () => {
+test('it cannot sign in a browser', async () => {
   const { key } = await make();
   const headers = { origin: service.baseUrl };
   const { detail } = await service.problem(403, 'POST', '/browser-sessions', {
@@ -75,7 +75,7 @@ test('it signs in no browser', async () => {
   expect(detail).toContain('api_key');
 });
 
-test('a process of an earlier version takes it for a key of nobody', async () => {
+test('a process of an earlier version accepts it for no route', async () => {
   const { uid } = await make();
   const rows = await service.deps.db.query(
     `SELECT FROM api_keys k WHERE k.id = $1 AND (k.kind = 'agent'

@@ -13,7 +13,7 @@ const limits: BodyLimits = {
 const staying = new AbortController().signal;
 const own = { teamId: 't', executionId: 'e' };
 
-/** Returns the result of `enter` so far; undefined while it waits. */
+/** Returns the result of `enter` if there is one already; undefined while `enter` waits. */
 const now = async <T>(entered: Promise<T>): Promise<T | undefined> =>
   await Promise.race([entered, new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
 
@@ -22,7 +22,7 @@ function held(place: Place | 'busy' | 'gone' | undefined): Place {
   return place;
 }
 
-test('makes bodies of an execution wait for its own room without delaying others', async () => {
+test('bodies of an execution that exceed its memory limit wait, and do not delay others', async () => {
   const budget = makeBodyBudget(limits);
   const first = held(await budget.enter(own, 150 * kb, staying));
   const second = budget.enter(own, 150 * kb, staying);
@@ -45,20 +45,20 @@ test('leaves room for other teams and limits the total', async () => {
   held(await third);
 });
 
-test('accepts a body that is larger than its room if there is no other body', async () => {
+test('accepts a body that is larger than its limit if no other body holds memory', async () => {
   const budget = makeBodyBudget(limits);
   held(await now(budget.enter(own, 5000 * kb, staying))).release();
   held(await now(budget.enter(own, kb, staying)));
 });
 
-test('does not let small bodies wait behind large ones', async () => {
+test('lets small bodies pass while large bodies wait', async () => {
   const budget = makeBodyBudget(limits);
   held(await budget.enter(own, 200 * kb, staying));
   expect(await now(budget.enter(own, 200 * kb, staying))).toBeUndefined();
   held(await now(budget.enter(own, 10 * kb, staying)));
 });
 
-test('bounds the requests of an execution in flight, even without bytes, and the waiting ones', async () => {
+test('limits the requests of an execution in progress, even without bytes, and its waiting requests', async () => {
   const budget = makeBodyBudget(limits);
   const places = await Promise.all([1, 2, 3].map(() => budget.enter(own, kb, staying)));
   for (const place of places) held(place).releaseBytes();
@@ -81,7 +81,7 @@ test('answers gone to an aborted request and busy after a long wait', async () =
   expect(await budget.enter(own, 100 * kb, staying)).toBe('busy');
 });
 
-test('gives a large body its turn while small requests of others arrive all the time', async () => {
+test('lets a large body pass at last, even if small requests of others arrive all the time', async () => {
   const budget = makeBodyBudget(limits);
   const first = held(await budget.enter({ teamId: 't' }, 500 * kb, staying));
   const large = budget.enter({ teamId: 'u' }, 600 * kb, staying);
@@ -98,7 +98,7 @@ describe('a room with shares', () => {
   const enter = (budget: ReturnType<typeof make>, teamId: string | undefined, bytes: number) =>
     now(budget.enter({ teamId }, bytes, staying));
 
-  test('leaves each team its share, whatever bytes others use or wait for', async () => {
+  test('leaves each team its share, even if others use or wait for all other bytes', async () => {
     const budget = make();
     held(await enter(budget, 'greedy', 700 * kb));
     expect(await enter(budget, 'greedy', 20 * kb)).toBeUndefined();
@@ -108,7 +108,7 @@ describe('a room with shares', () => {
     expect(await enter(budget, 'a', 20 * kb)).toBeUndefined();
   });
 
-  test('gives senders without a key a small shared part, and takes nothing from teams for them', async () => {
+  test("gives senders without a key a small common part, and takes nothing from the teams' shares", async () => {
     const budget = make();
     held(await enter(budget, undefined, 30 * kb));
     expect(await enter(budget, undefined, 30 * kb)).toBeUndefined();

@@ -2,7 +2,7 @@
 
 /** The owner of a body. */
 export interface BodyOwner {
-  /** Undefined: a sender without a key. All of these count as one team with little room. */
+  /** Undefined: a sender without a key. All senders without a key count as one team with a small limit. */
   readonly teamId: string | undefined;
   /** Set for a run token; absent for an API key of the team. */
   readonly executionId?: string | undefined;
@@ -13,7 +13,7 @@ export interface BodyRoom {
   readonly total: number;
   /** Bytes of a team that no other team can take. The bytes beyond it share `common`. Default: 0. */
   readonly share?: number;
-  /** Default: `total`. The rest of `total` is reserved for shares, so several teams find their share free at the same time. */
+  /** Default: `total`. The rest of `total` is reserved for shares, so that several teams can use their shares at the same time. */
   readonly common?: number;
   readonly perTeam: number;
   /** For all senders without a key together. Default: `perTeam`. */
@@ -56,7 +56,7 @@ export interface Place {
 }
 
 export interface BodyBudget {
-  /** Takes room at once; undefined if there is no room now, or earlier requests wait. */
+  /** Takes memory at once; undefined if there is not enough now, or earlier requests wait. */
   tryEnter(owner: BodyOwner, bytes: number): Place | undefined;
   /**
    * Resolves when there is room for `bytes`. Until then the caller does not read the body, so its sender waits. `busy`:
@@ -134,12 +134,12 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
       release: () => giveBack({ bytes: held, requests }),
     };
   };
-  /** Returns true if a request waits for the common room, and not only for the room of its owner. */
+  /** Returns true if a request waits for the common memory, and not only for its owner's limit. */
   const waitsForRoom = ({ owner, bytes }: Waiting): boolean => ownerHasRoom(owner, bytes) && !roomHas(owner, bytes);
   /**
-   * Requests get room in the order of arrival. A request that waits for the room of its owner does not delay other owners. A request that waits for
-   * the common room delays later requests that also need it; otherwise a large request could wait forever. A request within the share of its team is
-   * not delayed.
+   * Requests get room in the order of arrival. A request that waits for the limit of its owner does not delay other owners. A request that
+   * waits for the common memory delays later requests that also need it; otherwise a large request could wait forever. A request within the
+   * share of its team is not delayed.
    */
   const admitWaiting = (): void => {
     let isFull = false;
@@ -193,7 +193,9 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
   };
   return { tryEnter, enter };
 
-  /** Returns whether a request would overtake an earlier one of the same owner, or an earlier one that also waits for the common room. */
+  /**
+   * Returns whether a request would overtake an earlier request of its owner, or an earlier request that also waits for the common memory.
+   */
   function isBehind(owner: BodyOwner, bytes: number): boolean {
     for (const waiting of queue) {
       if (commonOf(owner, bytes) > 0 && waitsForRoom(waiting)) return true;

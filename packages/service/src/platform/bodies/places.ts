@@ -1,6 +1,9 @@
 /** Places of things that are open at once, a bounded number for each key. */
 export interface Places {
-  /** Takes a place of `key`. Returns the function that frees the place, once however often it is called; undefined if all places are taken. */
+  /**
+   * Takes a place of `key`. Returns the function that frees the place, only once even if it is called again; undefined if all places are
+   * taken.
+   */
   enter(key: string): (() => void) | undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** The lowest speed of a sender, so that a body that never arrives holds no room. */
+/** The lowest accepted speed of a sender, so that a body that never arrives does not keep its memory. */
 export interface BodyPace {
   /** Milliseconds at the beginning without a check of the speed. */
   readonly graceMs: number;
@@ -39,8 +39,8 @@ function startLooking(everyMs: number): Set<Look> {
 }
 
 /**
- * Reads a whole body into memory of its announced size; the system provides the pages as the bytes come. `announced`: the
- * Content-Length; undefined: not known. The rest of a refused body is not read.
+ * Reads a whole body into a buffer of its announced size; the system provides the memory as the bytes arrive. `announced`: the
+ * Content-Length; undefined: unknown. The rest of a refused body is not read.
  */
 export function readBody(
   stream: Readable,

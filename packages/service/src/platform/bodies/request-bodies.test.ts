@@ -60,7 +60,7 @@ test('distinguishes bodies that are too large, cut or too slow', async () => {
   expect((await server.nth(2)).kind).toBe('too_slow');
 });
 
-test('does not read from a sender while there is no room for it', async () => {
+test('reads nothing from a sender while there is no memory for its body', async () => {
   const server = await start();
   const size = 15 * 1024 * 1024;
   const first = server.send(size, 'x');

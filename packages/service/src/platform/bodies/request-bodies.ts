@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BodyBudget, BodyOwner, Place } from './body-budget.ts';
 import { announcedBytes, type BodyPace, type BodyRead, defaultBodyPace, readBody } from './read-body.ts';
 
-/** A body that holds room in the budget until the answer was sent or the client is gone. */
+/** A body that holds memory of the budget until the answer is sent or the client disconnects. */
 export type HeldBody =
   | { readonly kind: 'body'; readonly bytes: Buffer; readonly place: Place }
   | { readonly kind: 'busy' }
@@ -14,10 +14,10 @@ export interface RequestBody {
   readonly owner: BodyOwner;
   readonly maxBytes: number;
   readonly pace?: BodyPace;
-  /** Bytes that the body takes besides its own, because it is compressed. Default: 0. */
+  /** Additional bytes that the body takes because it is compressed. Default: 0. */
   readonly moreBytes?: number;
   /**
-   * Gives up the room of another request. Returns false if no other request can give up its room, so this one waits.
+   * Gives up the room of another request. Returns false if no other request can give up its memory, so this request waits.
    * Absent: it waits at once.
    */
   readonly giveUpOther?: () => boolean;
@@ -25,7 +25,7 @@ export interface RequestBody {
   readonly onPlace?: (place: Place) => void;
 }
 
-/** Reason of an aborted wait. All waits share it, because each new error would record a stack. */
+/** Reason of an aborted wait. All aborted waits share this error, because each new error would record a stack. */
 const closed = new Error('The connection of the request was closed.');
 
 /** Waits for room until the answer was sent or the client is gone. */
@@ -42,19 +42,21 @@ async function waitForRoom(
   return place;
 }
 
-/** Takes room at once, in place of other requests where these may be given up. */
+/** Takes memory at once. If there is none, other requests may have to give up theirs. */
 function enterNow(bodies: BodyBudget, { owner, giveUpOther }: RequestBody, bytes: number): Place | undefined {
   let place = bodies.tryEnter(owner, bytes);
   while (!place && giveUpOther?.()) place = bodies.tryEnter(owner, bytes);
   return place;
 }
 
-/** Reads the body of a request when there is room for it. Until then nothing is read from the sender. */
+/**
+ * Reads the body of a request when there is memory for it. Until then, nothing is read from the sender.
+ */
 export async function holdBody(bodies: BodyBudget, body: RequestBody): Promise<HeldBody> {
   const { request, response, maxBytes, pace = defaultBodyPace } = body;
   const announced = announcedBytes(request.headers['content-length']);
   if (announced !== undefined && announced > maxBytes) return { kind: 'too_large' };
-  // A client that left earlier sends no `close`.
+  // If the client disconnected earlier, there is no `close` event.
   if (response.destroyed) return { kind: 'cut' };
   const bytes = (announced ?? maxBytes) + (body.moreBytes ?? 0);
   const place = enterNow(bodies, body, bytes) ?? (await waitForRoom(bodies, body, bytes));

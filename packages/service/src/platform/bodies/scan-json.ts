@@ -11,11 +11,13 @@ export interface JsonBounds {
   readonly maxValues: number;
   /** Levels of arrays and objects. */
   readonly maxDepth: number;
-  /** True: no nested object has a repeated member name. Parsers differ in the one of the two values that they read. */
+  /** True: no nested object has a repeated member name. If a name is repeated, parsers differ in which value they use. */
   readonly uniqueNames?: boolean;
 }
 
-/** `members`: the values of the outermost object by name; the last one of a repeated name. Undefined: the text is not an object. */
+/**
+ * `members`: the values of the outermost object by name; of a repeated name, the last value. Undefined: the text is not an object.
+ */
 export type ScannedJson =
   | { readonly kind: 'json'; readonly members: ReadonlyMap<string, Span> | undefined }
   | { readonly kind: 'not_json' | 'too_many_values' | 'too_deep' | 'repeated_name' };

@@ -1,26 +1,28 @@
 /**
- * Answers that a published client may not have received. Such a client repeats a request without an answer by itself: with a greater
- * `X-Stainless-Retry-Count`, but without an `Idempotency-Key`. The repeat gets the first answer only if that answer may
- * be lost, so two intended requests never count as one.
+ * Answers that a published client may not have received. Such a client repeats a request by itself if it gets no answer: with a greater
+ * `X-Stainless-Retry-Count`, but without an `Idempotency-Key`. The repeat gets the first answer only if that answer may be lost, so two
+ * separate requests never count as one.
  */
 import { batched } from '../store/database/batched.ts';
 import type { Database, Queryable, Statement } from '../store/database/database.ts';
 import { defineStatement, json, uuid } from '../store/database/statement.ts';
 
-/** A request of a published client, which says how often it was sent before. */
+/** A request of a published client, with the number of earlier attempts. */
 export interface ClientAttempt {
   readonly teamId: string;
   readonly principal: string;
   readonly requestHash: Buffer;
   /** 0: it is not a repeat. */
   readonly attempt: number;
-  /** Id of the recorded answer; null while there is none. The work sets it, and it is read when the answer was sent. */
+  /**
+   * Id of the recorded answer; null while there is no answer. The work sets it, and it is read after the answer was sent.
+   */
   readonly answer: { id: string | null };
   /** Returns whether the client has closed the connection, so that it repeats the request or has given up. */
   isGone(): boolean;
 }
 
-/** Seconds in which a client repeats a request whose connection broke right after the answer: its longest backoff is 8 s. */
+/** Seconds within which a client repeats a request if its connection broke right after the answer; its longest backoff is 8 s. */
 const repeatSeconds = 10;
 
 const lockName = (team: string, principal: string, hash: string): string =>
@@ -37,8 +39,8 @@ const lockForRepeat: Statement = {
 };
 
 /**
- * Waits for requests with the same body that are being answered, so that a repeat finds their answer. Requests that are no
- * repeats do not wait for one another.
+ * Waits for requests in progress with the same body, so that a repeat finds their answer. Requests that are not repeats do not wait for
+ * each other.
  */
 export async function lockAttempt(
   tx: Queryable,
@@ -48,8 +50,8 @@ export async function lockAttempt(
 }
 
 /**
- * Each answer is returned once for each retry number, so the repeats of two requests with the same body get two answers. An answer may be lost
- * if it was not sent, if the repeat came before it was sent, or if the client closed the connection right after it.
+ * Each answer is returned once for each retry number, so the repeats of two requests with the same body get different answers. An answer
+ * may be lost if it was not sent, if the repeat arrived before it was sent, or if the client closed the connection right after it.
  */
 const take = defineStatement({
   name: 'take_client_answer',
@@ -66,8 +68,7 @@ const take = defineStatement({
 });
 
 /**
- * Returns the answer of an earlier request that this one repeats; null if it repeats none, or the client has received
- * the answer.
+ * Returns the answer of the earlier request that this request repeats; null if it is not a repeat, or the client has received the answer.
  */
 export async function takeAnswer<T>(db: Queryable, request: ClientAttempt): Promise<{ readonly response: T } | null> {
   if (request.attempt === 0) return null;
@@ -95,7 +96,7 @@ export async function recordAnswer(
 }
 
 /**
- * Returns the SQL of two common table expressions that lock and record the answers to requests that are no repeats. `relation` names
+ * Returns the SQL of two common table expressions that lock and record the answers to requests that are not repeats. `relation` names
  * a relation with the columns `team_id`, `answer_id` (null: nothing to record), `answer_principal`, `answer_hash` (hexadecimal)
  * and `answer`.
  */

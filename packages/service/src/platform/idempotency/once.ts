@@ -46,7 +46,7 @@ export type ReplayOutcome<T> =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'new' };
 
-/** Finds the answer to an earlier request with the same key within 24 h, or the lost answer to an earlier attempt. */
+/** Finds the answer to a request with the same key in the last 24 h, or the lost answer to an earlier attempt. */
 export async function findReplay<T>(db: Queryable, request: RepeatableRequest): Promise<ReplayOutcome<T>> {
   if (isClientAttempt(request)) {
     const lost = await takeAnswer<T>(db, request);
@@ -64,13 +64,13 @@ async function lockKey(tx: Queryable, request: RepeatableRequest): Promise<void>
   await tx.query(lock, [`idempotency ${request.teamId} ${request.principal} ${request.key}`]);
 }
 
-/** The result of the work: an answer, which is stored with its key, or a refusal, which is not. */
+/** The result of the work: an answer, which is stored with its key, or a refusal, which is not stored. */
 export type Attempt<T, F> =
   | { readonly kind: 'done'; readonly response: T }
   | { readonly kind: 'failed'; readonly failure: F };
 
 /**
- * Does `work` once for each key, in one transaction with the record of its answer. If two requests are concurrent, the
+ * Does `work` only once for each key, in one transaction with the record of its answer. If two requests are concurrent, the
  * second waits for the first and returns its answer. Without a request every call does the work.
  */
 export async function once<T, F>(
@@ -109,7 +109,7 @@ export async function onceWithin<T, F>(
 export const idempotencyConflict = (): Refusal =>
   refuse('conflict', { detail: 'The Idempotency-Key was used with another request; take a new key.' });
 
-/** Converts the outcome of work that was done once: its answer, or the reason why there is none. */
+/** Converts the outcome of work that is done only once: its answer, or the reason why there is no answer. */
 export function answerOnce<T, F>(
   outcome: Attempt<T, F> | { readonly kind: 'conflict' },
   refuseFailure: (failure: F) => Refusal,

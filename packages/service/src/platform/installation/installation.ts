@@ -22,7 +22,7 @@ export interface Installation {
   readonly id: string;
   /** A service has written the id into its blob store. */
   readonly hasMarkedBlobs: boolean;
-  /** Id of the key that seals secrets; null: none was used yet. */
+  /** Id of the key that encrypts secrets; null: no key was used yet. */
   readonly vaultKeyId: string | null;
   readonly isBootstrapped: boolean;
 }
@@ -35,7 +35,7 @@ export async function lockInstallation(tx: Queryable): Promise<Installation> {
   return row;
 }
 
-/** Stores which key seals secrets; null: the next service that starts brings its own. */
+/** Stores which key encrypts secrets; null: the next service that starts stores its own key id. */
 export async function setVaultKey(tx: Queryable, keyId: string | null): Promise<void> {
   await tx.query('UPDATE installation SET vault_key_id = $1', [keyId]);
 }
@@ -56,8 +56,9 @@ export async function pauseInstallation(tx: Queryable): Promise<void> {
 }
 
 /**
- * Gives imported tables an id of their own and pauses them, in the transaction that fills them: so the copy does not start runs beside its
- * source, and never uses the blobs of its source. Does nothing if the tables are older than the row.
+ * Gives imported tables a separate id and pauses them, in the transaction that fills them. So the copy does not start runs in parallel with
+ * its source, and never uses the blobs of its source. Does nothing if the schema is older than the table of the installation. Does nothing
+ * if the tables are older than the row.
  */
 export async function separateCopy(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ exists: boolean }>(`SELECT to_regclass('installation') IS NOT NULL AS exists`);
@@ -78,7 +79,7 @@ export async function setBackedUp(db: Queryable, at: string | null): Promise<voi
   await db.query('UPDATE installation SET backed_up_at = $1', [at]);
 }
 
-/** Returns the moment of the tables in the last completed backup; null: none was made. */
+/** Returns the time at which the last completed backup read the tables; null: there was no backup. */
 export async function readBackedUpAt(db: Queryable): Promise<string | null> {
   const [row] = await db.query(readBackup);
   return row?.backedUpAt ?? null;

@@ -11,7 +11,7 @@ export interface KnownValues {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Returns the labels of a metric, with `other` for each value that the table does not have: nothing that a caller sends becomes a series. */
+/** Returns the labels of a metric, with `other` in place of each unknown value, so that a caller cannot create a series. */
 export function boundLabelsWith(known: KnownValues): (name: MetricName, labels: Labels) => Record<string, string> {
   const rules = new Map(
     Object.entries(metricsTable).map(([name, { labels }]) => [

@@ -24,7 +24,7 @@ test.each([
   ['the SDK is disabled', { OTEL_SDK_DISABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }],
   ['the exporter is none', { OTEL_METRICS_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }],
   ['only traces are sent', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector.url }],
-])('metrics are off if nothing reads them and %s', async (_, env) => {
+])('metrics are off if no port, token or collector needs them and %s', async (_, env) => {
   expect(await open({}, env)).toBeUndefined();
 });
 

@@ -11,11 +11,11 @@ import { exportsSignal, logDiagnostics, protocolOf, resourceOf, wholeOf } from '
 import { count, recordWith } from './record.ts';
 
 export interface Metrics {
-  /** Adds gauges to those that are read. */
+  /** Adds gauges to the recorded ones. */
   addGauges(sources: readonly ReadGauges[]): void;
   /** Returns all metrics in the text format of Prometheus 0.0.4. Concurrent calls get the same text. */
   text(): Promise<string>;
-  /** Sends the last metrics by OTLP, if they are sent, and ends the recording. */
+  /** Sends the last metrics by OTLP, if this is configured, and ends the recording. */
   close(): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ const slowestReadMs = 3_000;
 
 const table: [MetricName, Metric][] = Object.entries(metricsTable) as [MetricName, Metric][];
 
-/** Opens the metrics; undefined if nothing reads them, and no `OTEL_…` variable says where to send them. */
+/** Opens the metrics; undefined if no setting asks for them and no `OTEL_…` variable has a destination for them. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics | undefined> {
   const { env, log, known } = options;
   const isSent = exportsSignal(env, 'METRICS');
@@ -47,7 +47,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics | un
       resourceOf(),
       logDiagnostics(log),
     ]);
-  // Only as a reader: the service answers /metrics itself, because the exporter's own port takes no token.
+  // Used only as a reader: the service answers /metrics itself, because the exporter's own port accepts no token.
   const scraped = new PrometheusExporter({ preventServerStart: true });
   const intervalMs = wholeOf(env.OTEL_METRIC_EXPORT_INTERVAL, 60_000);
   const sending = isSent

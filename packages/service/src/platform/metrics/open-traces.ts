@@ -1,6 +1,5 @@
 /**
- * Sends traces by OTLP. The libraries of OpenTelemetry are loaded here, and only if a variable says where to send
- * traces.
+ * Sends traces by OTLP. This file loads the libraries of OpenTelemetry, and only if a variable has a destination for traces.
  */
 
 import type { SpanContext } from '@opentelemetry/api';
@@ -43,7 +42,7 @@ const maxWaiting = 10_000;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Opens traces; undefined if no variable says where to send them, or none is sampled. */
+/** Opens traces; undefined if no variable has a destination for them, or the sampling ratio is 0. */
 export async function openTraces(env: Env, log: Pick<Logger, 'warn'>): Promise<Traces | undefined> {
   const ratio = ratioOf(env);
   if (!exportsSignal(env, 'TRACES') || ratio === 0) return undefined;
@@ -124,6 +123,6 @@ export function ratioOf(env: Env): number {
   return ratio >= 0 && ratio <= 1 ? ratio : 1;
 }
 
-/** Compares the last 56 bits of a trace id with the ratio, as W3C Trace Context, level 2, has the random part of an id. */
+/** Compares the last 56 bits of a trace id with the ratio: W3C Trace Context, level 2, puts the random part of an id there. */
 export const isBelow = (traceId: string, ratio: number): boolean =>
   Number.parseInt(traceId.slice(-14), 16) < ratio * 2 ** 56;

@@ -7,8 +7,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 type Signal = 'METRICS' | 'TRACES';
 
 /**
- * Returns whether a signal is sent by OTLP: there is an endpoint for it, and neither `OTEL_SDK_DISABLED` nor
- * `OTEL_{signal}_EXPORTER=none` turns it off. Without an endpoint nothing is sent, although the standard names a default.
+ * Returns whether a signal is sent by OTLP: an endpoint is set for it, and neither `OTEL_SDK_DISABLED` nor `OTEL_{signal}_EXPORTER=none`
+ * turns it off. Without an endpoint nothing is sent, although the standard names a default.
  */
 export function exportsSignal(env: Env, signal: Signal): boolean {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false;
@@ -28,13 +28,13 @@ export function wholeOf(text: string | undefined, otherwise: number): number {
   return text && Number.isInteger(value) && value > 0 ? value : otherwise;
 }
 
-/** Returns what all metrics and traces say about this process: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, and no more. */
+/** Returns the attributes of this process in all metrics and traces: only `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`. */
 export async function resourceOf(): Promise<Resource> {
   const { detectResources, envDetector, resourceFromAttributes } = await import('@opentelemetry/resources');
   return resourceFromAttributes({ 'service.name': 'runyard' }).merge(detectResources({ detectors: [envDetector] }));
 }
 
-/** Logs what the libraries report, such as a collector that is away, without the content of answers. */
+/** Logs the errors of the libraries, such as an unreachable collector, without the content of answers. */
 export async function logDiagnostics(log: Pick<Logger, 'warn'>): Promise<void> {
   const { diag, DiagLogLevel } = await import('@opentelemetry/api');
   const warn = (message: string) => log.warn({ otel: message.slice(0, 300) }, 'OpenTelemetry reports a problem');

@@ -17,7 +17,7 @@ const maxBytes = 4 * 1024 * 1024;
 const maxProblems = 10;
 
 /**
- * Reads the file that `setting` names and checks it against `schema`. Refuses aliases, because a few of them can expand to a very large
+ * Reads the file that `setting` names and checks it against `schema`. Refuses aliases, because a few aliases can expand to a very large
  * value.
  */
 export async function readOperatorFile<T extends z.ZodType>(

@@ -1,6 +1,6 @@
-/** Where the keys of an installation are, for the text of a problem with the keys. */
+/** Where the keys of an installation are, for the text of a problem with them. */
 export interface KeyPlace {
-  /** Ids of the keys; empty if there is no key yet. */
+  /** Ids of the keys; empty: there is no key yet. */
   readonly keyIds: readonly string[];
   /** Path of this installation's secrets-key. */
   readonly file: string;
@@ -26,7 +26,7 @@ export function describeKeyProblem(
     ? 'RUNYARD_SECRETS_KEY is not the key that opens'
     : `${file} ${keyIds.length === 0 ? 'is missing: it holds the key that opens' : 'does not hold the key that opens'}`;
   const fix = isSetting
-    ? 'Set it to the key of the installation that they come from'
-    : `Copy secrets-key to ${file} from the data folder that they come from (or set RUNYARD_SECRETS_KEY, if that installation had it)`;
+    ? 'Set it to the key of the installation that wrote them'
+    : `Copy secrets-key to ${file} from the data folder of the installation that wrote them (or set RUNYARD_SECRETS_KEY, if that installation had it)`;
   return `${wrong} ${sealed}, ${effect}. ${fix}, and restart Runyard: ${afterwards}. If the key is lost, ${otherwise}.`;
 }

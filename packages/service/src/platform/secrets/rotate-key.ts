@@ -18,8 +18,8 @@ export type KeyRotation =
 const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key !== '');
 
 /**
- * Writes a new key before the file's earlier keys. The file is replaced as a whole, so a crash leaves either the old file or the new
- * one, and both can decrypt all secrets. Running services read the file again within seconds and encrypt their rows again.
+ * Writes a new key before the file's earlier keys. The file is replaced as a whole, so after a crash it is either the old file or the new
+ * file, and both can decrypt all secrets. Running services read the file again within seconds and encrypt their rows again.
  */
 export async function rotateKey(dataDir: string): Promise<KeyRotation> {
   const file = secretsKeyFile(dataDir);
@@ -39,7 +39,7 @@ export async function rotateKey(dataDir: string): Promise<KeyRotation> {
 
 /**
  * Removes the earlier keys from the file, 25 hours after its last change. Call it only after every row is encrypted with the first key.
- * Returns false if there are none, it is too early, or another process changes the file.
+ * Returns false if there are no earlier keys, it is too early, or another process changes the file.
  */
 export async function forgetEarlierKeys(dataDir: string, now: Date): Promise<boolean> {
   const file = secretsKeyFile(dataDir);

@@ -7,11 +7,11 @@ import type { Vault } from './vault.ts';
 export interface SealedRows {
   /** Selects rows that are encrypted with one of the keys $2 and not with the key $1; at most $3. */
   readonly read: TypedStatement<{ id: string; sealed: Buffer; earlier: Buffer | null }>;
-  /** Replaces the texts of row $1 by $4 and $5, which are encrypted with key $3, only if the first is still $2. */
+  /** Replaces the texts of row $1 by $4 and $5, which are encrypted with key $3, only if the first text is still $2. */
   readonly write: TypedStatement<object>;
-  /** Counts the rows that are encrypted with none of the keys $1. */
+  /** Counts the rows that are not encrypted with one of the keys $1. */
   readonly countOthers: TypedStatement<{ count: number }>;
-  /** Returns the purpose for which the texts of a row are encrypted. */
+  /** Returns the purpose that is part of the encryption of a row's texts. */
   purpose(id: string): string;
 }
 
@@ -64,8 +64,8 @@ export function defineSealedRows({ table, id, sealed, earlier, alsoSets, purpose
 const batchRows = 100;
 
 /**
- * Encrypts the rows again with the first key of the vault, each in a separate statement: a crash leaves rows of both keys, which the vault can
- * decrypt. Returns the number of rows that keep another key, because this process cannot decrypt them.
+ * Encrypts the rows again with the first key of the vault, each in a separate statement. A crash leaves rows of both keys, and the vault
+ * can decrypt both. Returns the number of rows that keep another key, because this process cannot decrypt them.
  */
 export async function sealAgain(db: Queryable, vault: Vault, rows: SealedRows): Promise<number> {
   for (;;) {

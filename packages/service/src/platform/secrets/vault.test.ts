@@ -20,7 +20,7 @@ test('opens a sealed text only with the same key and for the same purpose', () =
   expect(() => makeVault(randomBytes(32)).open('a', sealed)).toThrow();
 });
 
-test('refuses a sealed text of which a byte was changed or left out', () => {
+test('refuses an encrypted text if one of its bytes was changed or removed', () => {
   const vault = makeVault(randomBytes(32));
   const sealed = vault.seal('a', 'secret');
   for (let index = 0; index < sealed.length; index += 1) {

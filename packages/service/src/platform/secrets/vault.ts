@@ -92,7 +92,7 @@ export async function readVault(dataDir: string, setting: string | undefined): P
   return text === undefined ? undefined : vaultOf(text, file, setting);
 }
 
-/** Returns each key of the setting or of the file as text, so that it can be removed from what agents write. */
+/** Returns each key of the setting or of the file as text, so that it can be redacted in the output of agents. */
 export async function readKeyTexts(dataDir: string, setting: string | undefined): Promise<string[]> {
   return keyTexts(setting ?? (await readSecretFile(secretsKeyFile(dataDir))) ?? '');
 }

@@ -35,7 +35,7 @@ test('runs again after a failure', async () => {
   expect(runs).toBe(2);
 });
 
-test('waits for the work when it stops, and runs no more', async () => {
+test('waits for the running work when it stops, and starts no more work', async () => {
   let runs = 0;
   const gate = Promise.withResolvers<void>();
   const counted = oneAtATime(async () => {

@@ -6,7 +6,7 @@ export interface OneAtATime {
   stop(): Promise<void>;
 }
 
-/** Wraps the work so that an older read of the database never overrides a newer one, however many callers there are. */
+/** Wraps the work so that an older read of the database never overrides a newer one, with any number of callers. */
 export function oneAtATime(work: () => Promise<void>): OneAtATime {
   let isStopped = false;
   let isAskedAgain = false;
@@ -17,7 +17,8 @@ export function oneAtATime(work: () => Promise<void>): OneAtATime {
       isAskedAgain = false;
       failure = undefined;
       try {
-        // Without the function, work that throws at once would end this loop before `running` is assigned, and `running` would stay.
+        // Without the wrapping function, work that throws at once would end this loop before `running` is assigned, and `running` would
+        // stay set.
         await (async () => work())();
       } catch (error) {
         failure = { error };

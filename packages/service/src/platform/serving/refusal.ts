@@ -30,9 +30,9 @@ export function refuse(code: ErrorCode, options: RefusalOptions = {}): Refusal {
 
 /** Returns a 404 refusal that does not reveal whether the thing exists in another team. */
 export const notFound = (what: string): Refusal =>
-  refuse('resource_not_found', { detail: `There is no such ${what}, or it belongs to another team.` });
-
-/** 400 with its wrong members; the detail repeats the first. */
+  refuse('resource_not_found', {
+    detail: `There is no such ${what}, or it belongs to another team.`,
+  }); /** Returns a 400 refusal with the wrong members; the detail repeats the first of them. */
 export function invalid(errors: readonly Fault[]): Refusal {
   const [first] = errors;
   const detail = first && (first.path ? `${first.path}: ${first.message}` : first.message);

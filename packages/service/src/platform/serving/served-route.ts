@@ -1,4 +1,4 @@
-/** The routes of a domain as data: each pairs a route of the contract with the function that answers it. `edges/http` mounts them. */
+/** The routes of a domain as data: each entry has a route of the contract and the function that answers it. `edges/http` mounts them. */
 import type { Readable } from 'node:stream';
 import type { AllowKeys, AllowRun } from '@runyard/contract/wire/access';
 import type { Route } from '@runyard/contract/wire/route';
@@ -11,7 +11,7 @@ export interface RequestOrigin {
   /** IP address of the client. */
   readonly address: string;
   readonly userAgent: string | null;
-  /** Source of a run that the request creates, as the request says; absent: it says nothing. */
+  /** Source of a run that the request creates, from the header of the request; absent: the request has no such header. */
   readonly apiSource?: string;
   readonly requestId: string;
   /** When it came, milliseconds since 1970. */
@@ -22,12 +22,14 @@ export interface RequestOrigin {
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 
-/** A request that was authorized, and whose parts match the schemas of its route. `P` owns a key, `S` is the execution of a run token. */
+/**
+ * An authorized request whose parts match the schemas of its route. `P` owns a key, `S` is the execution of a run token.
+ */
 export interface Call<R extends Route, P, S> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   readonly body: Parsed<R['body']>;
-  /** Owner of the key, on routes that accept keys; null if the route accepts requests without a key and none was sent. */
+  /** Owner of the key, on routes that accept keys; null if the route also accepts requests without a key and this request has none. */
   readonly principal: R['allow'] extends AllowKeys
     ? R['allow'] extends { publicThings: true } | { keylessBytes: number }
       ? P | null
@@ -51,12 +53,12 @@ export interface Redirect {
   readonly location: string;
 }
 
-/** The body of the route's answer, or a stream of its JSON. */
+/** The body of the route's answer, or a stream with its JSON. */
 type Answer<R extends Route> = R['answer'] extends { schema: infer S extends z.ZodType }
   ? z.output<S> | Readable
   : Redirect;
 
-/** A route that declares `once`, in the steps that make its work happen once. */
+/** A route that declares `once`, in steps, so that its work happens only once. */
 interface OnceSteps<C, T, A> {
   /** Checks the request before the transaction, such as against another program. Returns its refusal, or null. */
   check?(call: C): Promise<Refusal | null>;
@@ -91,7 +93,7 @@ interface Serve<P, S, Once> {
     once: OnceSteps<Call<R, P, S>, T, Answer<R>> &
       (T extends Answer<R> ? unknown : { answer: NonNullable<OnceSteps<Call<R, P, S>, T, Answer<R>>['answer']> }),
   ) => ServedRoute;
-  /** Serves a route whose use case takes the identity of the request itself, because it does a part before its transaction. */
+  /** Serves a route whose use case needs the request's identity itself, because a part of its work happens before its transaction. */
   readonly serveRepeatable: <const R extends RouteWithOnce>(
     route: R,
     handle: (call: Call<R, P, S> & { readonly once: Once | undefined }) => Promise<Answer<R> | Refusal>,

@@ -33,7 +33,7 @@ test.each([
   expect(clientOf(peer, forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }).address).toBe(address);
 });
 
-test('scheme and host come from a declared proxy only, and from its own entry', () => {
+test('scheme and host are read only from a declared proxy, and only from the entry that this proxy added', () => {
   const headers = { 'x-forwarded-proto': 'http, https', 'x-forwarded-host': 'forged, runyard.example' };
   expect(clientOf('127.0.0.1', headers)).toEqual({ address: '127.0.0.1', scheme: 'https', host: 'runyard.example' });
   expect(clientOf('192.0.2.7', headers)).toEqual({ address: '192.0.2.7', scheme: 'http', host: 'inside' });

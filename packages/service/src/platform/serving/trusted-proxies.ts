@@ -1,18 +1,18 @@
 /**
  * Reads the client of a request from the headers of declared proxies (RUNYARD_TRUSTED_PROXIES). Any client can send these headers, so they
- * count only if the connection comes from a declared proxy.
+ * are read only if the connection comes from a declared proxy.
  */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 
-/** The client of a request, and the address at which it has asked. */
+/** The client of a request, and the address to which the client sent it. */
 export interface Client {
   /** IP address. */
   readonly address: string;
   readonly scheme: 'http' | 'https';
-  /** Host name, with a port if the client has named one; absent: the request has none. */
+  /** Host name, with a port if the client sent one; absent: the request has no host name. */
   readonly host?: string;
-  /** Address of a proxy that adds `X-Forwarded-For` and is not declared; absent: there is none. */
+  /** Address of a proxy that adds `X-Forwarded-For` and is not declared; absent: there is no such proxy. */
   readonly undeclaredProxy?: string;
 }
 
@@ -22,10 +22,10 @@ export interface TrustedProxies {
   clientOf(request: Request): Client;
 }
 
-/** Removes the prefix with which an IPv6 socket shows an IPv4 address (RFC 4291, 2.5.5.2), and the zone of a link-local address. */
+/** Removes the prefix of an IPv4 address on an IPv6 socket (RFC 4291, 2.5.5.2), and the zone of a link-local address. */
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
 
-/** Returns the address of an entry, which some proxies write with a port; undefined if it has none. */
+/** Returns the address of an entry, without the port that some proxies add; undefined: the entry has no address. */
 function addressIn(entry: string): string | undefined {
   const address = plain(entry.replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1'));
   return isIP(address) ? address : undefined;
@@ -62,7 +62,8 @@ export function trustProxies(networks: readonly string[]): TrustedProxies {
           ...(forwardedFor === undefined ? {} : { undeclaredProxy: peer }),
         };
       }
-      // Each proxy appends the address of its peer, so the entries are true from the right to the first one that no declared proxy has.
+      // Each proxy appends the address of its peer. So the entries can be trusted from the right up to the first address that is not a
+      // declared proxy.
       let address = peer;
       for (const entry of entriesOf(forwardedFor).reverse()) {
         const before = addressIn(entry);

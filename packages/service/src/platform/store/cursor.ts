@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 
-/** End of a page: the sort value as the database writes it (times to the microsecond), then the id. */
+/** The last entry of a page: its sort value in the database's spelling (times to the microsecond), and its id. */
 export interface CursorPosition {
   readonly value: string | null;
   readonly id: string;
-  /** The way in which the first page found its runs: by the exact words, or by similar ones. The other pages use the same way. */
+  /** How the first page found its runs: by exact words, or by similar words. All later pages use the same way. */
   readonly isSimilar?: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface CursorSigner {
 
 const purpose = 'cursor';
 
-/** The identity of a list: a cursor fits only the list for which it was made. */
+/** The identity of a list: a cursor works only for the list that it was made for. */
 export const listIdentity = (parts: unknown): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 
@@ -28,7 +28,7 @@ export function writeCursor(signer: CursorSigner, identity: string, position: Cu
   return `${text}.${signer.sign(purpose, text)}`;
 }
 
-/** Reasons why a cursor is refused: it was not made here, or for another sort, filter or team. */
+/** Reasons for refusing a cursor: another service made it, or it was made for another sort, filter or team. */
 export type CursorResult =
   | { readonly ok: true; readonly position: CursorPosition }
   | { readonly ok: false; readonly reason: 'malformed' | 'other_list' };

@@ -4,7 +4,7 @@ import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { syncFolder } from './blobs/sync-folder.ts';
 
-/** Returns its text without white space at the ends; undefined if there is no such file, or it is empty. */
+/** Returns the text of the file without white space at the ends; undefined if the file does not exist or is empty. */
 export async function readSecretFile(file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, 'utf8')).trim() || undefined;
@@ -15,8 +15,8 @@ export async function readSecretFile(file: string): Promise<string | undefined> 
 }
 
 /**
- * Writes the file whole or not at all. If another process was faster, returns the text of that process. The text is on the disk when this returns,
- * because callers may write text that they seal with it to another disk.
+ * Writes the file whole or not at all. If another process was faster, returns the text of that process. The text is on the disk when this
+ * returns, because callers may encrypt with it and write the result to another disk.
  */
 export async function createSecretFile(file: string, text: string): Promise<string> {
   await mkdir(path.dirname(file), { recursive: true });
@@ -33,7 +33,9 @@ export async function createSecretFile(file: string, text: string): Promise<stri
   }
 }
 
-/** Replaces the file by one with this text, whole or not at all. The new text is on the disk when this returns. */
+/**
+ * Replaces the file by a file with this text, whole or not at all. The new text is on the disk when this returns.
+ */
 export async function replaceSecretFile(file: string, text: string): Promise<void> {
   const draft = await writeDraft(file, text);
   await rename(draft, file);

@@ -4,7 +4,7 @@ import { untilUsedUp } from './processor-limit.ts';
 import { makeTurns, type TurnLimits } from './turns.ts';
 
 export interface ThreadOptions<Out> {
-  /** Module of the thread. It sends a first message when it is ready, and the messages of each piece of work. */
+  /** Module of the thread. The module sends a first message when it is ready, and then the messages of each piece of work. */
   readonly module: URL;
   /** `workerData` of the module. */
   readonly data?: unknown;

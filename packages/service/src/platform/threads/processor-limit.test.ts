@@ -19,7 +19,7 @@ function fakeThread(shareOf: (look: number) => number) {
 }
 const open = new AbortController().signal;
 
-it('a search ends after its processor time, however long its thread waits for the processor', async () => {
+it('a search ends after its processor time, even if its thread has to wait long for the processor', async () => {
   const thread = fakeThread((look) => (look < 4 ? 0.2 : 1));
   const startedAt = performance.now();
   expect(await untilUsedUp(thread, 100, open)).toBe('too_slow');

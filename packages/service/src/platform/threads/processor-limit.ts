@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 
-/** A thread that gets less than this part of a processor is not waited for. */
+/** If a thread gets less than this share of a processor, the caller stops waiting for it. */
 const leastShare = 1 / 20;
 /** Shortest pause between two looks, milliseconds. */
 const shortestPauseMs = 20;
 
 /**
- * Waits until a thread has used `limitMs` of processor time from now on (`too_slow`), has got less than that in twenty times as long (`busy`),
- * `stopped` aborts or the thread ends (`stopped`).
+ * Waits until a thread has used `limitMs` of processor time from now on (`too_slow`), has used less than that in twenty times as long
+ * (`busy`), or `stopped` aborts or the thread ends (`stopped`).
  */
 export async function untilUsedUp(
   thread: Pick<Worker, 'cpuUsage'>,

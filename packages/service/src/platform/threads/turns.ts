@@ -9,7 +9,7 @@ export type Turns = <T>(teamId: string, work: () => Promise<T>) => Promise<T | '
 
 /** Runs one call at a time. Teams take turns, so a team with many calls delays another team by at most one call. */
 export function makeTurns(limits: TurnLimits): Turns {
-  /** In the order of the teams' turns. */
+  /** Sorted by the teams' turns. */
   const waiting = new Map<string, (() => void)[]>();
   let waitingCount = 0;
   let isRunning = false;

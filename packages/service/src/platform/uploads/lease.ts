@@ -1,4 +1,4 @@
-/** Limits the concurrent uploads of a sandbox, and other slow work for it, over all service processes. */
+/** Limits the concurrent uploads and other slow work of a sandbox across all service processes. */
 import { randomUUID } from 'node:crypto';
 import type { Database, Statement } from '../store/database/database.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
@@ -38,8 +38,8 @@ export interface LeasedWork {
 }
 
 /**
- * Runs `work`, which reads `body`, while it holds a lease. `busy`: all leases of the kind are taken. If the database was unreachable
- * for so long that another upload got the lease, the body fails at its next piece.
+ * Runs `work`, which reads `body`, while it holds a lease. `busy`: all leases of this kind are taken. If the database was unreachable for
+ * so long that another upload got the lease, the body fails at its next piece.
  */
 export async function oneUpload<T>(
   db: Database,

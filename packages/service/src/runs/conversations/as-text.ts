@@ -24,8 +24,8 @@ function blockText(block: ContentBlock): string {
 }
 
 /**
- * Returns a conversation as a text for a model; of a long conversation, its end. Returns undefined if the conversation
- * has no parts. Holds at most about twice the returned text in memory.
+ * Returns a conversation as a text for a model; if the conversation is long, only its end. Returns undefined if it has no parts. Holds at
+ * most about twice the returned text in memory.
  */
 export async function conversationText(parts: AsyncIterable<ConversationPart>): Promise<string | undefined> {
   let text = '';
@@ -40,7 +40,7 @@ export async function conversationText(parts: AsyncIterable<ConversationPart>): 
     const added = `${length === 0 ? '' : '\n\n'}## ${role}\n${trimmed}`;
     length += added.length;
     text += added;
-    // A cut copies the text, so cut only when the text has doubled, not for each message.
+    // Shortening copies the text, so do it only when the text has doubled, not for each message.
     if (text.length > 2 * maxConversationTextLength) text = text.slice(-maxConversationTextLength);
   };
   for await (const part of parts) {

@@ -12,14 +12,14 @@ interface ExecutionPlace {
   readonly harness: string;
   /** Number of the earlier execution of this run that this execution continues; null: none. */
   readonly continues: number | null;
-  /** Present: the execution resumes a lost turn, and its files contain the effects of the run's events up to `after`; undefined: unknown. */
+  /** Present: the execution resumes a lost turn. Its files contain the effects of the run's events up to `after`; undefined: unknown. */
   readonly loss?: { readonly after: number | undefined } | undefined;
 }
 
 /**
- * Finds the last earlier execution in which a turn began, and whether its harness's memory is complete: saved at the
- * end of its last turn, or before a request that is not decided. After a decision the agent works on, and the memory
- * does not contain that work. Without `OFFSET 0` the planner may look for all decisions of all conversations at once.
+ * Finds the last earlier execution in which a turn began, and whether its harness's memory is complete: saved at the end of its last turn,
+ * or before a request that has no decision yet. After a decision the agent works on, and the memory does not contain that work. Without
+ * `OFFSET 0` the planner may evaluate all decisions of all conversations at once.
  */
 const readLast = defineStatement({
   name: 'read_last_memory',
@@ -39,7 +39,7 @@ const readLast = defineStatement({
 });
 
 /**
- * Number of the run's event with which its last turn began. Used if an archive does not say which events it contains.
+ * Number of the event with which the run's last turn began. Used if an archive has no record of the events that it contains.
  */
 const readBeginOfTurn = defineStatement({
   name: 'read_begin_of_last_turn',
@@ -51,9 +51,9 @@ const readBeginOfTurn = defineStatement({
 
 /** The conversation so far, as a new execution gets it. */
 export interface EarlierConversation {
-  /** The harness's own memory if it is complete, else the stored conversation as text; undefined: there is neither. */
+  /** The harness's own memory if it is complete, otherwise the stored conversation as text; undefined if there is neither. */
   readonly conversation?: AgentTask['conversation'];
-  /** For a resumed turn: the conversation after `loss.after`, as text; undefined: it has none. */
+  /** For a resumed turn: the conversation after `loss.after`, as text; undefined if there is none. */
   readonly record?: string | undefined;
 }
 

@@ -1,12 +1,14 @@
-/** Reads the events of a run in the order of its conversation. PostgreSQL sorts them, on its disk if there are many. */
+/**
+ * Reads the events of a run in the order of its conversation. PostgreSQL sorts them, on its disk if there are many.
+ */
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, json, nullable, uuid } from '../../platform/store/database/statement.ts';
 
 /**
- * Orders the events message by message: the pieces of a text, the output and result of an action and the decision on a request follow the event that
- * began the message. `step_seq` and `item_seq` are the numbers of the events that began the step and the message. Output of an action that has not
- * begun, or has ended, is left out.
+ * Orders the events message by message. The pieces of a text, the output and result of an action, and the decision on a request follow the
+ * event that began the message. `step_seq` and `item_seq` are the numbers of the events that began the step and the message. Output of an
+ * action that has not begun, or has ended, is left out.
  */
 const declareOrder = `
   DECLARE conversation_order NO SCROLL CURSOR FOR
@@ -54,7 +56,7 @@ export interface ConversationOrder {
 
 /** A part of the conversation of a run. */
 export interface ConversationRange {
-  /** Only the events of its executions up to this number belong to it; absent: all. */
+  /** Only events of the run's executions up to this number; absent: all events. */
   readonly upTo?: number;
   /** Only messages that ended after the event with this number. */
   readonly after?: number;
@@ -118,7 +120,7 @@ const readMessage = defineStatement({
   row: { seq: integer },
 });
 
-/** Reads the order of the events of this event's message; empty if it belongs to no message. */
+/** Reads the order of all events of this event's message; empty if the event belongs to no message. */
 export async function readOrderOfMessage(db: Queryable, runId: string, seq: number): Promise<ConversationOrder> {
   const seqs = Float64Array.from(await db.query(readMessage, [runId, seq]), (row) => row.seq);
   return { seqs: [seqs], marks: [Uint8Array.from(seqs, (_, index) => (index === 0 ? beginsItem | beginsStep : 0))] };
@@ -150,8 +152,8 @@ const firstCount = 100;
 const maxCount = 2000;
 
 /**
- * Reads the events in this order and holds one page of them in memory. Throws if an event no longer exists: the run was deleted, or its events were
- * merged, so the next pages would not fit the earlier ones.
+ * Reads the events in this order, and holds only one page of them in memory. Throws if an event no longer exists: the run was deleted, or
+ * its events were merged, so the next pages would not fit the earlier ones.
  */
 export async function* readInOrder(
   db: Database,
@@ -168,7 +170,7 @@ export async function* readInOrder(
         yield { executionId, event, mark: marks[index]?.[at] ?? 0 };
         at += 1;
       }
-      // The database also measures events that it does not return. So request only a few at a time if events are large.
+      // The database also measures events that it does not return. So request only a few events at a time if they are large.
       count = rows.length < asked.length ? Math.max(1, rows.length) : Math.min(maxCount, count * 2);
     }
   }

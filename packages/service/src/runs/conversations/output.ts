@@ -46,7 +46,7 @@ function around(head: string, tail: Tail, whole: { readonly bytes: number; reado
   return joinAround(first, leftOutMark(bytes, whole.lines - countLines(first) - countLines(tail.text)), tail);
 }
 
-/** Bytes of the end of a long text, and one more: a newline before the end shows that it begins a line. */
+/** Bytes of the kept end of a long text, and one more: a newline before the end shows that the end begins a line. */
 const tailBytes = half - maxMarkBytes + 1;
 
 /** Creates an empty output that keeps at most `maxOutputBytes`: the first half and the last half. */
@@ -64,17 +64,17 @@ export function growingOutput(): GrowingOutput {
       const first = tail === '' ? headOf(text, Math.max(room, 0)) : '';
       head += first;
       tail += text.slice(first.length);
-      // A cut copies the tail, so cut only when the tail has doubled, not at each piece.
+      // Shortening copies the tail, so do it only when the tail has doubled, not at each piece.
       if (tail.length > maxOutputBytes) tail = tailOf(tail, half);
     },
     setTotal: (bytes) => {
       reported = Math.max(reported, bytes);
     },
     read: () => {
-      // If only the agent left bytes out, its output already says so.
+      // If only the agent has cut the output, the output already has its mark.
       if (seen <= bytesOf(head) + bytesOf(tailOf(tail, half))) return head + tail;
       const end = wholeLinesOfTail(tailOf(tail, tailBytes));
-      // Only the agent knows the lines that it cut.
+      // Only the agent knows the number of lines that it cut.
       return reported > seen
         ? around(head, end, { bytes: reported, lines: 0 })
         : around(head, end, { bytes: seen, lines });
@@ -87,7 +87,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 // A UTF-16 code unit takes at most 3 bytes.
 const isLong = (text: string, maxBytes: number): boolean => text.length * 3 > maxBytes && bytesOf(text) > maxBytes;
 
-/** Returns the text of an output, or its JSON if it is not text; of more than `maxBytes`, head, tail and size. */
+/** Returns the text of an output, or its JSON if it is not text. If it has more than `maxBytes`, returns only head, tail and size. */
 export function summarisedText(output: unknown, maxBytes: number = maxOutputBytes): string {
   const text = textOf(output);
   if (!isLong(text, maxBytes)) return text;
@@ -97,7 +97,7 @@ export function summarisedText(output: unknown, maxBytes: number = maxOutputByte
 }
 
 /**
- * Returns the input of an action, or the data of an event, as the object that the conversation shows. A value that is no object becomes
+ * Returns the input of an action, or the data of an event, as the object that the conversation shows. A value that is not an object becomes
  * its `text`. If the input has more than `maxBytes`: `head`, `tail` and `size_bytes` of its JSON.
  */
 export function asObject(value: unknown, maxBytes: number = maxOutputBytes): Record<string, unknown> {

@@ -1,6 +1,6 @@
 /**
- * Reads pages of a run's conversation, from its end. A page is a range of the run's events, so its cost does not grow with the
- * conversation.
+ * Reads pages of a run's conversation, from its end. A page is a range of the run's events, so its cost does not depend on the length of
+ * the conversation.
  */
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { ContinuedEvent, PagedStep } from '@runyard/contract/runs/conversation-pages';
@@ -31,7 +31,7 @@ const maxEvents = 5_000;
 /** Actions that a page end names. Harnesses run a few at a time. */
 const maxOpen = 50;
 
-/** Waits for the writers of events: each holds the lock of its run's row until its events are visible. */
+/** Waits for transactions that write events: each holds the lock of its run's row until its events are visible. */
 const readReached = defineStatement({
   name: 'read_reached_of_conversation',
   text: 'SELECT event_seq, state FROM runs WHERE id = $1',
@@ -64,7 +64,7 @@ const idOfAction = (event: AgentEvent): string | undefined =>
 function gatherPage(limit: number) {
   const events: StoredEvent[] = [];
   const texts = new Set<string>();
-  /** Actions with events on the page that did not begin on it. */
+  /** Actions with events on the page that began on an earlier page. */
   const split = new Set<string>();
   let messages = 0;
   let pageBytes = 0;
@@ -106,7 +106,7 @@ function gatherPage(limit: number) {
   };
 }
 
-/** Returns the block as a page shows it, and the number of bytes that were cut; 0: none. */
+/** Returns the block in the form of a page, and the number of bytes that were cut; 0: none. */
 function shortenBlock(block: ContentBlock): { readonly block: ContentBlock; readonly wholeBytes: number } {
   const bytesOf = (value: unknown) => Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value));
   const same = { block, wholeBytes: 0 };
@@ -159,7 +159,7 @@ interface ReadPage {
   readonly older: PageEnd | undefined;
 }
 
-/** Reads the page that ends at `end`, or the newest one, of about `limit` messages; null if there is no such run. */
+/** Reads the page that ends at `end`, or the newest page, of about `limit` messages; null if there is no such run. */
 export async function readMessagePage(
   db: Database,
   runId: string,

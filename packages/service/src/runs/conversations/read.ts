@@ -12,8 +12,8 @@ export type EnterRead = (bytes: number) => Promise<Place | 'busy' | 'gone'>;
 const mb = 1024 * 1024;
 
 /**
- * Memory for a long conversation: the order of its events (10 bytes each), a page of events, and the bytes that the
- * client has not read yet.
+ * Memory for a long conversation: the order of its events (10 bytes each), a page of events, and the bytes that the client has not read
+ * yet.
  */
 const longBytes = 16 * mb;
 
@@ -76,7 +76,7 @@ const readRuns = defineStatement({
   row: { id: uuid, state: text<RunState>(), harness: text() },
 });
 
-/** Returns a conversation's runs in the team, oldest first; [] where the team has no such conversation. */
+/** Returns a conversation's runs in the team, oldest first; [] if the team has no such conversation. */
 export async function readConversationRuns(
   db: Queryable,
   teamId: string,

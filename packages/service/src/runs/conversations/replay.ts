@@ -13,7 +13,9 @@ import { asObject, type GrowingOutput, growingOutput, summarisedText } from './o
 /** Builds a conversation from the events of agents, one after the other. */
 export interface Replay {
   apply(event: AgentEvent): void;
-  /** Ends the run or execution whose events were applied: its open actions were interrupted, besides those with the ids of `others`. */
+  /**
+   * Ends the run or execution whose events were applied: its open actions count as interrupted, except the actions with the ids `others`.
+   */
   endRun(others?: ReadonlySet<string>): void;
   /** Returns whether an action with the id has begun and not ended. */
   isOpen(actionId: string): boolean;
@@ -39,7 +41,7 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
   const stepsById = new Map<string, Step>();
   const messagesById = new Map<string, { message: Message; text: Extract<ContentBlock, { type: 'text' }> }>();
   const open = new Map<string, OpenAction>();
-  /** The data of each request's event block, to which its decision is added. */
+  /** The data of each request's event block; the decision is added to it later. */
   const requests = new Map<string, Record<string, unknown>>();
 
   const stepOf = (id: string, startedAt: string): Step => {
@@ -66,7 +68,7 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
     const input = asObject(event.input);
     const openAction = open.get(event.action_id);
     if (openAction) {
-      // Harnesses report a call again when they know more of its input.
+      // Harnesses report a call again when more of its input is known.
       Object.assign(openAction.action, members, { input });
       Object.assign(openAction.result, members);
       return;
@@ -180,7 +182,7 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
         case 'decided':
           decide(event);
           break;
-        // Setup steps are in the timeline; the transcript has routes of its own.
+        // Setup steps belong to the timeline, and transcripts have separate routes.
         case 'agent_started':
         case 'follow_up_taken':
         case 'setup_step_started':

@@ -28,7 +28,7 @@ const keepPlace: Statement = {
     ON CONFLICT (is_only) DO UPDATE SET ended_at = excluded.ended_at, run_id = excluded.run_id`,
 };
 
-/** After a day every live stream has read the run to its end. A run that is continued and ends again is merged again. */
+/** After a day every live stream has read the run to its end. If a run is continued and ends again, its events are merged again. */
 const readEnded = defineStatement({
   name: 'read_ended_runs_for_merge',
   text: `
@@ -89,7 +89,9 @@ async function mergeRun(tx: Queryable, runId: string): Promise<number> {
   }
 }
 
-/** Merges the events of some runs, each in a transaction of its own. The next call continues with the next runs. */
+/**
+ * Merges the events of some runs, each run in a separate transaction. The next call continues with the next runs.
+ */
 export async function mergeOldEvents(db: Database): Promise<{ readonly rows: number; readonly more: boolean }> {
   const [last] = await db.query(readPlace);
   const runs = await db.query(readEnded, [
@@ -121,7 +123,7 @@ const deleteChunks: Statement = {
     WHERE e.id = transcript_chunks.execution_id AND e.run_id = ANY($1::uuid[])`,
 };
 
-/** Deletes at most 10,000 events of these runs, and with the last of them the rows of their transcripts. */
+/** Deletes at most 10,000 events of these runs. When no events are left, deletes the rows of their transcripts too. */
 export async function deleteConversations(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   const events = await tx.query(deleteEvents, [runIds]);
   const isDone = events.length < eventsAtOnce;

@@ -26,7 +26,7 @@ const readLastStep = defineStatement({
   row: { step_id: text() },
 });
 
-/** Returns the id of the present step of the conversation; undefined if none of its last events names a step. */
+/** Returns the id of the present step of the conversation; undefined if none of its last events has a step. */
 export async function readLastStepId(db: Queryable, runId: string): Promise<string | undefined> {
   const [row] = await db.query(readLastStep, [runId]);
   return row?.step_id;

@@ -34,7 +34,7 @@ interface ChunkParameters {
   readonly lines: string;
 }
 
-/** Returns SQL that stores lines of an execution's transcript as one row; none where the lines are null. */
+/** Returns SQL that stores lines of an execution's transcript as one row; no row if the lines are null. */
 export const insertTranscriptChunk = ({ executionId, lastSeq, lines }: ChunkParameters): string =>
   `INSERT INTO transcript_chunks (execution_id, agent_seq, lines)
       SELECT ${executionId}, ${lastSeq}, ${lines} WHERE ${lines}::text IS NOT NULL`;

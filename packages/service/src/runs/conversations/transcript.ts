@@ -39,8 +39,8 @@ const findRuns = {
 };
 
 /**
- * Returns the ids of the runs whose transcripts together are the transcript of a run or conversation, in order; [] if
- * there is no such run or conversation.
+ * Returns the runs whose transcripts, in this order, are the transcript of a run or conversation; [] if there is no such run or
+ * conversation.
  */
 export async function findTranscriptRuns(db: Queryable, of: 'run' | 'conversation', id: string): Promise<string[]> {
   if (!isUuid(id)) return [];
@@ -65,8 +65,8 @@ export async function* streamTranscript(
 }
 
 /**
- * Reads the rows, then the blob. When the execution ends, its rows become a blob, even while they are read. Then the blob is read from the byte at
- * which the rows end.
+ * Reads the rows, then the blob. When the execution ends, its rows become a blob, even while this function reads them. In this case, it
+ * continues in the blob at the byte at which the rows end.
  */
 async function* streamExecution(db: Queryable, blobs: BlobStore, executionId: string): AsyncGenerator<Buffer> {
   let sentBytes = 0;

@@ -39,7 +39,7 @@ async function countComposed(): Promise<number> {
   return rows[0].count;
 }
 
-test('composes the transcripts that come after many broken ones, and stores no blob for the broken ones', async () => {
+test('composes transcripts that come after many broken ones, and stores no blobs for broken ones', async () => {
   await addEnded(25, 1_000);
   await addEnded(25, 3);
   const messages: string[] = [];
@@ -50,7 +50,7 @@ test('composes the transcripts that come after many broken ones, and stores no b
   let blobsLeft = 0;
   for await (const _ of blobs.list()) blobsLeft += 1;
   expect(blobsLeft).toBe(25);
-  // The others are tried again later, not at once.
+  // The other transcripts are tried again later, not at once.
   let puts = 0;
   const counted = {
     ...blobs,

@@ -45,9 +45,9 @@ const keepBlob = defineStatement({
 const usualRetry = { firstMs: 2_000, longestMs: 600_000 };
 
 /**
- * Returns the function that moves the transcripts of ended executions from rows into blobs. The agent of an ended execution writes no more. Each
- * attempt writes its own blob, and one statement records the blob, so a process that ends early or is slower than another one loses nothing and
- * stores nothing twice. A transcript that cannot be composed does not delay the others, and is tried again later.
+ * Returns the function that moves the transcripts of ended executions from rows into blobs. The agent of an ended execution writes no more.
+ * Each attempt writes a separate blob, and one statement records the blob. So a process that ends early or is slower than another loses
+ * nothing and stores nothing twice. If a transcript cannot be composed, the others are not delayed, and it is tried again later.
  */
 export function makeTranscriptComposer({
   db,

@@ -15,17 +15,17 @@ export interface RunLimits {
 
 /** Time limits of executions, measured by the database's clock. */
 export interface ExecutionTiming {
-  /** An execution whose worker and agent sent nothing for this long is lost. */
+  /** An execution counts as lost if its worker and agent sent nothing for this time. */
   readonly leaseSeconds: number;
   /** How long the connection of a public worker renews a lease before the first call of the agent. The pull of an image counts too. */
   readonly agentStartSeconds: number;
-  /** How long it renews a lease after the last call of the agent, which calls every 25 s at least. */
+  /** Time for which the connection renews a lease after the last call of the agent; agents call at least every 25 s. */
   readonly silentAgentSeconds: number;
   /** How long a lease lasts at most after the worker's connection is lost. */
   readonly reconnectGraceSeconds: number;
   /** How long an execution stays PENDING at most. */
   readonly claimTimeoutSeconds: number;
-  /** Time in which an agent that reported its end must exit. */
+  /** Time within which an agent must exit after it reported its end. */
   readonly leaveSeconds: number;
   /** How long a sandbox waits for a follow-up if the run's configuration sets no time. */
   readonly idleSeconds: number;
@@ -49,7 +49,7 @@ export const defaultTiming: ExecutionTiming = {
 };
 
 /**
- * The dependencies of the functions that change runs and executions. It has no behaviour: a service process creates one at its start
+ * The dependencies of the functions that change runs and executions. It has no functions: a service process creates one object at its start
  * and passes it on.
  */
 export interface ExecutionDeps {
@@ -60,7 +60,7 @@ export interface ExecutionDeps {
   readonly notices: Notices;
   readonly timing: ExecutionTiming;
   readonly limits: RunLimits;
-  /** Secrets of the service that must never reach the store. Run tokens are added where they are known. */
+  /** Secrets of the service that must never reach the store. Run tokens are added where they become known. */
   readonly secrets: readonly string[];
   /** Opens the secrets that runs were granted. */
   readonly vault: Vault;

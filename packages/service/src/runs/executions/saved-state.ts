@@ -19,7 +19,7 @@ export interface ArchiveMoment {
   readonly checkpoint?: number | undefined;
 }
 
-/** A further execution may begin with the archive of this execution, or with the one that this execution began with. */
+/** A further execution may begin with the archive of this execution, or with the archive that this execution itself began with. */
 const setAndForget = defineStatement({
   name: 'set_workspace_archive',
   text: `
@@ -48,9 +48,9 @@ const setAndForget = defineStatement({
 });
 
 /**
- * Sets the archive that the execution saved after the turn, or at a checkpoint (null: workspace and home were empty), and removes archives of the run
- * that no later execution needs. Returns the keys of the blobs that no row names any more. Returns null if the
- * execution has an archive of a later moment, or has begun another checkpoint, and nothing was changed.
+ * Sets the archive that the execution saved after the turn, or at a checkpoint (null: workspace and home were empty), and removes archives
+ * of the run that no later execution needs. Returns the keys of the blobs that no row names any more. Changes nothing and returns null if
+ * the execution has a newer archive, or has begun another checkpoint.
  */
 export async function setWorkspaceArchive(
   tx: Queryable,
@@ -81,8 +81,8 @@ const begin = defineStatement({
 });
 
 /**
- * Records the place in the conversation that fits the files that the agent archives from now on. `done`: commands of a runbook that
- * were done.
+ * Records the position in the conversation of the files that the agent archives from now on. `done`: number of runbook commands that are
+ * complete. `done`: commands of a runbook that were done.
  */
 export async function beginCheckpoint(
   tx: Queryable,
@@ -119,7 +119,7 @@ const readCheckpoint = defineStatement({
 
 /**
  * Tells whether the archive of a checkpoint may be sent. `unknown`: the run does not resume, or the checkpoint was not begun; `early`:
- * less than `leastSeconds` ago another one was kept.
+ * another checkpoint was stored less than `leastSeconds` ago.
  */
 export async function admitCheckpoint(
   db: Queryable,
@@ -149,13 +149,13 @@ interface StoredMemory {
   readonly blobKey: string;
   readonly sizeBytes: number;
   readonly turn: number;
-  /** The request before which the memory was saved; absent: it was saved at the end of the turn. */
+  /** The memory was saved before this request; absent: it was saved at the end of the turn. */
   readonly requestId: string | undefined;
 }
 
 /**
- * Records the memory as the execution's latest, unless the memory of a later turn is recorded. Returns the key of the blob to delete:
- * the previous one, or the given one; null if there was none before.
+ * Records the memory as the execution's latest, unless the memory of a later turn is recorded. Returns the key of the blob to delete: the
+ * previous blob, or the given blob; null if there was no previous one.
  */
 export async function recordMemory(tx: Queryable, memory: StoredMemory): Promise<string | null> {
   const { executionId, blobKey, sizeBytes, turn, requestId } = memory;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Notices } from './notices.ts';
 
 interface Wait {
-  /** The runs whose notices end a pause. Called again after each query, because a query may find further runs. */
+  /** A pause ends when there is a notice about one of these runs. Called again after each query, because a query may find further runs. */
   runIds(): readonly string[];
   readonly waitMs: number;
   /** Aborts when the caller does not need the answer any more. */

@@ -5,7 +5,7 @@ import { preparedRoutes } from './prepared-routes.ts';
 import { deleteFollowupFiles, fileBlobs } from './retention.ts';
 import { findChanges, foldStorageChanges, measureStored, recountStorage } from './stored-bytes.ts';
 
-/** Rows whose bytes never came: the URL for the upload expired long ago. */
+/** Rows whose bytes never arrived: the URL for their upload expired long ago. */
 const isAbandoned = `NOT is_ready AND created_at < now() - interval '24 hours'`;
 
 const rows: readonly RowRule[] = [

@@ -37,7 +37,7 @@ export const preparedRoutes = (deps: PreparedRouteDeps): readonly ServedRoute[] 
       case 'full': {
         const most = outcome.of === 'caller' ? `You have ${maxPreparedOfCaller}` : `The team has ${maxPreparedOfTeam}`;
         return refuse('resource_unavailable', {
-          detail: `${most} prepared files that no follow-up has used. Send follow-ups with them; unused ones are deleted after a day.`,
+          detail: `${most} prepared files that no follow-up has used. Send follow-ups with them; unused files are deleted after a day.`,
           headers: { 'retry-after': '60' },
         });
       }

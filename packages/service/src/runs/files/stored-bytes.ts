@@ -21,7 +21,7 @@ const readStored = defineStatement({
   row: { stored: numeric },
 });
 
-/** One row for each team. Changes of the last seconds are not in it yet. */
+/** One row for each team. It does not include the changes of the last seconds yet. */
 const sumStored = defineStatement({
   name: 'sum_stored_bytes',
   text: 'SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage',
@@ -67,7 +67,7 @@ export async function roomOfWorkspace(
   return { bytes: Math.max(0, limits.teamBytes - stored + (row?.own ?? 0)), stored };
 }
 
-/** A count that is at most a second old, plus the bytes that this process has stored since. */
+/** A count that is at most a second old, plus the bytes that this process has stored since then. */
 const readUse = brieflyKnown<LimitDeps, { stored: number }>(1000, async (db, teamId) => ({
   stored: await storedBy(db, teamId),
 }));
@@ -77,8 +77,8 @@ export interface TeamRoom {
   /** Room for files, transcripts and long texts. */
   readonly files: number;
   /**
-   * Room for short texts and essential events. Both may exceed the limit by a sixteenth, so that people can still start, answer and end runs of a
-   * team whose files fill its limit.
+   * Room for short texts and essential events. Both may exceed the limit by a sixteenth, so that people can still start, answer and end
+   * runs when files fill the limit of their team.
    */
   readonly texts: number;
   readonly stored: number;
@@ -110,14 +110,15 @@ export interface StorageRefusal {
 const maxShortText = 16 * 1024;
 
 /**
- * Returns the refusal of bytes that exceed the storage of a team. `stored`: bytes that the team stores now. `what`: a sentence that comes before it.
+ * Returns the refusal of bytes that exceed the storage of a team. `stored`: bytes that the team stores now. `what`: a sentence that is
+ * placed before the refusal.
  */
 export const teamFull = ({ limits }: Pick<LimitDeps, 'limits'>, stored: number, what = ''): StorageRefusal => ({
   kind: 'storage_full',
   detail: `${what}The team stores ${formatBytes(stored)}, and may store ${formatBytes(limits.teamBytes)} (RUNYARD_TEAM_STORAGE_MB). Delete runs or artifacts, or ask the operator to raise the setting.`,
 });
 
-/** Takes room for the texts and files of a request; returns why the team has none for them, or null. */
+/** Takes room for the texts and files of a request; returns the reason if the team has no room for them, else null. */
 export async function takeRoomForRequest(
   deps: LimitDeps,
   tx: Queryable | undefined,

@@ -43,7 +43,10 @@ const row = {
   followups: nullable(json<readonly WaitingFollowup[]>()),
 };
 
-/** Renews the lease: an agent that asks is alive, even if its work has no output. Returns the items that the agent does not have yet. */
+/**
+ * Also renews the lease, because an agent that asks is alive, even if its work has no output. Returns the items that the agent does not
+ * have yet.
+ */
 const readInbox = defineStatement({
   name: 'read_inbox_and_renew_lease',
   text: `${renewLeaseByAgent({ executionId: '$1', leaseSeconds: '$5', tokenHash: '$4' })}
@@ -51,7 +54,7 @@ const readInbox = defineStatement({
   row,
 });
 
-/** Reads the inbox without a write, for an agent that has just renewed its lease, because each event of the run leads to another read. */
+/** Reads the inbox without a write. Each event of the run causes such a read, for an agent that has just renewed its lease. */
 const readInboxAgain = defineStatement({
   name: 'read_inbox',
   text: `SELECT ${inboxColumns({ runId: '$2', after: '$3' })}
@@ -68,7 +71,7 @@ interface InboxPosition {
   readonly after: number;
   /** The last turn that it was asked to interrupt. */
   readonly interrupted: number;
-  /** The last request for changed files that the agent got; undefined: the agent reports none. */
+  /** The last request for changed files that the agent received; undefined: the agent does not report changed files. */
   readonly changes?: number | undefined;
 }
 
@@ -94,7 +97,7 @@ function itemsOf(row: RowOf<typeof readInbox>, { interrupted, changes }: InboxPo
 }
 
 /**
- * Returns the items that wait for the agent. If there are none, waits for one, and returns an empty inbox after `waitMs`. `superseded`:
+ * Returns the items that wait for the agent. If there are none, waits for an item, and returns an empty inbox after `waitMs`. `superseded`:
  * the execution has ended or was assigned again; the agent must stop.
  */
 export async function waitForInbox(

@@ -15,7 +15,7 @@ import { readTeamRoom, type StorageRefusal, teamFull } from '../files/stored-byt
 /** When a memory was saved. */
 interface MemoryMoment {
   readonly turn: number;
-  /** The request to a person before which it was saved; undefined: it was saved at the end of the turn. */
+  /** The memory was saved before this request to a person; undefined: it was saved at the end of the turn. */
   readonly requestId: string | undefined;
 }
 
@@ -51,7 +51,9 @@ const readKey = defineStatement({
   row: { memory_blob: nullable(text()) },
 });
 
-/** Returns the blob key of an execution's memory; null where the session's conversation has no such execution or memory. */
+/**
+ * Returns the blob key of an execution's memory; null if the session's conversation has no such execution, or the execution has no memory.
+ */
 export async function findMemory(
   db: Database,
   session: { readonly teamId: string; readonly conversationId: string },

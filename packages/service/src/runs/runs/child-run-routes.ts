@@ -1,4 +1,4 @@
-/** Runs below an agent's own: started, listed, awaited and cancelled with the token of its execution. */
+/** Routes that start, list, await and cancel the child runs of a run, with the token of its execution. */
 
 import { routes } from '@runyard/contract/routes';
 import type { ChildRun } from '@runyard/contract/runs/child-runs';

@@ -60,7 +60,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
     return refuse('resource_not_found', { detail: [nothing, ...why].join(' ') });
   };
 
-  /** Returns why these runs have no conversation: nothing was said, or only in a format that the service does not read. */
+  /** Returns why these runs have no conversation: there are no messages, or only messages in a format that the service cannot read. */
   const refuseUnread = async ({ teamId }: Principal, runs: readonly ConversationRun[], nothing: string) => {
     const raw =
       runs.every(({ state }) => isTerminal(state)) &&
@@ -80,7 +80,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
     const over = closed();
     const bytes = await sizeOfConversation(db, runs);
     const place = await reads.enter({ teamId }, message ? readPartCost(bytes) : readCost(bytes), over);
-    // A client that closed its connection gets the same answer, but never reads it.
+    // A client that closed its connection gets the same answer, but it does not read it.
     if (typeof place === 'string') return tooManyReads();
     if (over.aborted) place.release();
     else over.addEventListener('abort', place.release);
@@ -89,7 +89,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
   };
 
   const cursorOf = (runId: string) => listIdentity(['messages', runId]);
-  /** Returns the end of the page that a cursor names; undefined if the cursor is not of this run. */
+  /** Returns the end of the page that a cursor names; undefined if the cursor belongs to another run. */
   const readEnd = (runId: string, cursor: string): PageEnd | undefined => {
     const read = readCursor(deps.signing, cursorOf(runId), cursor);
     if (!read.ok) return undefined;
@@ -151,7 +151,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
       if (runs.length === 0) return notFound('conversation');
       if (runs.every(({ harness }) => findHarness(harness)?.hasOnlyRawOutput)) return rawOutputOnly();
       const conversation = await answer(call, params.conversationId, runs);
-      return conversation ?? refuseUnread(principal, runs, 'Nothing was said in the conversation yet.');
+      return conversation ?? refuseUnread(principal, runs, 'The conversation has no messages yet.');
     }),
 
     serve(routes.getRunTranscript, async ({ params, principal }) => {

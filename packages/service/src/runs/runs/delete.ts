@@ -30,15 +30,15 @@ export type DeleteRunOutcome =
   /** 409: its sandbox is still being closed, or its cancel has not reached all runs below it. */
   | { readonly kind: 'sandbox_running' };
 
-/** SQL: the run `r` may be deleted. The run has ended, none of its sandboxes is left, and its cancel has reached all runs below it. */
+/** SQL: the run `r` may be deleted. The run has ended, all its sandboxes have ended, and its cancel has reached all runs below it. */
 export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${state}'`).join(', ')})
   AND r.cascade_at IS NULL
   AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')`;
 
 /**
- * Deletes an ended run of the team with everything that belongs to it. Child runs stay. Ends a sandbox that waits for a
- * follow-up, and waits for its end, at most `patienceMs`. The audit log names `by`. The caller deletes the blobs afterwards; blobs that are left
- * after a crash have no row, and the sweep deletes them.
+ * Deletes an ended run of the team with all its data. Child runs stay. Ends a sandbox that waits for a follow-up, and waits for its end, at
+ * most `patienceMs`. The audit log names `by`. The caller deletes the blobs afterwards. If a crash prevents this, the sweep deletes the
+ * blobs, because they have no row.
  */
 export async function deleteRun(
   deps: ExecutionDeps,
@@ -67,7 +67,7 @@ const lockRun = defineStatement({
   },
 });
 
-/** Runs after the lock, to see what other transactions committed before it. */
+/** Runs after the lock, so that it sees changes that other transactions committed before. */
 const readDeletable = defineStatement({
   name: 'is_deletable_run',
   text: `SELECT FROM runs r WHERE r.id = $1 AND ${isDeletable}`,

@@ -48,7 +48,7 @@ function refusalOf(outcome: Unsent): Refusal {
 export const messageRoutes = ({ executionDeps, contentPolicy }: SubmitDeps): readonly ServedRoute[] => [
   serveRunOnce(routes.sendRunMessage, {
     check: async ({ session, body }) => {
-      // The other run gets it without the values of secrets.
+      // The other run gets the text without the values of secrets.
       const text = withoutSecrets(executionDeps, session, body.message);
       const verdict = await contentPolicy?.check(session.teamId, [{ kind: 'prompt', text }]);
       return verdict && verdict.kind !== 'allowed' ? refusedByPolicy(verdict) : null;

@@ -57,7 +57,7 @@ const switchStatement = defineStatement({
   row: { model_switches: integer },
 });
 
-/** Largest number of changes that a run's timeline names, so that a provider with short outages does not fill it. */
+/** Largest number of model changes in a run's timeline, so that a provider with short outages does not fill it. */
 const maxEvents = 20;
 
 export interface ModelSwitch {
@@ -87,7 +87,7 @@ export async function switchModel(
 /** Largest number of names that the timeline of a run has. */
 const maxNames = 50;
 
-/** If two requests run at once, only one of them notes each name. Returns the names that are new. */
+/** If two requests run at once, only one of them records each name. Returns the new names. */
 const noteStatement = defineStatement({
   name: 'note_removed_members_of_run',
   text: `
@@ -113,7 +113,7 @@ export interface RemovedMembers {
 const safeName = (name: string): string =>
   /^[A-Za-z0-9_.:-]{1,80}$/.test(name) ? name : '(a name of other characters)';
 
-/** Writes to the timeline of a run, once for each name, which parts of its requests to models the gateway removes. */
+/** Writes to the timeline of a run, once for each name, the parts that the gateway removes from the run's requests to models. */
 export async function noteRemovedMembers(
   db: Database,
   { runId, executionId, modelId, names }: RemovedMembers,
@@ -128,7 +128,7 @@ export async function noteRemovedMembers(
 
 const chooseModelStatement = defineStatement({
   name: 'choose_model_of_run',
-  // A run keeps the model with which it began, so only the first answer counts.
+  // A run keeps the model with which it began, so only the first value counts.
   text: 'UPDATE runs SET model_id = $3 WHERE id = $1 AND model_id = $2',
   row: {},
 });

@@ -30,7 +30,10 @@ const contextOf = (deps: ReadRouteDeps, principal: Principal): ReadContext => ({
   baseUrl: deps.baseUrl(),
 });
 
-/** Read, list, usage and timeline of runs, the files that a run hands off, and the redirects for links of sessions and conversations. */
+/**
+ * Routes that read runs: one run, the list, usage and timeline, the files that a run hands off, and the redirects for links of sessions and
+ * conversations.
+ */
 export const readRoutes = (deps: ReadRouteDeps): readonly ServedRoute[] => {
   const { db, signing } = deps;
   return [

@@ -34,7 +34,7 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
     case 'may_not_answer':
       return refuse('not_authorized', {
         detail:
-          'The run asks something that a person has to answer. An agent key answers it only if config.approvals_from of the run names the UID of its agent.',
+          'The run asks something that a person has to answer. An agent key can answer only if config.approvals_from of the run has the UID of its agent.',
       });
     case 'lacks_right':
       return refuse('not_authorized', {
@@ -54,10 +54,14 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
       return invalid([{ path: outcome.path, message: outcome.reason }]);
     case 'full':
       return invalid([
-        { path: '', message: `${maxWaitingFollowups} follow-ups wait for the agent; it must take some first` },
+        {
+          path: '',
+          message: `${maxWaitingFollowups} follow-ups are waiting for the agent; send another one after the agent has taken some`,
+        },
       ]);
     case 'empty': {
-      const message = 'must not be empty: there is no saved conversation to continue without one, and no decision';
+      const message =
+        'must not be empty: there is neither a saved conversation to continue, nor a decision in the request';
       return invalid([{ path: 'message', message }]);
     }
   }
@@ -84,11 +88,11 @@ export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
         return null;
       case 'blocked':
         return refuse('invalid_request', {
-          detail: 'The run is BLOCKED: answer what it asks with a follow-up, or cancel it.',
+          detail: 'The run is BLOCKED: answer its question with a follow-up, or cancel it.',
         });
       case 'asks':
         return refuse('invalid_request', {
-          detail: 'In the sandbox of the failed setup the agent waits for an answer: give it with a follow-up.',
+          detail: 'In the sandbox of the failed setup the agent waits for an answer: send it as a follow-up.',
         });
       case 'no_turn':
         return refuse('invalid_request', { detail: 'The run has no turn in progress.' });
@@ -149,7 +153,7 @@ export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
         case 'sandbox_running':
           return refuse('conflict', {
             detail:
-              'The run has ended, but its sandbox, or a run that it started, is still being closed; try again in some seconds.',
+              'The run has ended, but its sandbox, or a run that it started, is still ending; try again in some seconds.',
             headers: { 'retry-after': '5' },
           });
         case 'deleted':

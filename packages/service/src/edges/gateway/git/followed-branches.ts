@@ -50,7 +50,7 @@ export async function watchFollowed(about: AboutRepository, sources: FollowedBra
 
 type Branches = { readonly kind: 'branches' } & Pick<PushFacts, 'defaultBranch' | 'aliases'>;
 
-/** Asks the code host what the rules for protected and followed branches need to know about the branches of a push. */
+/** Asks the code host about the branches of a push, for the rules for protected and followed branches. */
 export async function readBranchesOfPush(
   about: AboutRepository,
   { protectedBranches, followedBranches }: Pick<PushFacts, 'protectedBranches' | 'followedBranches'>,

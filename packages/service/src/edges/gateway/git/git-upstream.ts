@@ -35,7 +35,7 @@ const connectMs = 10_000;
 /** A server that packs a large repository may send nothing for minutes. */
 const silenceMs = 600_000;
 const maxRedirects = 3;
-/** Time for which the found URL of a repository is used. */
+/** Time for which a URL of a repository that the code host redirected to is used. */
 const movedMs = 300_000;
 const maxRemembered = 10_000;
 

@@ -118,7 +118,7 @@ describe('the git gateway', () => {
     expect(host.requests.some((request) => request.headers['git-protocol'] === 'version=2')).toBe(true);
   });
 
-  it('takes the run token as the password of basic authentication, too', async () => {
+  it('accepts the run token also as the password of basic authentication', async () => {
     await start();
     await host.commit('acme', 'site', { a: '1' });
     const withUser = siteUrl().replace('http://', `http://x:${token}@`);
@@ -257,7 +257,7 @@ describe('the git gateway', () => {
     await expect.poll(async () => (await send()).status).toBe(200);
   });
 
-  it('frees the memory of a push whose client left while its credential was looked up', async () => {
+  it('frees the memory of a push if the client disconnects while the credential is looked up', async () => {
     const room = { total: 1, perTeam: 1, perExecution: 1 };
     const bodies = makeBodyBudget({ ...defaultBodyLimits, large: room });
     const entered = Promise.withResolvers<void>();

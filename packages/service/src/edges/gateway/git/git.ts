@@ -179,7 +179,7 @@ function faultOf(
   const status = answer.response.statusCode ?? 502;
   if (status === 200 || status === 304) return undefined;
   if (status === 401 || status === 403) {
-    // A 401 would make git ask for a password, and the sandbox has none.
+    // A 401 would make git ask for a password, which the sandbox does not have.
     const why = credential
       ? `refused the stored credential for ${name}`
       : `asks for a credential for ${name}, and Runyard has none: store one with bin/runyard code-hosts add`;
@@ -188,6 +188,6 @@ function faultOf(
   if (status === 404)
     return { status: 404, message: `The code host (RUNYARD_CODE_HOST_URL) has no repository ${name}, or hides it.` };
   if (status >= 300 && status < 400)
-    return { status: 502, message: `The code host moved ${name} to an address that is not followed.` };
+    return { status: 502, message: `The code host moved ${name} to an address that Runyard does not follow.` };
   return { status: status >= 500 ? 502 : status, message: `The code host answered ${status} for ${name}.` };
 }

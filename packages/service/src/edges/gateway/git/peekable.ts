@@ -3,7 +3,7 @@ import { type ReadHead, readPushHead } from '../../../runs/repositories/pushes/r
 
 /** A body whose first bytes can be read before the body as a whole. */
 export interface Peekable {
-  /** Returns the bytes from the start on: at least `bytes` of them, or fewer if the body ends before. */
+  /** Returns the first bytes of the body: at least `bytes` of them, or fewer if the body is shorter. */
   read(bytes: number): Promise<Buffer>;
   /** Returns the whole body, the bytes that were read included. Called once, at last. */
   all(): AsyncIterable<Buffer>;
@@ -56,8 +56,9 @@ export function peekable(body: Readable): Peekable {
 const maxHeadBytes = 256 * 1024;
 
 /**
- * Reads the commands at the beginning of a push. Each further call waits for twice as many bytes. Without this, a sandbox that sends single
- * bytes would make the service read the beginning again for each byte. A push has a pack behind its commands, or ends.
+ * Reads the commands at the beginning of a push. Each further call waits for twice as many bytes. Waiting for twice as many bytes each time
+ * limits the work: a sandbox that sends single bytes would otherwise make the service parse the beginning again for each byte. A push has a
+ * pack behind its commands, or ends.
  */
 export async function readHead(peeked: Pick<Peekable, 'read'>): Promise<ReadHead> {
   let bytes = await peeked.read(1);

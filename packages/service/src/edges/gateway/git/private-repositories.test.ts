@@ -77,7 +77,7 @@ describe('the credential of a repository', () => {
     expect(service.logged.join()).not.toContain(token);
   });
 
-  test('is that of the person before that of the team, and only for texts of that person', async () => {
+  test('of the person has priority over the credential of the team, and is used only for texts of that person', async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     const [one, other] = [await service.newKey({ role: 'member' }), await service.newKey({ role: 'member' })];
@@ -98,7 +98,7 @@ describe('the credential of a repository', () => {
     }
   });
 
-  test('is that of one owner before that of every owner, and never that of another team', async () => {
+  test('for one owner has priority over the credential for every owner, and a credential of another team is never used', async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     await host.commit('other', 'site', { a: '1' });
@@ -132,7 +132,7 @@ describe('a GitHub App', () => {
   const storeApp = (app: { appId: string; privateKey: string }, more: object = {}) =>
     store({ scope: 'team', kind: 'github_app', app_id: app.appId, private_key: app.privateKey, ...more });
 
-  test('clones with a token of its installation, which is requested once, and again after it was revoked', async () => {
+  test('clones with a token of its installation, which is requested only once until it is revoked', async () => {
     const app = makeFakeGitHubApp('acme');
     await start(app.options);
     await host.commit('acme', 'site', { a: '1' });
@@ -173,7 +173,7 @@ describe('a GitHub App', () => {
 describe('a run whose repositories are refused', () => {
   const resolve = (key: string) => service.request('POST', '/harness-support/resolve-prompt', { key, body: {} });
 
-  test('fails before its sandbox clones, with provider, auth_url and the repositories', async () => {
+  test('fails before its sandbox clones, and the error has the provider, the auth_url and the repositories', async () => {
     await start({ accepts: (name) => name === 'acme/open' });
     await host.commit('acme', 'open', { a: '1' });
     const { runId, runToken, environmentUid } = await startRun(['acme/open', 'acme/closed', 'acme/hidden']);
@@ -198,7 +198,7 @@ describe('a run whose repositories are refused', () => {
     expect(environment.body).toMatchObject({ setup_failed: true, last_task_created: { id: runId, state: 'FAILED' } });
   });
 
-  test('gets its task if the code host has moved the repository, fails, or does not answer in time', async () => {
+  test('gets its task even if the code host has moved the repository, fails, or does not answer in time', async () => {
     await start({
       api: (request, response) => {
         if (request.url?.includes('/slow')) return true;

@@ -33,7 +33,7 @@ const begin = (runToken: string, more?: Record<string, string>): ClientRequest =
   request(url, { method: 'POST', headers: headersOf(runToken, more) });
 
 describe('a push', () => {
-  it('whose last part comes after the end of its run changes nothing', async () => {
+  it('that receives its last part after the end of its run changes nothing', async () => {
     const { runId, runToken, events } = await clone();
     const push = begin(runToken);
     const answered = once(push, 'response') as Promise<[IncomingMessage]>;
@@ -62,7 +62,7 @@ describe('a push', () => {
     const set = await service.request('PUT', `/factory/${factory.body.uid}/source`, { body: source });
     expect(set.status, set.text).toBe(200);
     push.end(emptyPack.subarray(12));
-    // The code host may have begun its answer already; then the connection is cut.
+    // The code host may have begun its answer already; in this case the gateway cuts the connection.
     const said = await answered.then(([answer]) => text(answer)).catch(() => 'cut');
     expect(said).toMatch(/^cut$|a factory began to take its definition from a branch of this repository/);
     expect(await branchAt('followed')).toBe('');
@@ -77,13 +77,13 @@ describe('a push', () => {
       push.once('response', () => resolve(true));
       push.once('error', () => resolve(true));
     });
-    // The end does not come: a gateway that reads on to it would wait.
+    // The end of the body is never sent, so a gateway that reads to the end would wait.
     push.write(body.subarray(0, -1_000));
     expect(await over).toBe(true);
     push.destroy();
   });
 
-  it('without a ref has no bytes after its flush packet', async () => {
+  it('without a ref may have no bytes after its flush packet', async () => {
     const { runToken } = await startRun();
     const asked = host.requests.length;
     expect((await send(runToken, Buffer.concat([pktLines(), emptyPack]))).status).toBe(403);
@@ -91,12 +91,12 @@ describe('a push', () => {
   });
 
   it.each(['x\tpush-options', 'push-options=1'])(
-    'whose options follow a capability that is written as %j is refused',
+    'is refused if its options follow a capability that is written as %j',
     async (capability) => {
       const { runToken } = await startRun();
       const command = pktLines(`${none} ${first} refs/heads/hidden\0report-status ${capability}`);
       const answer = await send(runToken, Buffer.concat([command, pktLines('merge_request.auto_merge'), emptyPack]));
-      expect(await answer.text()).toContain('behind the list of refs there is no pack');
+      expect(await answer.text()).toContain('the list of refs is not followed by a pack');
       expect(await branchAt('hidden')).toBe('');
     },
   );

@@ -100,8 +100,8 @@ const plain = (status: number, message: string): AnsweredPush => ({
 const runOver = 'the run has ended or is stopping';
 
 /**
- * At least this many bytes of a refused push are read, because git reads the answer only after sending everything. For
- * a compressed body it reads no more, because 2 MB can be 2 GB.
+ * The gateway reads at least this many bytes of a refused push, because git reads the answer only after it has sent everything. It reads no
+ * more than this of a compressed body, because 2 MB can decompress to 2 GB.
  */
 const leastDiscardedBytes = 64 * 1024 * 1024;
 
@@ -178,7 +178,7 @@ export async function admitPush(
     return await refuseAll(why, why);
   }
   if (Number(request.headers['content-length'] ?? 0) > limit) return await refuseAll(tooLarge, tooLarge);
-  if (!(await endsInPack(read.head, peeked.read))) return await refuseAll('behind the list of refs there is no pack');
+  if (!(await endsInPack(read.head, peeked.read))) return await refuseAll('the list of refs is not followed by a pack');
   // A single flush packet: git asks whether it may push, before it sends a large pack.
   if (commands.length === 0)
     return forward(
@@ -211,8 +211,8 @@ export async function admitPush(
 }
 
 /**
- * Returns whether a pack follows the commands, or nothing, and nothing follows a lone flush. Code hosts may find capabilities in a text in which the
- * gateway finds none, and would read other bytes as options of the push.
+ * Returns whether the commands are followed by a pack or by nothing; after a lone flush packet, nothing may follow. If a code host finds
+ * capabilities in a text where the gateway finds none, it reads other bytes as the options of the push.
  */
 async function endsInPack({ commands, packAt }: PushHead, read: (bytes: number) => Promise<Buffer>): Promise<boolean> {
   const start = (await read(packAt + 4)).toString('latin1', packAt, packAt + 4);

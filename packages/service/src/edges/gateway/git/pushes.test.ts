@@ -43,7 +43,7 @@ describe('a push', () => {
     ]);
   });
 
-  it('whose answer was lost becomes unknown after a time, and its branch cannot be rewritten', async () => {
+  it('becomes unknown after a time if its answer was lost, and its branch cannot be rewritten', async () => {
     const { runId, git, commit, events } = await clone();
     const made = await commit('lost');
     expect((await git('push', '--quiet', 'origin', 'HEAD:lost')).code).toBe(0);

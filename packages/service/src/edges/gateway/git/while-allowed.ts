@@ -4,8 +4,9 @@ export class PushStopped extends Error {}
 const askEveryMs = 1_000;
 
 /**
- * Passes the body of a push on while the push is allowed: calls `findStop` once a second, and before the last piece, which waits for the
- * answer. A code host changes nothing without the end of the pack. `findStop` returns the reason to stop. Throws `PushStopped`.
+ * Forwards the body of a push while the push is allowed. Calls `findStop` once a second, and once before the last piece; the last piece
+ * waits for the result. A code host changes nothing without the end of the pack. `findStop` returns the reason to stop. Throws
+ * `PushStopped`.
  */
 export async function* whileAllowed(
   body: AsyncIterable<Buffer>,

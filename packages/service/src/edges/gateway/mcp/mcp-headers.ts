@@ -31,7 +31,10 @@ function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<st
   return picked;
 }
 
-/** Returns the headers of a request to the server: some headers of the sandbox, and the configured ones, which replace them. */
+/**
+ * Returns the headers of a request to the server: the allowed headers of the sandbox, and the configured headers. A configured header
+ * replaces a header of the sandbox.
+ */
 export function headersToServer(
   headers: IncomingHttpHeaders,
   configured: Readonly<Record<string, string>>,

@@ -23,7 +23,10 @@ export interface McpRequest {
   readonly body?: Buffer;
 }
 
-/** `failed`: why there is no answer, as a text for the agent. The text has neither headers nor addresses of the service's network. */
+/**
+ * `failed`: the reason why there is no answer, as a text for the agent. The text has neither headers nor addresses of the service's
+ * network.
+ */
 export type McpAnswer =
   | { readonly kind: 'answer'; readonly response: IncomingMessage }
   | { readonly kind: 'failed'; readonly message: string };
@@ -40,8 +43,8 @@ function followed(from: URL, { statusCode, headers }: IncomingMessage): URL | un
 }
 
 /**
- * Sends a request to a URL that a user chose: only to addresses that the rules allow, checked at each request, and never to another
- * origin, because the headers hold credentials. Aborting `signal` destroys the request and its answer at any time.
+ * Sends a request to a URL that a user chose. The request goes only to addresses that the rules allow, and never to another origin, because
+ * the headers hold credentials. The address is checked at each request. Aborting `signal` destroys the request and its answer at any time.
  */
 export async function sendToMcpServer(
   request: McpRequest,
@@ -58,7 +61,8 @@ export async function sendToMcpServer(
       if (status < 300 || status > 399) return { kind: 'answer', response };
       const next = hop < maxRedirects ? followed(url, response) : undefined;
       response.destroy();
-      if (next === undefined) return { kind: 'failed', message: 'it redirects to an address that is not followed' };
+      if (next === undefined)
+        return { kind: 'failed', message: 'it redirects to an address that Runyard does not follow' };
       url = next;
     }
   } catch (error) {
@@ -95,7 +99,7 @@ async function exchange(
     );
     sent.once('response', (response) => {
       clearTimeout(timer);
-      // Errors of the body reach the reader, who may not listen yet.
+      // An error of the body is emitted also if its reader does not listen yet.
       response.on('error', () => {});
       resolve(response);
     });

@@ -202,7 +202,7 @@ describe('refuses', () => {
     expect(seen[1]).toMatchObject({ method: 'POST', body: '{"jsonrpc":"2.0"}' });
     for (const path of ['/away', '/loop']) {
       const answer = await (await start(at(url + path, headers))).send();
-      expect(await messageOf(answer)).toContain('redirects to an address that is not followed');
+      expect(await messageOf(answer)).toContain('redirects to an address that Runyard does not follow');
     }
     expect(elsewhere.seen).toEqual([]);
   });
@@ -216,12 +216,12 @@ describe('refuses', () => {
     expect(answer.headers.get('www-authenticate')).toBeNull();
   });
 
-  test('a server with a secret that may not be used now, and sends it nothing', async () => {
+  test('a server whose secret may not be used now, and sends it nothing', async () => {
     const answer = await (await start({ kind: 'unusable', message: 'the secret X in its headers is gone' })).send();
     expect([answer.status, await messageOf(answer)]).toEqual([502, expect.stringContaining('the secret X')]);
   });
 
-  test('a web page in place of an answer, whose text it does not repeat', async () => {
+  test('a web page in place of an answer, and does not repeat the text of the page', async () => {
     const { url } = await listenAndNote((_, response) =>
       response.writeHead(404, { 'content-type': 'text/html' }).end('<pre>Cannot POST /mcp</pre>'),
     );
@@ -232,7 +232,7 @@ describe('refuses', () => {
     ]);
   });
 
-  test('a compressed answer, whose decompressed size has no limit', async () => {
+  test('a compressed answer, because its decompressed size has no limit', async () => {
     const { url } = await listenAndNote((_, response) => response.setHeader('content-encoding', 'gzip').end('x'));
     expect(await messageOf(await (await start(at(url))).send())).toContain('compressed');
   });
@@ -276,7 +276,7 @@ describe('bounds', () => {
     await expect.poll(async () => (await send()).status).toBe(200);
   });
 
-  test('the requests of a run at once, including those whose body has not arrived yet', async () => {
+  test('the requests of a run above its limit, including requests whose body has not arrived yet', async () => {
     const { url, seen } = await listenAndNote((_, response) => response.end('{}'));
     const { send } = await start(at(url), { limits: { maxInFlight: 2 } });
     const slow = [1, 2].map(() => {

@@ -24,7 +24,7 @@ export interface McpGatewayDeps {
   /** RUNYARD_ALLOW_PRIVATE_NETWORKS */
   readonly allowedNetworks: readonly string[];
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
-  /** Returns a server of this execution's run; null if the run has none of this name. */
+  /** Returns the server with this name of this execution's run; null if the run has no such server. */
   serverOf(executionId: string, name: string): Promise<ServerOfExecution | null>;
   readonly resolve: Resolve;
   readonly bodies: BodyBudget;
@@ -68,9 +68,9 @@ const errorBody = (message: string): string =>
   JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_000, message } });
 
 /**
- * Registers the MCP gateway: `/api/v1/gateway/mcp/{name}` forwards requests of Streamable HTTP to the server of this name in the
- * configuration of the run that the token belongs to. The service adds the headers of the server, and masks their secrets in its answers,
- * so that they never reach the sandbox.
+ * Registers the MCP gateway. `/api/v1/gateway/mcp/{name}` forwards requests of Streamable HTTP to an MCP server of the run that the token
+ * belongs to; `name` is the server's name in the run's configuration. The service adds the headers of the server, and masks their secrets
+ * in its answers, so that they never reach the sandbox.
  */
 export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayDeps): Promise<void> {
   const limits = { ...defaultLimits, ...deps.limits };
@@ -177,7 +177,7 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
       return;
     }
     const { response } = answer;
-    // A server may repeat the headers of its request, which must not reach the sandbox.
+    // A server may repeat the headers of its request in its answer; they must not reach the sandbox.
     const mask = createByteMask([...secretsOf(server.headers), ...server.secrets]);
     client.writeHead(response.statusCode ?? 502, { ...ownHeaders, ...headersToSandbox(response.headers, mask) });
     client.flushHeaders();
@@ -197,6 +197,7 @@ function faultOf(answer: McpAnswer): string | undefined {
   const { statusCode: status = 502, headers } = answer.response;
   if (status === 401 || status === 403) return `it refused the stored headers with status ${status}`;
   const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') return 'it compressed its answer although it was asked not to';
+  if (encoding !== undefined && encoding !== 'identity')
+    return 'it compressed its answer although the request did not allow compression';
   return undefined;
 }

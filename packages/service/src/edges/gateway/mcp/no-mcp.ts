@@ -15,15 +15,15 @@ const probeMs = 5_000;
 const maxProbeBytes = 4_096;
 
 /**
- * Returns why the answer to a message is none of Streamable HTTP: it is of a server of the transport before it, or a web page. Undefined:
- * the client can read it. A server that lost a session answers 404 too.
+ * Returns why an answer is not one of Streamable HTTP: the server speaks the older transport HTTP+SSE, or the answer is a web page.
+ * Undefined: the client can read the answer. A server that has lost a session also answers 404.
  */
 export async function explainNoMcp(response: IncomingMessage, options: NoMcpOptions): Promise<string | undefined> {
   const { statusCode: status = 502 } = response;
   if (options.method !== 'POST') return undefined;
   const hasSession = options.headers['mcp-session-id'] !== undefined;
   if (!hasSession && (status === 404 || status === 405) && (await isOldServer(options)))
-    return 'it speaks HTTP+SSE, the transport of MCP before 2025-03-26, and Runyard speaks its successor, Streamable HTTP: give the url of its endpoint for that, often /mcp in place of /sse, or update the server';
+    return "it speaks HTTP+SSE, the transport of MCP before 2025-03-26, and Runyard speaks its successor, Streamable HTTP: use the url of the server's endpoint for Streamable HTTP, often /mcp in place of /sse, or update the server";
   if (!/^text\/html\b/i.test(response.headers['content-type'] ?? '')) return undefined;
   return `it answered with status ${status} and a web page, not with MCP: check its url`;
 }

@@ -15,7 +15,7 @@ export interface Candidates {
   readonly targets: readonly ModelTarget[];
 }
 
-/** Returns the models that may take a request at `endpoint` of `provider`; null if the run has no model there. */
+/** Returns the models that may handle a request at `endpoint` of `provider`; null if the run has no model of this provider. */
 export function findCandidates(
   models: Pick<Models, 'target'>,
   currentId: string,

@@ -8,19 +8,19 @@ import { type Judgement, judgeContent, judgeMember, judgeTools, refusalOf } from
 import type { RequestRules } from './requests/rules.ts';
 import { member } from './usage/counts.ts';
 
-/** A request that may go to the provider, or a sentence that says why not. */
+/** A request that may go to the provider, or a sentence that gives the reason for its refusal. */
 export type CheckedRequest =
   | {
       readonly ok: true;
       /** Its bytes, in pieces. */
       readonly body: readonly Buffer[];
-      /** The same body without `stream_options`, which some servers refuse. Absent: it has none. */
+      /** The same body without `stream_options`, which some servers refuse. Absent: the body has no such member. */
       readonly plainBody?: readonly Buffer[];
       /** Members and tools that were removed, because the gateway does not know them. */
       readonly removed: readonly string[];
       /** Tools of the provider that this request may use outside of the sandbox. */
       readonly tools: ReadonlySet<ProviderTool>;
-      /** Number of answers that it asks for. */
+      /** Number of answers that the request asks for. */
       readonly answers: number;
     }
   | { readonly ok: false; readonly status: 400 | 403; readonly message: string };
@@ -30,7 +30,7 @@ const refuse = (status: 400 | 403, message: string): CheckedRequest => ({ ok: fa
 /** Largest size of the members that are read together, messages excepted: the schemas of a few hundred tools. */
 const maxReadBytes = 4 * 1024 * 1024;
 const maxMembers = 1000;
-/** A tool's schema or an image has a few dozen levels; providers refuse deeper ones too. */
+/** A tool's schema or an image has a few dozen levels, and providers also refuse deeper values. */
 const bounds = { maxValues: 300_000, maxDepth: 100, uniqueNames: true } as const;
 
 const faults = {
@@ -48,7 +48,10 @@ interface OpenBody {
 
 const valueAt = (bytes: Buffer, { start, end }: Span): unknown => JSON.parse(bytes.toString('utf8', start, end));
 
-/** Returns the members of the body by name, and their values without those of messages; or a sentence that says why they cannot be read. */
+/**
+ * Returns the members of the body by name, and their values without the values of messages; or a sentence that says why the body cannot be
+ * read.
+ */
 async function openBody(bytes: Buffer, { content }: RequestRules): Promise<OpenBody | string> {
   if (!isUtf8(bytes)) return faults.not_json;
   const scanned = await scanJson(bytes, bounds);
@@ -62,7 +65,7 @@ async function openBody(bytes: Buffer, { content }: RequestRules): Promise<OpenB
   return { members, values: Object.fromEntries(read.map(([name, span]) => [name, valueAt(bytes, span)])) };
 }
 
-/** Returns the body for the provider: the messages are the sender's bytes, the rest is written again, each member once. */
+/** Returns the body for the provider. The messages are the sender's bytes; the other members are serialized again, each only once. */
 function writeBody(bytes: Buffer, { members, values }: OpenBody, { content }: RequestRules): Buffer[] {
   const parts: Buffer[] = [];
   let text = '{';
@@ -82,7 +85,9 @@ function writeBody(bytes: Buffer, { members, values }: OpenBody, { content }: Re
   return [...parts, Buffer.from(`${text}}`)];
 }
 
-/** Judges all parts of the body, and removes from its values those that the rules do not know. Returns the names of these. */
+/**
+ * Checks all parts of the body, removes the members that the rules do not know, and returns the names of the removed members.
+ */
 function judgeBody(judgement: Judgement, rules: RequestRules, bytes: Buffer, { members, values }: OpenBody): string[] {
   const removed: string[] = [];
   for (const [name, value] of Object.entries(values)) {
@@ -106,17 +111,17 @@ function judgeBody(judgement: Judgement, rules: RequestRules, bytes: Buffer, { m
 
 /** Models and provider tools that a request may use. */
 export interface RequestRights {
-  /** Names of the model; the first is the one that messages name. Default: the value of the target. */
+  /** Names of the model; error messages use the first. Default: the value of the target. */
   readonly names?: readonly string[];
   /** Default: none. */
   readonly providerTools?: readonly ProviderTool[];
 }
 
 /**
- * Checks a request and writes it again, so that the provider gets exactly the checked values even if it treats repeated members differently. Members
- * and tools that the protocol's rules do not know are removed; actions of the provider outside of the sandbox are refused unless `providerTools`
- * allows them. The request is written for `target`. Streams of chat completions are changed to report their usage, and answers of OpenAI are not
- * stored.
+ * Checks a request and writes it again, so that the provider gets exactly the checked values. Otherwise, a provider that treats repeated
+ * members differently could read other values. Members and tools that the protocol's rules do not know are removed; actions of the provider
+ * outside of the sandbox are refused unless `providerTools` allows them. The request is written for `target`. Streams of chat completions
+ * are changed to report their usage, and answers of OpenAI are not stored.
  */
 export async function checkRequest(
   endpoint: Exclude<Endpoint, { kind: 'models' }>,

@@ -20,7 +20,7 @@ function authorization(value: string | undefined): string | undefined {
 }
 
 /**
- * Returns the run token of a request from the places where the clients of the providers and git put a key: `Authorization` (bearer,
+ * Returns the run token of a request. It is in one of the places where clients of the providers and git put a key: `Authorization` (bearer,
  * or password of basic), `x-api-key`, `x-goog-api-key`, `?key=`.
  */
 export function runTokenOf(headers: IncomingHttpHeaders, query: URLSearchParams | undefined): string | undefined {

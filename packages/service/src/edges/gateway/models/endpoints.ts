@@ -27,7 +27,7 @@ function read(seen: TokenCounts, usage: unknown): TokenCounts {
   };
 }
 
-/** OpenAI Responses: the last event has all counts, whatever its kind (completed, incomplete, failed). */
+/** OpenAI Responses: the last event has all counts, whether its kind is completed, incomplete or failed. */
 export const openAiResponsesUsage: UsageReader = {
   event: (seen, event) => read(seen, member(member(event, 'response'), 'usage')),
   body: (body) => read(noTokens, member(body, 'usage')),
@@ -64,7 +64,7 @@ export const usageReaderOf = ({ protocol }: Served): UsageReader => protocols[pr
 
 const generate = (path: string, protocol: Protocol): Endpoint => ({ kind: 'generate', path, protocol });
 
-/** Endpoints that sandboxes may reach. All others do not exist for a sandbox: no files, no batches, no stored answers of other runs. */
+/** Endpoints that sandboxes may reach. A sandbox cannot reach any other endpoint: no files, no batches, no stored answers of other runs. */
 const fixed: Readonly<Record<ProviderName, Readonly<Record<string, Endpoint>>>> = {
   anthropic: {
     'POST /messages': generate('/messages', 'anthropic'),
@@ -87,8 +87,9 @@ const fixed: Readonly<Record<ProviderName, Readonly<Record<string, Endpoint>>>> 
 const googlePath = /^\/models\/([A-Za-z0-9._-]+)(?::|%3[Aa])(generateContent|streamGenerateContent|countTokens)$/;
 
 /**
- * The path of a provider's API without versions. Some clients expect an address with the version, and others add the version, so a request may have
- * none, one or two. All lead to the version of the provider that the service is configured with: Google's `v1` is a part of `v1beta`.
+ * The path of a provider's API without versions. Some clients expect an address with the version, and others add the version, so the path
+ * of a request may have no version, one or two. All lead to the version of the provider that the service is configured with: Google's `v1`
+ * is a part of `v1beta`.
  */
 const belowVersions = /^(?:\/v1(?:beta)?){0,2}(\/.*)$/;
 

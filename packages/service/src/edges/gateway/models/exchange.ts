@@ -33,7 +33,7 @@ export interface Exchange {
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
 
-/** The bytes of a request, which are released as soon as the provider has them, because its answer may take minutes. */
+/** The bytes of a request. They are released as soon as the provider has them, because its answer may take minutes. */
 export interface SentBody {
   parts: readonly Buffer[];
   /** The same bytes without `stream_options`. */
@@ -46,7 +46,7 @@ export interface SentBody {
 
 /** The result: the status that the client got (499 client gone, 502 cut in mid-stream), and the usage. */
 export interface ExchangeResult extends Used {
-  /** For the log of the operator; without credentials and content. */
+  /** A text for the operator's log, without credentials and content. */
   readonly fault?: string;
   /** Whether the provider works, as far as this exchange shows. Absent: it shows nothing, for example an error of the caller. */
   readonly health?: 'works' | 'unreachable' | 'fails';
@@ -85,7 +85,7 @@ export async function exchange(
     letGo(sent.body);
     if (result.kind !== 'answer') {
       if (disconnect.signal.aborted) {
-        // The provider has the request, and bills the part that it has read. A turn that the client gives up early counts too.
+        // The provider has the request, and bills the part that it has read. A turn that the client ends early counts too.
         const isSent = result.isSent && endpoint.kind === 'generate';
         return { ...nothing, status: 499, ...(isSent ? { tokens: promptOnly(sent), isAnswer: true } : {}) };
       }
@@ -206,7 +206,7 @@ async function errorAnswer(
   alreadyRead?: Buffer,
 ): Promise<{ status: number; message: string; body?: Buffer }> {
   const kind = providerKinds[sent.target.provider];
-  // This answer is not forwarded: the run token would seem wrong, and some providers quote a part of the key.
+  // This answer is not forwarded, because it would seem to be about the run token, and some providers quote a part of the key.
   const wrongKey = {
     status: 403,
     message: `the model provider refused the service's credential; an administrator must check ${kind.keySetting}`,

@@ -92,7 +92,7 @@ describe.each(protocols)('an impatient model gateway for $name', (protocol) => {
     expect(await (await gateway.fake.request(1)).end).toBe('client_gone');
   });
 
-  it('passes on a refusal whose answer does not end', async () => {
+  it('forwards a refusal even if the body of the refusal does not end', async () => {
     gateway.fake.misbehave({ kind: 'status', status: 400, message: 'too long', stalls: true });
     const { status, text } = await all(await send(gateway, protocol).response);
     expect([status, text]).toEqual([400, expect.stringContaining('too long')]);

@@ -13,7 +13,7 @@ afterEach(() => gateway.close());
 const switches: ModelSwitch[] = [];
 const health: string[] = [];
 
-/** A gateway whose runs may use `otherIds` too. */
+/** A gateway whose runs may also use the models `otherIds`. */
 async function open(
   otherIds: readonly string[],
   more: Partial<ModelChoices> = {},
@@ -46,7 +46,7 @@ describe.each(protocols)('a fallback for $name', (protocol) => {
   const fallback = fallbackOf[protocol.name] ?? '';
   const name = fallback.slice(fallback.indexOf('/') + 1);
 
-  it('answers in place of a model whose provider answers 529, at its own price, and is recorded', async () => {
+  it('answers in place of a model if the provider answers 529; the usage has its own price', async () => {
     await open([fallback]);
     gateway.fake.misbehave({ kind: 'status', status: 529 });
     const { status, text } = await all(await send(gateway, protocol).response);
@@ -69,7 +69,7 @@ describe('a fallback', () => {
   if (!anthropic) throw new Error('there is no protocol');
   const fallback = 'anthropic/claude-haiku-4-5';
 
-  it('is not used after an error of the caller, whose answer is passed on', async () => {
+  it("is not used after an error of the caller; the provider's error is forwarded", async () => {
     await open([fallback]);
     gateway.fake.misbehave({ kind: 'status', status: 400, message: 'bad' });
     gateway.fake.misbehave({ kind: 'status', status: 429, message: 'slowly' });
@@ -79,7 +79,7 @@ describe('a fallback', () => {
     expect([switches, health]).toEqual([[], []]);
   });
 
-  it('is used if the provider answers 200 and then hangs, but not after a byte was passed on', async () => {
+  it('is used if the provider answers 200 and then hangs, but not after the first byte was forwarded', async () => {
     const timeouts = { connectMs: 20_000, reachMs: 20_000, silenceMs: 1_000, hangUpMs: 300 };
     await open([fallback], {}, { timeouts });
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 0 });
@@ -100,7 +100,7 @@ describe('a fallback', () => {
     expect(switches).toEqual([]);
   });
 
-  it('is admitted with its own price, under the id with which its usage is recorded', async () => {
+  it('is admitted with its own price, under the same id as its usage record', async () => {
     const asked: CheckedModelRequest[] = [];
     const admit: AdmitModelRequest = async (_, request) => {
       asked.push(request);
@@ -125,7 +125,7 @@ describe('a fallback', () => {
     expect(gateway.usages).toHaveLength(1);
   });
 
-  it('of another provider with the same protocol is used at once during an outage', async () => {
+  it('of another provider that speaks the same protocol is used at once during an outage', async () => {
     await open(['openai/gpt-5-mini'], { outages: [outage('local')] });
     const local = protocols.find(({ name }) => name === 'openai-compatible') ?? anthropic;
     expect((await all(await send(gateway, local).response)).status).toBe(200);

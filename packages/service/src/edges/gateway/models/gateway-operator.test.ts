@@ -214,7 +214,7 @@ describe('the model gateway', () => {
     expect(gateway.log()).not.toContain('run-token');
   });
 
-  it('keeps other options of a stream when it asks for the usage', async () => {
+  it('keeps other options of a stream when it adds the option that requests the usage', async () => {
     gateway = await startTestGateway();
     const local = {
       model: 'fake-local',

@@ -38,7 +38,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(gateway.fake.requests).toHaveLength(0);
   });
 
-  it('refuses the token of a run whose model belongs to another provider, and the token of a run that uses the runbook', async () => {
+  it('refuses the token of a run with a model of another provider, and the token of a run that uses the runbook', async () => {
     const other = protocol.modelId.startsWith('anthropic') ? 'openai/gpt-6.1-sol' : 'anthropic/claude-opus-5-5';
     for (const modelId of [other, 'runbook']) {
       const { status } = await all(
@@ -57,7 +57,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(gateway.fake.requests).toHaveLength(0);
   });
 
-  it('refuses a body of millions of values without parsing it, and answers others meanwhile', async () => {
+  it('refuses a body of millions of values without parsing it, and answers other requests meanwhile', async () => {
     const head = JSON.stringify(protocol.body).replace(/}$/, ',"more":[');
     const count = Math.floor((16 * 1024 * 1024 - head.length - 10) / 3);
     const body = `${head}${'{},'.repeat(count)}{}]}`;

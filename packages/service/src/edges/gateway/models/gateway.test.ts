@@ -29,7 +29,7 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
       tools: { shell },
       stopWhen: stepCountIs(4),
       maxRetries: 0,
-      // Without it, the second request refers to answers that the provider keeps.
+      // Without this option, the second request refers to answers that the provider stores.
       providerOptions: { openai: { store: false } },
     });
     expect(await result.text).toBe('It says a b.');

@@ -45,7 +45,7 @@ export interface GatewayDeps {
   readonly lookup?: LookupFunction;
   /** Default: 16 MB. */
   readonly maxBodyBytes?: number;
-  /** Room for bodies; default: one of its own. */
+  /** Memory budget for bodies; default: a separate budget. */
   readonly bodies?: BodyBudget;
   /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
   readonly drainMs?: number;
@@ -62,7 +62,7 @@ const tokenNeeded = 'a valid run token is needed: the run of this sandbox may ha
 /** Largest request to a model: a long conversation with some images. */
 const defaultMaxBodyBytes = 16 * 1024 * 1024;
 
-/** The answers to requests whose body was not read. */
+/** Answers to requests whose body the gateway did not read. */
 const unread = {
   busy: { status: 429, message: 'too many requests of this run are in flight; send it again later' },
   too_large: { status: 413, message: 'the request is larger than the gateway takes' },
@@ -138,7 +138,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       return undefined;
     });
 
-    // The log of requests would contain the query, which may have a token; the gateway writes its own log line.
+    // Fastify's request log would contain the query, which may have a token, so the gateway writes its own log line.
     scope.route({ method: ['GET', 'POST'], url: `${gatewayRootOf(provider)}/*`, logLevel: 'silent', handler });
 
     async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

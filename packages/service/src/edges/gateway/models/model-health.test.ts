@@ -52,7 +52,7 @@ describe('an outage', () => {
     ['runs of one team', 0, ['x a', 'x b', 'x c'], {}],
     ['runs of the only team', 1, ['x a', 'x b'], { hasOneTeam: true }],
     ['runs of two teams', 1, ['x a', 'y b'], {}],
-  ])('of a provider that answers the service: failures of %s begin %i', async (_, count, runs, more) => {
+  ])('of a provider that still answers the service: failures of %s begin %i', async (_, count, runs, more) => {
     const { fail, settled, begun } = health({ probe: true, ...more });
     fail(20, runs);
     await settled();

@@ -27,7 +27,7 @@ interface FailedRun {
 }
 
 export interface ModelHealth {
-  /** A request was answered. `outage`: the one that was known when the request began. */
+  /** A request was answered. `outage`: the outage that was known when the request began. */
   worked(provider: ProviderName, outage: Outage | undefined): void;
   /** A request failed because of the provider. `reason` has no text of the provider. */
   failed(provider: ProviderName, run: FailedRun, reason: string): void;
@@ -42,7 +42,7 @@ const togetherMs = 5 * 60_000;
 /** Time between two attempts of this process to begin an outage of a provider. */
 const pauseMs = 10_000;
 
-/** Failures in a row. Two runs and two teams of them are enough to know. */
+/** Failures in a row. Failures of two runs and of two teams are enough to detect an outage. */
 interface Failures {
   count: number;
   lastAt: number;
@@ -67,8 +67,8 @@ export function openModelHealth(deps: HealthDeps): ModelHealth {
   };
 
   /**
-   * Runs may send requests that make a provider fail, and with them stop all teams. So the provider must also refuse the service itself, or fail for
-   * two teams; if there is only one team, for two of its runs.
+   * Runs may send requests that make a provider fail, and could cause an outage for all teams. So an outage needs a second sign: the
+   * provider also refuses the service itself, or it fails for two teams. If there is only one team, it must fail for two runs.
    */
   const isOutage = async (provider: ProviderName, { runs, teams }: Failures): Promise<boolean> => {
     if (!(await deps.probe(provider))) return true;
@@ -111,8 +111,8 @@ export function openModelHealth(deps: HealthDeps): ModelHealth {
 const timeoutMs = 10_000;
 
 /**
- * Returns whether a provider answers `GET …/models`, which costs nothing, with a status below 500. Waits at most 10 s, follows no
- * redirect, reads nothing of the body, and never throws.
+ * Requests `GET …/models`, which costs nothing, and returns whether the provider answers with a status below 500. Waits at most 10 s,
+ * follows no redirect, does not read the body, and never throws.
  */
 export async function probeProvider(provider: ProviderName, upstream: Upstream): Promise<boolean> {
   const url = new URL(`${upstream.baseUrl}/models`);

@@ -42,7 +42,7 @@ const refused = jsonAnswer(
 );
 
 describe('an endpoint that refuses stream_options', () => {
-  it('gets the request once more without them, and later requests without them at once; the usage is estimated', async () => {
+  it('gets the request again without them, and later requests without them at once; the usage is estimated', async () => {
     provider.answer((body) => (body.stream_options ? refused : stream));
     const before = provider.requests.length;
     expect(await ask({ stream_options: { include_usage: true } })).toMatchObject({ status: 200, text: stream.text });

@@ -1,4 +1,4 @@
-/** Web pages in place of answers of a model: a sign-in, a proxy that is down, an address that is no API. */
+/** Detects web pages in place of answers of a model: a sign-in page, the page of a broken proxy, or an address without an API. */
 import type { IncomingMessage } from 'node:http';
 import { gatewayErrorHeader } from '@runyard/contract/agent/agent-protocol';
 import { endpointOf, providerKinds } from '../../../team/models/providers.ts';

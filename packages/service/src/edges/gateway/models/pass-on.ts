@@ -6,11 +6,11 @@ import type { UpstreamTimeouts } from './upstream.ts';
 export type PassedOn = 'complete' | 'cut' | 'aborted';
 
 /**
- * Forwards the bytes of `body` to the client as they arrive, never more than its socket accepts, and passes them to `watch`.
- * `complete`: both sides got the end. `cut`: the provider broke off, or sent nothing for `silenceMs`; the connection of the client is
- * closed too, so that it cannot take a part for the whole. `aborted`: the client disconnected. The rest of the answer is then read for
- * up to `hangUpMs` and passed to `watch`, because the provider reports the usage at the end. The headers must have been written.
- * `source` is the answer that `body` comes from.
+ * Forwards the bytes of `body` to the client as they arrive, at the speed of its socket, and passes them to `watch`. `complete`: both sides
+ * got the end. `cut`: the provider closed the connection early, or sent nothing for `silenceMs`; the
+ * client's connection is closed too, so that the client sees that the answer is incomplete. `aborted`: the client disconnected. For up to
+ * `hangUpMs`, the rest of the answer is then read and passed to `watch`, because the provider reports the usage at the end. The headers
+ * must have been written. `source` is the response that `body` is made from.
  */
 export function passOn(
   source: IncomingMessage,
@@ -75,7 +75,7 @@ interface ReadBounds {
   readonly maxMs: number;
 }
 
-/** Reads at most `maxBytes` of a body whose connection is not used again; the rest is not read. */
+/** Reads at most `maxBytes` of a body and leaves the rest; the connection is not used again. */
 export async function readUpTo(body: Readable, { maxBytes, maxMs }: ReadBounds): Promise<Buffer> {
   const late = setTimeout(() => body.destroy(new Error('the answer does not end')), maxMs);
   const parts: Buffer[] = [];
@@ -87,7 +87,7 @@ export async function readUpTo(body: Readable, { maxBytes, maxMs }: ReadBounds):
       if (size >= maxBytes) break;
     }
   } catch {
-    // The error answer was cut. A part of it is still useful.
+    // The error answer was cut. The part that arrived is still useful.
   } finally {
     clearTimeout(late);
   }
@@ -95,8 +95,8 @@ export async function readUpTo(body: Readable, { maxBytes, maxMs }: ReadBounds):
 }
 
 /**
- * Waits for the first byte, or the regular end, of a body, without reading it. Returns false if the body broke off, or
- * nothing came for `silenceMs`.
+ * Waits for the first byte or the regular end of a body, without consuming it. Returns false if the connection broke, or nothing arrived
+ * for `silenceMs`.
  */
 export async function hasFirstByte(body: Readable, silenceMs: number): Promise<boolean> {
   const has = await new Promise<boolean>((resolve) => {
@@ -106,7 +106,7 @@ export async function hasFirstByte(body: Readable, silenceMs: number): Promise<b
     const end = (result: boolean): void => {
       clearTimeout(timer);
       body.off('readable', yes).off('end', yes).off('error', no).off('close', no);
-      // An error that comes between this listener and the next one is not lost: the stream is destroyed then.
+      // An error between this listener and the next one is not lost, because it also destroys the stream.
       body.on('error', () => {});
       resolve(result);
     };

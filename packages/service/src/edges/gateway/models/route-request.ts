@@ -18,7 +18,7 @@ import type { Upstreams } from './upstream.ts';
 /** Reads and reports of the gateway about the models of runs. */
 export interface ModelRouting {
   read(holder: RunTokenHolder): Promise<RunModels>;
-  /** The provider answered. `outage`: the one that was known when the request began. */
+  /** The provider answered. `outage`: the outage that was known when the request began. */
   worked(provider: ProviderName, outage: Outage | undefined): void;
   failed(provider: ProviderName, run: Pick<RunTokenHolder, 'runId' | 'teamId'>, reason: string): void;
   switched(change: ModelSwitch): Promise<void>;
@@ -37,7 +37,7 @@ interface RouteDeps {
   };
 }
 
-/** A checked request, written for the first of `targets` and admitted for it. */
+/** A checked request that was written and admitted for the first of `targets`. */
 export interface RoutedRequest {
   readonly holder: RunTokenHolder;
   readonly endpoint: Exclude<Endpoint, { kind: 'models' }>;
@@ -45,7 +45,7 @@ export interface RoutedRequest {
   readonly names: readonly string[];
   /** UUID under which the first try is recorded. */
   readonly requestId: string;
-  /** Decides about a try with another model: budgets see each model with its own price. */
+  /** Decides whether another model may be tried: budgets check each model with its own price. */
   admit(target: ModelTarget, parts: readonly Buffer[]): Promise<AdmittedRequest>;
   readonly run: RunModels;
   readonly request: IncomingMessage;
@@ -58,7 +58,7 @@ export interface RoutedRequest {
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
 
-/** Forwards the answer of the first model that gives one to the client. Each try is accounted for with its own model. */
+/** Forwards the answer of the first model that gives one to the client. The usage of each try is recorded with its own model. */
 export async function routeRequest(
   deps: RouteDeps,
   sent: RoutedRequest,

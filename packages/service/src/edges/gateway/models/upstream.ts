@@ -10,11 +10,11 @@ import { connectionReason } from '../../../team/models/connection-reason.ts';
 export interface UpstreamTimeouts {
   /** Limit until the connection is open, TLS included. */
   readonly connectMs: number;
-  /** Limit for all tries to connect together. A request that did not reach the provider had no effect, so another try is safe. */
+  /** Limit for all tries to connect together. A request that did not reach the provider had no effect, so it can be sent again. */
   readonly reachMs: number;
-  /** Limit from then on until the headers of the answer, and between two pieces of it: a model may work for minutes. */
+  /** Limit after that until the headers of the answer, and between two pieces of the answer: a model may work for minutes. */
   readonly silenceMs: number;
-  /** Limit for the rest of an answer whose client has disconnected: its last piece contains the usage. */
+  /** Limit for the rest of an answer after the client has disconnected: the last piece contains the usage. */
   readonly hangUpMs: number;
 }
 
@@ -24,15 +24,15 @@ export interface UpstreamRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Released by the caller after the answer began; until then it may be sent again. */
+  /** The caller releases the parts after the answer has begun; before that, they may be sent again. */
   readonly body?: { readonly parts: readonly Buffer[] };
   /** Time for all tries to connect, if shorter than that of `timeouts`. */
   readonly reachMs?: number;
 }
 
 /**
- * `failed`: the connection was open, and no answer came. `unreachable`: no connection could be opened, or it broke off at once, as a
- * tunnel does whose other end is dead. The messages of these outcomes contain neither addresses nor credentials.
+ * `failed`: the connection was open, and no answer came. `unreachable`: no connection could be opened, or it broke at once, as with a
+ * tunnel whose other end is dead. The messages of these outcomes contain neither addresses nor credentials.
  */
 export type UpstreamResult =
   | { readonly kind: 'answer'; readonly response: IncomingMessage; readonly request: ClientRequest }
@@ -63,8 +63,8 @@ export interface Upstreams {
 class UpstreamTimeout extends Error {}
 
 /**
- * Uses node:http instead of fetch. fetch has its own connect time (10 s, which only another package can change), its own limit of
- * silence (bodyTimeout 300 s), compression and headers, and hides whether a connection was reused.
+ * Uses node:http instead of fetch. fetch has its own connect time (10 s, which only another package can change), its own limit of silence
+ * (bodyTimeout 300 s), and its own compression and headers. It also hides whether a connection was reused.
  */
 export function openUpstreams(
   timeouts: UpstreamTimeouts = defaultTimeouts,
@@ -129,7 +129,7 @@ export function openUpstreams(
         }
         const waitMs = backoffMs(reachBackoff, tries);
         const isTimeLeft = performance.now() - started + waitMs < reachMs;
-        // The last try may have so little time that only an earlier one has the reason why the provider cannot be reached.
+        // The last try may have had little time; in this case, use the reason of an earlier try.
         if (tried.result.kind === 'unreachable' && tried.result.status !== 504) refused = tried.result;
         if (tried.result.kind !== 'unreachable') return tried.result;
         if (!isTimeLeft || signal.aborted) return refused ?? tried.result;

@@ -8,7 +8,7 @@ const { service, taskOf, beginRun, lose, blobsNow, next, letTimePass } = await o
 const { db } = service.deps;
 
 describe('a checkpoint', () => {
-  test('that was cut off replaces nothing', async () => {
+  test('that is incomplete replaces nothing', async () => {
     const first = await beginRun();
     await first.mark(1);
     await first.put(1, Buffer.from('whole'));
@@ -30,7 +30,7 @@ describe('a checkpoint', () => {
     expect(await blobsNow()).toBe(blobs);
   });
 
-  test('that arrives after the archive of the end of its turn replaces nothing', async () => {
+  test('replaces nothing if it arrives after the archive of the end of its turn', async () => {
     const first = await beginRun();
     await first.mark(1);
     const ended = await service.request('PUT', '/harness-support/workspace?turn=1', {
@@ -49,7 +49,7 @@ describe('a checkpoint', () => {
     expect(await blobsNow()).toBe(blobs);
   });
 
-  test('is refused if it was not begun, for a run that does not resume, and too soon after another', async () => {
+  test('is refused if it has no event, for a run that does not resume, and too soon after another', async () => {
     const first = await beginRun();
     expect(await first.put(1, Buffer.from('a'))).toBe(409);
     await first.mark(1);
@@ -66,7 +66,7 @@ describe('a checkpoint', () => {
     expect(await other.put(1, Buffer.from('a'))).toBe(409);
   });
 
-  test('without changed files stores the new place in the conversation with the last archive', async () => {
+  test('without changed files stores the new position in the conversation with the last archive', async () => {
     const first = await beginRun();
     await first.mark(1);
     await first.put(1, Buffer.from('files'));

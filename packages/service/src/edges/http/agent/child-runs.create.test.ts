@@ -136,7 +136,7 @@ describe('POST child-runs answers', () => {
     expect(problem.detail).toContain('100 runs');
   });
 
-  test('409 for an agent whose turn is over, and 401 for one whose execution has ended', async () => {
+  test('409 for an agent whose turn is over, and 401 for an agent whose execution has ended', async () => {
     const { runToken: key, executionId } = await orchestrator();
     await finish(key);
     await service.problem(409, 'POST', children, { key, body: { prompt: 'a' } });

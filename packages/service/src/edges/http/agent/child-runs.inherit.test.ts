@@ -21,7 +21,7 @@ describe('without permission of the parent', () => {
     ['config.child_runs', { config: { child_runs: { enabled: true } } }],
     ['config.child_runs', { config: { child_runs: { enabled: true, max_live: 32, overrides: ['worker_host'] } } }],
     ['mode', { mode: 'orchestrate' }],
-  ])('refuses a child with its own %s with 403 (%j), and creates nothing', async (member, body) => {
+  ])('answers 403 for a child with its own %s (%j), and creates nothing', async (member, body) => {
     const parent = await orchestrator({ config: { worker_host: 'rack', environment_id: own } });
     const problem = await service.problem(403, 'POST', children, ask(parent.runToken, body));
     expect(problem).toMatchObject({ error_code: 'not_authorized', detail: expect.stringContaining(member) });
@@ -73,7 +73,7 @@ describe('with child_runs.overrides', () => {
     });
   });
 
-  test('gives a child at most the live children and the permission of its parent', async () => {
+  test('limits the live children and the permission of a child to those of its parent', async () => {
     const parent = await withOverrides(['child_runs'], { max_live: 3 });
     const asked = { enabled: true, max_live: 32, overrides: ['worker_host', 'environment_id', 'child_runs'] };
     const { child_runs: wide } = await configOf(await startChild(parent.runToken, { config: { child_runs: asked } }));

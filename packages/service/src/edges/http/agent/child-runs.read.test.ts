@@ -53,7 +53,7 @@ describe('GET child-runs answers', () => {
     }
   });
 
-  test('when the child has ended, or is BLOCKED, and after wait_ms where neither happens', async () => {
+  test('when the child has ended or is BLOCKED, and otherwise after wait_ms', async () => {
     const { runToken: key } = await orchestrator();
     const first = await begin(await startChild(key));
     const second = await startChild(key);
@@ -85,7 +85,7 @@ describe('while an agent waits for its children', () => {
     while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
   };
 
-  test('frees its slot, and takes one again when they have ended or it stops waiting', async () => {
+  test('frees its slot, and takes a slot again when the children have ended or the wait stops', async () => {
     const { runToken: key, executionId } = await orchestrator();
     const child = await begin(await startChild(key));
     const waited = service.request('GET', `${children}/${child.runId}?wait_ms=60000`, { key });
@@ -106,7 +106,7 @@ describe('while an agent waits for its children', () => {
     await until(() => holds(executionId));
   });
 
-  test("gives the team's only slot to its child before earlier runs", async () => {
+  test("gives the team's only slot to its child before the runs that were queued earlier", async () => {
     const limited = await startTestService();
     try {
       await limited.deps.db.query('UPDATE teams SET max_concurrent_executions = 1 WHERE id = $1', [limited.teamId]);

@@ -25,7 +25,7 @@ beforeEach(async () => {
   await apply(files);
 });
 
-/** Starts a run, whose agent asks for its task. */
+/** Starts a run and asks for its task as its agent. */
 async function start(body: Record<string, unknown>, key = service.key) {
   const runId = await service.newRun(body, key);
   const { runToken } = await service.claimRun(runId);
@@ -46,7 +46,7 @@ describe('the skills of a definition', () => {
     expect((await configOf('reviewer'))?.skills).toEqual([spec(own), spec('skills/deploy')]);
   });
 
-  test('are files of the run, whose prompt only says where they are', async () => {
+  test('are files of the run, and the prompt only names their paths', async () => {
     const { run, task } = await start({ prompt: 'Look.', config: await configOf('reviewer') });
     expect(task?.skills).toEqual([
       {
@@ -106,7 +106,7 @@ describe('the skills of a definition', () => {
     expect(answer.status).toBe(401);
   });
 
-  test('are never those of another team, and runs see nothing of them', async () => {
+  test('never include skills of another team', async () => {
     const reasons = [];
     for (const skills of [[spec('skills/deploy')], [spec('skills/none')]]) {
       const { run } = await start({ prompt: 'Look.', config: { skills } }, service.otherKey);

@@ -21,7 +21,7 @@ const runWith = (secrets: string[], more: object = {}) =>
   service.newRun({ prompt: 'a', config: { secrets: secrets.map((name) => ({ name })), ...more } }, owner.key);
 const send = (runId: string, key: string, body: object = { message: 'print all secrets' }) =>
   service.request<{ error_code?: string; detail?: string }>('POST', `/agent/runs/${runId}/followups`, { key, body });
-/** Begins the run, whose sandbox gets its secrets, and ends it. */
+/** Starts the run with its secrets in the sandbox, and ends it. */
 async function work(runId: string): Promise<void> {
   const { runToken } = await service.claimRun(runId);
   const path = '/harness-support/resolve-prompt';
@@ -41,7 +41,7 @@ test("only its executor sends follow-ups to a run with the executor's personal s
   expect((await send(runId, owner.key)).status).toBe(200);
 });
 
-test('only the executor sends follow-ups after the end of a run whose saved files may contain the secret, and after the secret was deleted', async () => {
+test('only the executor sends follow-ups after the end of a run if its saved files may contain the secret, even if the secret was deleted', async () => {
   await put('OLD', 'personal', owner.key);
   const runId = await runWith(['OLD']);
   await work(runId);
@@ -66,7 +66,7 @@ test('a run that was created with followups_from team accepts follow-ups of the 
   await service.problem(400, 'POST', '/agent/runs', { key: owner.key, body });
 });
 
-test('a configuration that another author wrote does not open a run to the team', async () => {
+test('followups_from in a configuration of another author does not open a run to the team', async () => {
   const runId = await runWith(['MINE'], { followups_from: 'team' });
   const contents = JSON.stringify([{ kind: 'definition', uid: 'f', revision: 2, author: null, accepted: false }]);
   await db.query('UPDATE runs SET contents = $2 WHERE id = $1', [runId, contents]);
@@ -86,7 +86,7 @@ test("a run uses no personal credential of its executor during another person's 
   const { runToken, executionId } = await service.claimRun(runId);
   const actor = async () => (await authenticateRunToken(db, runToken))?.codeHostActor.uid;
   expect(await actor()).toBe(owner.uid);
-  // The follow-up waits for the first prompt, and becomes a part of it.
+  // The follow-up arrives before the first prompt was taken, and becomes a part of the first prompt.
   await send(runId, colleague.key);
   expect(await actor()).toBe('');
   const resolved = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
@@ -102,7 +102,7 @@ test("a run uses no personal credential of its executor during another person's 
     );
   await take(owner.key);
   expect(await actor()).toBe(owner.uid);
-  // A follow-up that waits for its turn changes nothing yet.
+  // A waiting follow-up changes nothing yet.
   await send(runId, colleague.key);
   expect(await actor()).toBe(owner.uid);
   await take(colleague.key);

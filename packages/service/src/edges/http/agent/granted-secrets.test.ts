@@ -1,4 +1,7 @@
-/** Secrets that a run was granted. Only its sandbox gets the secrets, and the service stores nothing that contains them. */
+/**
+ * Secrets that a run was granted. Only the sandbox of the run gets the secrets, and the service does not store their values in anything
+ * else.
+ */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
@@ -95,7 +98,7 @@ it('shows when a secret was used, and stores only encrypted copies', async () =>
   expect(await leaks()).toEqual([]);
 });
 
-it('stores events, transcript and conversation without secrets, also where a secret is cut', async () => {
+it('stores events, transcript and conversation without secrets, even if a secret is split between two of them', async () => {
   const raw = (text: string) => ({ type: 'transcript', line: JSON.stringify({ raw: text }) });
   await events(
     { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
@@ -190,7 +193,7 @@ it('creates child runs and messages without the secrets of the parent', async ()
   expect(ofChild.secrets).toBeUndefined();
 });
 
-it('refuses a child with a secret that its parent does not have, and gives it one that the parent has', async () => {
+it('refuses a child with a secret that its parent does not have, and gives the child a secret of its parent', async () => {
   const start = (names: string[], more: object = {}) =>
     agentCall(running.runToken, 'POST', '/child-runs', {
       prompt: 'a',

@@ -49,7 +49,7 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
           return tooManyBytes(reply, `${most} Delete some, or raise RUNYARD_RUN_ARTIFACTS_MB.`);
         }
         case 'busy':
-          return uploadBusy(reply, 'The run uploads as many artifacts as it may at once.');
+          return uploadBusy(reply, 'The run has reached its limit of concurrent uploads.');
         case 'too_large':
           return tooManyBytes(reply, tooLarge);
         case 'other_bytes':

@@ -7,7 +7,7 @@ const service = await openTestService();
 test.each([
   ['in its row', 1],
   ['in the blob store', maxBytesInRow + 1],
-])('answers a download of a file %s once and logs no failure after it', async (_, size) => {
+])('answers a download of a file %s once, and logs no failure after the download', async (_, size) => {
   const whole = 'a'.repeat(size);
   const attachments = [{ file_name: 'a.txt', mime_type: 'text/plain', data: Buffer.from(whole).toString('base64') }];
   const { runToken } = await service.startExecution({ attachments });

@@ -1,4 +1,6 @@
-/** Routes with which a sandbox leaves its workspace, and the memory of the built-in harness, to the next sandbox of its run or conversation. */
+/**
+ * Routes with which a sandbox hands its workspace, and the memory of the built-in harness, to the next sandbox of its run or conversation.
+ */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
@@ -63,7 +65,7 @@ function noCheckpoint(reply: FastifyReply): Refusal {
   reply.header('connection', 'close');
   return refuse('conflict', {
     detail:
-      'checkpoint: the service has no event of this checkpoint, or the run has not on_worker_loss: resume, or RUNYARD_CHECKPOINT_SECONDS is 0. Report the event first, and take no checkpoints otherwise.',
+      'checkpoint: the service has no event of this checkpoint, the run does not have on_worker_loss: resume, or RUNYARD_CHECKPOINT_SECONDS is 0. Report the event first, and take no checkpoints otherwise.',
   });
 }
 

@@ -83,7 +83,7 @@ test("a run has no personal secret in a colleague's pool until its executor acce
   expect(again.detail).toContain('revision 2 of the worker pool');
 });
 
-test('an agent key that connects first under a pool name that runs use gets none of their secrets', async () => {
+test('an agent key that is the first to connect to a pool that runs name gets no secrets of these runs', async () => {
   const name = `pool-${randomUUIDv7()}`;
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     key: owner.key,

@@ -1,4 +1,4 @@
-/** A run executes the revisions of its contents that it was prepared with, also if they change while it waits. */
+/** A run executes the revisions with which it was created, even if its contents change while it waits. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { afterEach, expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
@@ -92,7 +92,7 @@ test('few earlier revisions of a large content are stored', async () => {
   expect((await revisions(uid)).map(({ revision }) => revision)).toEqual([5, 6, 7, 8, 9, 10]);
 });
 
-test('the list of waiting acceptances reads no more contents than it shows', async () => {
+test('the list of waiting acceptances reads only the contents that it shows', async () => {
   for (const letter of ['a', 'b', 'c', 'd'])
     await environment({ name: 'Large', description: letter.repeat(700_000) }, colleague.key);
   const [row] = await db.query<{ team: string }>(

@@ -19,7 +19,7 @@ const post = async (path: string, key: string, body: object) => {
 const ofList = { Ada: ['ONE', 'TWO', 'MINE'], Bob: ['ONE', 'TWO', 'MINE'], with: ['ONE'], without: [] as string[] };
 type Name = keyof typeof ofList;
 const isPerson = (name: Name) => name === 'Ada' || name === 'Bob';
-/** Ada and Bob each have a personal secret MINE. The team has a secret of the same name, which must never replace theirs. */
+/** Ada and Bob each have a personal secret MINE. The team has a secret with the same name, which must never replace a personal secret. */
 const mayUse = (who: Name, secret: string, owner: Name) =>
   secret === 'MINE' && isPerson(owner) ? who === owner : ofList[who].includes(secret);
 
@@ -89,7 +89,7 @@ test('an agent receives only the secrets that its executor and all authors whom 
         ? [`/agent/runs/${first}/rerun`, { config }]
         : ['/agent/runs', { prompt: 'a', config }];
       const created = await service.request<{ run_id: string }>('POST', path, { key: keyOf(executor), body });
-      // A run of an identity asks for the secrets of its list too.
+      // A run of an agent identity also requests the secrets in the identity's list.
       const asked = [...named, ...(isPerson(executor) ? [] : ofList[executor])];
       const isRefused = asked.some((secret) => !has(secret, executor));
       expect(created.status, created.text).toBe(isRefused ? 403 : 200);

@@ -146,7 +146,7 @@ describe('a run in an environment that another person changed', () => {
     expect(await valuesOf(runId)).toEqual([]);
   });
 
-  test("is not given the team's secret in place of the personal one that is withheld", async () => {
+  test("does not get the team's secret in place of the withheld personal secret", async () => {
     const uid = await environment(colleague.key);
     const body = { prompt: 'a', config: { environment_id: uid, secrets: secrets('MINE') } };
     await service.problem(403, 'POST', '/agent/runs', { key: owner.key, body });
@@ -179,7 +179,7 @@ describe('a run in an environment that another person changed', () => {
     expect((await itemOf(runId)).withheld).toMatchObject([{ right: 'code_host_credentials', content: { uid: own } }]);
   });
 
-  test('keeps the rights that it had when it was created, and loses the rights of an author who leaves', async () => {
+  test('keeps its rights from its creation, except the rights of an author who leaves', async () => {
     const leaver = await newPerson(service, team, 'member');
     const uid = await environment(leaver.key, { secrets: secrets('SHARED') });
     const body = { prompt: 'a', config: { environment_id: uid } };
@@ -344,7 +344,7 @@ describe('events', async () => {
   });
 });
 
-test('only people accept changes, and only of things that they may see', async () => {
+test('are accepted only by people, and only if these people may see the changed things', async () => {
   const agent = await newAgent();
   const uid = await environment(colleague.key);
   await service.problem(403, 'POST', '/acceptances', {

@@ -37,7 +37,7 @@ const read = async (runId: string) => (await service.request<RunItem>('GET', `/a
 const resolve = (runToken: string) =>
   service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
 
-/** Starts a run, whose agent asks for its task. */
+/** Starts a run and asks for its task as its agent. */
 async function start(request: Record<string, unknown>, key = service.key) {
   const runId = await service.newRun({ prompt: undefined, ...request }, key);
   const { runToken } = await service.claimRun(runId);
@@ -59,7 +59,7 @@ describe('a run with a skill', () => {
     ['skill instead of config.skill_spec', { skill: 'acme/site:review', config: { skill_spec: 'acme/site:gone' } }],
     ['a repository of the environment without its owner', { skill: 'site:review' }],
     ['the same with a path', { skill: `site:${path('review')}` }],
-  ])('that is named by %s follows it', async (_, request: Record<string, object | string>) => {
+  ])('follows the branch or commit if it is named by %s', async (_, request: Record<string, object | string>) => {
     const config = { ...Object(request.config), environment_id: environmentUid, base_prompt: 'Be brief.' };
     const { runId, task } = await start({ prompt: 'Look.', ...request, config });
     const run = await read(runId);
@@ -93,7 +93,7 @@ describe('a run with a skill', () => {
     expect(external.task?.prompt).toBe('Follow the skill review.');
   });
 
-  test("uses the name of the request, or the name of the skill's file if its path has none", async () => {
+  test("uses the name of the request, or the file's name if its path has none", async () => {
     const named = await start({ skill: 'acme/site:review', config: { name: 'mine' } });
     expect((await read(named.runId)).agent_config?.name).toBe('mine');
     const top = await start({ skill: 'acme/site:SKILL.md' });
@@ -115,7 +115,7 @@ describe('a run with a skill', () => {
     ]);
   });
 
-  test('is found by the skill as the request named it and by its path, and is sorted by it', async () => {
+  test("is found and sorted by the skill's name as in the request, and found by the skill's path", async () => {
     const { runId } = await start({ skill: 'acme/site:test' });
     const waiting = await service.newRun({ prompt: undefined, skill: 'acme/site:test' });
     const find = async (query: string) =>
@@ -151,7 +151,7 @@ describe('the skills of an agent identity', () => {
     return createdIdentity.body.uid;
   };
 
-  test('are used by its runs that name no skill, together with the repositories of its environment', async () => {
+  test('are used by its runs that name no skill, and need the repositories of its environment', async () => {
     const agent_identity_uid = await identity(['site:review', 'acme/site:test']);
     const { runId, task } = await start({ prompt: 'Look.', agent_identity_uid });
     expect(task?.skills?.map(({ name }) => name)).toEqual(['review', 'test']);
@@ -270,7 +270,7 @@ describe('an agent', () => {
     expect((await child(trusted.runToken, 'acme/private:secret')).status).toBe(200);
   });
 
-  test('reads a private skill with the credential of the team, which no answer holds', async () => {
+  test("reads a private skill with the team's credential, and no answer contains the credential", async () => {
     const { task, runId } = await start({ skill: 'acme/private:secret' });
     expect(task?.agent_config.base_prompt).toContain('Private text.');
     expect(JSON.stringify([task, await read(runId), service.logged])).not.toContain('right"');

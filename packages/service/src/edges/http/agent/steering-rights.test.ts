@@ -1,4 +1,6 @@
-/** A person's text to one run reaches other runs of its tree and its conversation, but never with the rights of their executors. */
+/**
+ * A person's text to one run also reaches other runs of its tree and conversation. It must never act with the rights of their executors.
+ */
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
@@ -54,7 +56,7 @@ const rightsOf = async (runId: string) => {
   return row?.rights;
 };
 
-test("a run that another person starts below a person's run sends that run no message while its sandbox holds a secret", async () => {
+test("a run that another person starts below a person's run cannot send a message to a run that holds a secret", async () => {
   const parent = await lead(withSecret);
   for (const key of [colleague.key, agentKey]) {
     const refused = await message(await begin(await below(parent, key)), parent.runId);
@@ -64,7 +66,7 @@ test("a run that another person starts below a person's run sends that run no me
   expect((await message(await begin(await below(parent, owner.key)), parent.runId)).status).toBe(200);
 });
 
-test('a follow-up of another person does not reach a run with a secret through its child, its parent or a third run', async () => {
+test('a follow-up of another person does not reach a run with a secret through its child, its parent or another run', async () => {
   const parent = await lead(withSecret);
   const child = await begin(await below(parent, owner.key, { child_runs: { enabled: true } }));
   expect((await message(child, parent.runId)).status).toBe(200);
@@ -81,7 +83,7 @@ test('a follow-up of another person does not reach a run with a secret through i
   expect((await message(open, holder)).status).toBe(403);
 });
 
-test("a message that follows another person's text is a turn without the personal credentials of the executor", async () => {
+test("a message that follows another person's text begins a turn without the personal credentials of the executor", async () => {
   const parent = await lead();
   expect(await credentialsOf(parent)).toBe(owner.uid);
   const take = () =>
@@ -104,7 +106,7 @@ test('a run that an agent starts has no personal credentials after another perso
   expect((await rightsOf(await childOf(parent)))?.personal_credentials).toBe(false);
 });
 
-test('an agent key answers no question of a run through the run above it', async () => {
+test("an agent key cannot answer a run's question by a message of the run above it", async () => {
   const parent = await lead();
   const child = await begin(await childOf(parent));
   const ask = () =>
@@ -120,7 +122,7 @@ test('an agent key answers no question of a run through the run above it', async
   expect((await message(parent, child.runId)).status).toBe(409);
 });
 
-test('the contents of a run do not grow with each person who repeats it', async () => {
+test('the contents of a run do not grow each time that another person repeats the run', async () => {
   let runId = await service.newRun({ prompt: 'a' }, owner.key);
   for (const key of [colleague.key, owner.key, colleague.key, owner.key, colleague.key]) {
     const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${runId}/rerun`, { key, body: {} });
@@ -162,7 +164,7 @@ test('a stored MCP server that another person changed does not run beside a pers
   expect([resolved.status, resolved.text]).toEqual([200, expect.stringContaining('curl evil')]);
 });
 
-test("a person's own conversation includes the actions that another person's environment ran in it", async () => {
+test("a person's own conversation includes the actions of another person's environment in it", async () => {
   const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     key: colleague.key,
     body: { config: { name: 'E', setup_commands: ['curl evil'] } },

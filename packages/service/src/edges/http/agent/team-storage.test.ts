@@ -137,7 +137,7 @@ describe('a team without free storage', () => {
     expectFull(sent.filter(({ status }) => status !== 200));
     // Only bytes that are stored during the next count may exceed the limit.
     expect(await stored()).toBeLessThanOrEqual(maxBytes + 4 * 61 * 1024);
-    // Refused creates released their bytes, so one more may still fit.
+    // Refused creates have released their bytes, so one more create may still fit.
     await untilKnown(async () => expectFull([await create([30 * 1024, 30 * 1024])]));
     await untilKnown(async () =>
       expectFull([

@@ -41,7 +41,7 @@ describe('a run with MCP servers and a private repository', async () => {
   const { runId, runToken } = await service.startExecution({ prompt: 'a', mode: 'orchestrate', config });
   const task = await taskOf(runToken);
 
-  test('gives the agent no header and no token of a code host, not even to redact them', () => {
+  test('gives the agent no header and no token of a code host, not even as values to redact', () => {
     const text = JSON.stringify(task);
     expect([text.includes(values.header), text.includes(values.host)]).toEqual([false, false]);
     // Values that occur in ordinary text, such as 1, are not redacted.
@@ -67,13 +67,13 @@ describe('a run with MCP servers and a private repository', async () => {
     expect(planted.filter((value) => visibleText.includes(value))).toEqual([]);
   });
 
-  test('gives none of them to child runs by the name of its server', async () => {
+  test('does not give the values to child runs that name the same server', async () => {
     const asked = { prompt: 'a', config: { secrets: [{ name: 'stdio' }] } };
     await service.problem(403, 'POST', '/harness-support/child-runs', { key: runToken, body: asked });
   });
 });
 
-test("a guest of an environment gets neither its secrets nor the guest's own team's secrets of the same names", async () => {
+test("a guest of an environment gets neither the secrets of the environment nor secrets of the guest's team with the same names", async () => {
   const theirs = await newTeam(service, 'Theirs');
   const owner = { headers: { 'x-team-uid': theirs } };
   const secret = (value: string) => ({ body: { value, scope: 'team' } });

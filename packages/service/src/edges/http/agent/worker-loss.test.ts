@@ -78,7 +78,7 @@ test('resumes when the lease is over, and not earlier', async () => {
   expect(resumed).toHaveLength(1);
 });
 
-test('resumes a turn three times, each time from its newest checkpoint, and then names the reason why it stops', async () => {
+test('resumes a turn three times, each time from its newest checkpoint, and then fails with the reason', async () => {
   const blobs = await blobsNow();
   let agent = await beginRun();
   for (const round of [1, 2, 3]) {

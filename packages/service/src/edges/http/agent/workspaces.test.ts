@@ -26,7 +26,7 @@ const blobsNow = async () => {
   return count;
 };
 
-/** Runs a turn and ends the sandbox; returns the next execution, which a follow-up begins. */
+/** Runs a turn, ends the sandbox, sends a follow-up and returns the execution that it begins. */
 async function goOn({ runId, executionId, runToken }: { runId: string; executionId: string; runToken: string }) {
   await taskOf(runToken);
   const events = [
@@ -53,7 +53,7 @@ async function goOn({ runId, executionId, runToken }: { runId: string; execution
   return next;
 }
 
-test('gives the next execution of a run the workspace of the execution before, and does not give it to another run', async () => {
+test('gives the next execution of a run the workspace of the previous execution, but gives it to no other run', async () => {
   const first = await service.startExecution();
   expect(await taskOf(first.runToken)).not.toHaveProperty('workspace');
   const bytes = randomBytes(5000);
@@ -104,7 +104,7 @@ describe("a run that continues another run's conversation", async () => {
   };
   const uid = await environment();
 
-  /** Starts a run, which leaves files, and returns it. */
+  /** Starts a run that saves files, and returns the run. */
   async function leaveFiles(body: Record<string, unknown> = {}) {
     const first = await service.startExecution(body);
     await taskOf(first.runToken);
@@ -139,7 +139,7 @@ describe("a run that continues another run's conversation", async () => {
     ['another runner', /another runner/, {}, { config: { runner_config: { docker_image: 'node:24' } } }],
     [
       'fewer secrets',
-      /not all rights/,
+      /lacks some rights/,
       { config: { secrets: secrets('ONE', 'TWO') } },
       { config: { secrets: secrets('ONE') } },
     ],
@@ -175,11 +175,11 @@ describe("a run that continues another run's conversation", async () => {
     const body = { prompt: 'Print all files.' };
     await service.request('PUT', `/agent/identities/${deputy.body.uid}`, { key: admin.key, body });
     const { workspace, status } = await goOnWith(first, { on_behalf_of: me?.uid }, createdKey.body.key);
-    expect(workspace).toEqual({ kind: 'missing', reason: expect.stringContaining('not all rights') });
+    expect(workspace).toEqual({ kind: 'missing', reason: expect.stringContaining('lacks some rights') });
     expect(status).toBe(404);
   });
 
-  test('is told that no files were stored, and redacts values of secrets in the files that it gets', async () => {
+  test('gets the answer that no files were stored, and redacts values of secrets in the files that it gets', async () => {
     const none = await service.startExecution();
     const { workspace } = await goOnWith(none, {});
     expect(workspace).toEqual({ kind: 'missing' });
@@ -195,7 +195,7 @@ describe("a run that continues another run's conversation", async () => {
   });
 });
 
-test('keeps the workspace of the latest turn and deletes those that no execution can start with', async () => {
+test('keeps the workspace of the latest turn and deletes workspaces that no execution can start with', async () => {
   const before = await blobsNow();
   const first = await service.startExecution();
   for (const [turn, text] of [
@@ -231,7 +231,7 @@ test('answers 400 without a turn, 401 with the token of an ended execution', asy
   expect((await put(runToken, 1, Buffer.from('x'))).status).toBe(401);
 });
 
-test('extends a sandbox that leaves by itself by at most two minutes during an upload, but never after a cancel', async () => {
+test('gets at most two more minutes for an upload when its sandbox leaves by itself, and none after a cancel', async () => {
   const { executionId, runToken } = await service.startExecution();
   const attempt = { executionId, tokenHash: hashRunToken(runToken) };
   const read = async () =>

@@ -15,7 +15,7 @@ const create = async (body: object, key?: string): Promise<AgentIdentity> => {
   expect(answer.status, answer.text).toBe(201);
   return AgentIdentity.parse(answer.body);
 };
-/** Sets a secret of the team that by its own list no service account may use. */
+/** Sets a secret of the team whose list allows no service account. */
 const setSecret = (name: string) =>
   service.request('PUT', `/secrets/${name}`, { body: { value: `the value of ${name}`, scope: 'team', agents: [] } });
 const keyOf = async (identity: AgentIdentity, key?: string) => {
@@ -157,7 +157,7 @@ describe('an agent identity', () => {
 });
 
 describe('the keys of an identity', () => {
-  test('act as the identity, and end with it in every process', async () => {
+  test('act as the identity, and are revoked in every process when the identity is deleted', async () => {
     const identity = await create({ name: 'Bot' });
     const { body } = await keyOf(identity);
     expect(await runOf({}, body.key)).toMatchObject({
@@ -224,7 +224,7 @@ describe('agent_identity_uid', () => {
     expect(detail).toContain('the secret OTHER may not be used by this run');
   });
 
-  test('gives the run its prompt, harness, MCP servers and worker, and those of the request have priority', async () => {
+  test('gives the run its prompt, harness, MCP servers and worker, but values of the request have priority', async () => {
     const [docs, own] = [{ url: 'https://mcp.example/docs' }, { url: 'https://mcp.example/own' }];
     const identity = await create({
       name: 'Bot',
@@ -300,7 +300,7 @@ describe('the agents of a factory', () => {
       { agents: [] },
     ]);
     await service.problem(404, 'GET', one, { key: service.otherKey });
-    // Only the definition changes these agents, and no key acts as one.
+    // Only the definition can change these agents, and no key acts as such an agent.
     await service.problem(404, 'PUT', one, { body: { name: 'Mine' } });
     await service.problem(404, 'DELETE', one);
     const body = { prompt: 'a', agent_identity_uid: reviewer?.uid };

@@ -155,7 +155,7 @@ describe('a private repository', () => {
     return answer.status === 200;
   };
 
-  test('is listed at once for people whose credential opens it, until the credential is deleted', async () => {
+  test('is listed at once for people whose credential can read it, until the credential is deleted', async () => {
     expect(await may('private', service.key)).toBe(false);
     const stored = await token(service.key, 'team', 'of-team');
     expect(await may('private', service.key)).toBe(true);
@@ -166,7 +166,7 @@ describe('a private repository', () => {
     expect(service.logged.join()).not.toMatch(/of-team|of-person/);
   });
 
-  test('is listed only for the person whose personal credential opens it', async () => {
+  test('is listed only for the person whose personal credential can read it', async () => {
     await environment('Own', ['own']);
     await token(member, 'personal', 'of-person');
     expect(await names('', member)).toContain('own');
@@ -176,7 +176,7 @@ describe('a private repository', () => {
   });
 });
 
-test('lists for another team only the repositories of its own environments and of those in which it is a guest', async () => {
+test('lists for another team only the repositories of environments that it owns or uses as a guest', async () => {
   expect(await list('', service.otherKey)).toEqual([]);
   const uid = await environment('Theirs', ['other'], service.otherKey);
   const [shown] = await list('', service.otherKey);

@@ -43,7 +43,7 @@ async function blockedRun(config: Record<string, unknown> = {}) {
 const endSandbox = (executionId: string) =>
   service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
 
-test('makes the run BLOCKED: the run shows the question, holds no slot and has no deadline', async () => {
+test('makes the run BLOCKED: the run shows the question, takes no slot and has no deadline', async () => {
   const { runId, executionId } = await blockedRun();
   expect(await read(runId)).toMatchObject({
     state: 'BLOCKED',
@@ -72,7 +72,7 @@ test('makes the run BLOCKED: the run shows the question, holds no slot and has n
   expect(conversation.text).not.toContain('only the harness');
 });
 
-test('shows all of a request of several lines unchanged, and asks no question about a request that cannot be shown', async () => {
+test('shows a request of several lines whole and unchanged, and asks no question about a request that cannot be shown', async () => {
   const asked = async (title: string, command: string) => {
     const { runId, runToken } = await service.startExecution({ config: { approval_policy: 'ask' } });
     const action = { ...request.action, input: { command } };
@@ -104,7 +104,7 @@ test('keeps a sandbox with an open question even if its idle time is 0', async (
   expect(await inbox(runToken)).toEqual([]);
 });
 
-test('asks once for a request that is reported twice, and asks nothing for a cancelled run', async () => {
+test('asks once for a request that is reported twice, and does not ask for a cancelled run', async () => {
   const { runId, runToken } = await blockedRun();
   await service.request('POST', followUps(runId), { body: { decision: 'approve' } });
   await send(runToken, [...begin, { type: 'blocked', step_id: 's1', request }]);
@@ -116,7 +116,7 @@ test('asks once for a request that is reported twice, and asks nothing for a can
   expect(await read(other.runId)).not.toHaveProperty('blocked_on');
 });
 
-test('answers 200 and gives the agent the decision once, with its request; earlier follow-ups are not answers', async () => {
+test('answers 200 and gives the agent the decision once, with its request; earlier follow-ups do not count as answers', async () => {
   const { runId, runToken } = await service.startExecution({ config: { approval_policy: 'ask' } });
   await send(runToken, begin);
   await service.request('POST', followUps(runId), { body: { message: 'earlier' } });
@@ -240,7 +240,7 @@ describe('with the sandbox gone', () => {
   });
 });
 
-test('answers 400 for a decision without a question, for another or an unknown request, and for an empty message', async () => {
+test('answers 400 for a decision without a question, for a wrong or unknown request, and for an empty message', async () => {
   const runId = await service.newRun();
   const idle = await service.problem(400, 'POST', followUps(runId), { body: { decision: 'approve' } });
   expect(idle).toMatchObject({
@@ -322,7 +322,7 @@ describe('an agent key', () => {
     expect((await answer(runId, service.key)).status, 'a person answers').toBe(200);
   });
 
-  test('answers a run that names it, and timeline, conversation and stream show the key, whatever the agent reports', async () => {
+  test('answers a run that names the key; timeline, conversation and stream show the key even if the agent reports otherwise', async () => {
     const key = await service.newKey({ kind: 'agent' });
     const uid = await uidOf(key);
     const { runId, runToken } = await blockedRun({ approvals_from: [uid] });
@@ -370,7 +370,7 @@ describe('an agent key', () => {
   test.each([
     ['approvals_from', ['x']],
     ['followups_from', 'team'],
-  ])('lets no agent decide about %s of a run that it starts for a person', async (member, value) => {
+  ])('does not let an agent decide about %s of a run that it starts for a person', async (member, value) => {
     const body = { prompt: 'a', on_behalf_of: 'somebody', config: { [member]: value } };
     const refused = await service.problem(403, 'POST', '/agent/runs', {
       key: await service.newKey({ kind: 'agent' }),

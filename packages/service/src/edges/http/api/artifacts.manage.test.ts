@@ -38,7 +38,7 @@ const blobKeys = async (uid: string) => {
 };
 
 describe('POST /agent/artifacts/{artifactUid}/share', () => {
-  test('lets everyone download a FILE, but not see its path in the sandbox', async () => {
+  test('lets everyone download a FILE, but hides its path in the sandbox', async () => {
     const uid = await file('shared');
     const { public_url, is_public } = await share(uid);
     expect(is_public).toBe(true);
@@ -71,7 +71,7 @@ describe('POST /agent/artifacts/{artifactUid}/share', () => {
   test.each([
     ['PULL_REQUEST', { url: 'https://example.com/pull/1', branch: 'b' }],
     ['EXTERNAL_REFERENCE', { url: 'https://example.com/1', reference_type: 'issue' }],
-  ])('answers 400 for a %s, which has nothing to read, and leaves it private', async (type, data) => {
+  ])('answers 400 for a %s, because there is nothing to download, and leaves it private', async (type, data) => {
     const { artifact_uid } = await report(type, data);
     const problem = await service.problem(400, 'POST', `/agent/artifacts/${artifact_uid}/share`);
     expect(problem.error_code).toBe('operation_not_supported');
@@ -107,7 +107,7 @@ describe('DELETE /agent/artifacts/{artifactUid}/share', () => {
 });
 
 describe('DELETE /agent/artifacts/{artifactUid}', () => {
-  test('removes row and bytes, and its signed URLs answer 404 at once', async () => {
+  test('removes row and bytes, and then its signed URLs answer 404 at once', async () => {
     const uid = await file();
     const url = (await service.request('GET', `/agent/artifacts/${uid}/download`)).headers.get('location') ?? '';
     expect((await service.request('GET', url, { key: null })).status).toBe(200);
@@ -142,7 +142,7 @@ describe('DELETE /agent/artifacts/{artifactUid}', () => {
     expect(service.logged.join('')).toContain('left to the nightly sweep');
   });
 
-  test('answers 404 for another team, and the artifact stays, also when it is public', async () => {
+  test('answers 404 for another team and leaves the artifact, even if it is public', async () => {
     const uid = await file();
     await share(uid);
     await service.problem(404, 'DELETE', `/agent/artifacts/${uid}`, { key: service.otherKey });
@@ -177,7 +177,7 @@ describe('GET /agent/run-by-external-reference', () => {
     expect((await find(url)).body).toEqual({ run_id: later.runId });
   });
 
-  test('answers 404 for no match, a pull request, another team and a locator that is no web address', async () => {
+  test('answers 404 for no match, for a pull request, for another team and for a locator that is not a web address', async () => {
     const url = 'https://tracker.example/mine';
     await report('EXTERNAL_REFERENCE', { reference_type: 'issue', url });
     await report('PULL_REQUEST', { url: 'https://tracker.example/pull/1', branch: 'b' });
@@ -201,7 +201,7 @@ describe('GET /agent/run-by-external-reference', () => {
     await service.problem(400, 'GET', path('https://e.com/%00'));
   });
 
-  test('accepts locators of 2048 characters, and refuses those that are longer after encoding', async () => {
+  test('accepts locators of 2048 characters, and refuses locators that are longer after encoding', async () => {
     const random = Array.from({ length: 100 }, randomUUIDv7).join('');
     const url = `https://e.com/${random}`.slice(0, 2048);
     await report('EXTERNAL_REFERENCE', { reference_type: 'x', url });

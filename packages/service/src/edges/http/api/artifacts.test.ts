@@ -130,7 +130,7 @@ describe('a FILE', () => {
     expect((await service.request('GET', body.data.download_url)).text).toBe('one');
   });
 
-  test('is refused with 413 above 100 MB and leaves nothing', async () => {
+  test('is refused with 413 above 100 MB, and nothing is stored', async () => {
     const { artifact_uid, upload_url } = await reportArtifact('FILE', { filename: 'big' });
     const declared = await put(upload_url, new Uint8Array(maxArtifactBytes + 1));
     expect(declared.status).toBe(413);
@@ -182,7 +182,7 @@ describe('a FILE', () => {
     await service.problem(404, 'GET', url, { key: null });
   });
 
-  test('is readable without a key, without its path, when public', async () => {
+  test('is readable without a key if it is public, and its path is hidden', async () => {
     const uid = await file({ filepath: '/secret/place' });
     await service.deps.db.query('UPDATE artifacts SET is_public = true WHERE id = $1', [uid]);
     const answer = await service.request<ArtifactResponse>('GET', `/agent/artifacts/${uid}`, { key: null });

@@ -70,7 +70,7 @@ test('a follow-up accepts a previously uploaded file once, together with a file 
   expect((await put(upload_url, 'before')).status).toBe(404);
 });
 
-test('a follow-up is refused as a whole if it names a file that is not uploaded, or not of its sender and run', async () => {
+test('a follow-up is refused as a whole if it names a file that is not uploaded, or that belongs to another sender or run', async () => {
   const { runId, runToken } = await begin();
   const other = await begin();
   const good = await uploaded(runId);
@@ -139,7 +139,7 @@ test('viewers and agents in sandboxes cannot prepare files', async () => {
   await service.problem(401, 'POST', preparePath(runId), { key: runToken, body });
 });
 
-test('an upload needs its own signed URL, has a maximum size, and does not replace other bytes', async () => {
+test('an upload needs its own signed URL, has a maximum size, and cannot replace other bytes', async () => {
   const runId = await service.newRun();
   const [one, two] = [await prepare(runId), await prepare(runId)];
   const swapped = one.upload_url.replace(one.attachment_id, two.attachment_id);

@@ -25,9 +25,9 @@ const entryOf = async (requestId: string): Promise<AuditEntry | undefined> =>
 const unrecorded: readonly RouteName[] = [
   // The sign-in that uses the code has an entry.
   'createSignInCode',
-  // A test of its own: it needs the key of a session.
+  // The test for it needs the key of a session.
   'endBrowserSession',
-  // A test of its own: it needs a turn in progress.
+  // The test for it needs a turn in progress.
   'interruptRun',
   'interruptConversation',
   // The follow-up that uses the files has an entry.
@@ -155,7 +155,7 @@ describe('GET /audit-log', () => {
     expect((await list(`?since=${newest?.occurred_at}&actor=${person.uid}`)).entries).toEqual([newest]);
   });
 
-  test('lists the runs that keys created: directly, of a factory, and of a schedule that was started by hand', async () => {
+  test('lists the runs that keys created: directly, by a factory, and by a schedule that was started by hand', async () => {
     const post = async <T>(path: string, body: object) => (await service.request<T>('POST', path, { body })).body;
     const { uid } = await post<{ uid: string }>('/factory', { name: 'Audited' });
     const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
@@ -177,7 +177,10 @@ describe('GET /audit-log', () => {
 });
 
 describe('a team that makes changes all day', () => {
-  /** Sets the count of changes of the author, or of the team if none is given, also for tomorrow: the day may end during the test. */
+  /**
+   * Sets the count of changes of the author, or of the team if no author is given, for today and tomorrow, because the day may end during
+   * the test.
+   */
   const full = (teamUid: string, entries: number, author = '') =>
     db.query(
       `INSERT INTO audit_days (team_id, day, entries, author)

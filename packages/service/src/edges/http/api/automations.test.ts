@@ -161,7 +161,7 @@ describe('POST …/test-filter/deliveries', () => {
   const path = `${base}/test-filter/deliveries`;
   const filter = { status: ['firing'] };
 
-  test('says which of the last stored deliveries match, and why the others do not', async () => {
+  test('shows which of the last stored deliveries match, and why the others do not match', async () => {
     const own = await createWebhook();
     const send_ = async (body: string) => (await send(own, { body })).body.delivery_id;
     const ids = [await send_('{"status":"firing"}'), await send_('{"status":"resolved"}'), await send_('{"n":1}')];

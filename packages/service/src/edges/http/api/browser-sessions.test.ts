@@ -55,7 +55,7 @@ describe('the code of a sign-in link', () => {
     }
   });
 
-  test('ends with the key that made it', async () => {
+  test('ends with the key that created it', async () => {
     const key = await service.newKey();
     const code = await newSignInCode(service, key);
     await service.request('DELETE', `/keys/${await uidOf(key)}`);
@@ -110,7 +110,7 @@ describe('a sign-in', () => {
     expect((await signIn(service, { api_key: service.key }, page)).status).toBe(200);
   });
 
-  test('gives a cookie that scripts and other sites cannot use, for as long as the session lives', async () => {
+  test('gives a cookie that scripts and other sites cannot use, with the lifetime of the session', async () => {
     const parent = await service.newKey({ expiresIn: '2 minutes' });
     const set = (await signIn(service, { api_key: parent })).headers.get('set-cookie') ?? '';
     const { port } = new URL(service.baseUrl);
@@ -154,7 +154,7 @@ describe('at another address', () => {
     expect(await write(`https://${host}`)).toBe(200);
   });
 
-  test('without TLS, a sign-in is refused with advice, except on a loopback address', async () => {
+  test('is refused without TLS, with advice, except on a loopback address', async () => {
     for (const origin of ['http://10.0.0.5:4180', 'http://runyard.example', 'http://127.0.0.1.evil.example:4180']) {
       const answer = await at(origin);
       expect([answer.statusCode, answer.json().detail]).toEqual([
@@ -172,7 +172,7 @@ describe('at another address', () => {
 });
 
 describe('a browser session', () => {
-  test('acts as its person: it starts, answers and deletes runs, and reads nothing of another team', async () => {
+  test('acts as its person: it starts, answers and deletes runs, but cannot read data of another team', async () => {
     const headers = await newBrowserSession(service, await service.newKey({ role: 'member' }));
     const createdRun = await send(headers, 'POST', '/agent/runs', { prompt: 'Do it' });
     const { run_id: runId } = createdRun.body as { run_id: string };
@@ -202,7 +202,7 @@ describe('a browser session', () => {
     await service.problem(404, 'GET', `/teams/${third}/members`, { key: null, headers });
   });
 
-  test('makes keys and invitations only in its first hour, and only the same session can read the key in a repeated answer', async () => {
+  test('makes keys and invitations only in its first hour, and only the same session can read a created key in a repeated answer', async () => {
     const headers = await newBrowserSession(service);
     const [session] = (await listKeys()).filter(({ uid, is_session }) => is_session && uid !== '').slice(-1);
     const repeated = { ...headers, 'idempotency-key': 'one' };
@@ -233,7 +233,7 @@ describe('a browser session', () => {
     await service.problem(401, 'GET', '/agent/runs', { key: raw });
   });
 
-  test('is listed among the keys, and a read of the session names person, teams and its end', async () => {
+  test('is listed among the keys, and shows its person, their teams and its end', async () => {
     const headers = await newBrowserSession(service);
     const session = await sessionOf(headers);
     expect(session).toMatchObject({
@@ -296,7 +296,7 @@ describe('a request with the cookie of a session', () => {
       expect((await send({ cookie, 'sec-fetch-site': site }, 'GET', '/session')).status).toBe(200);
   });
 
-  test('and with a key acts by the key alone', async () => {
+  test('with a key has only the rights of the key', async () => {
     const { cookie } = await newBrowserSession(service);
     const options = { headers: { cookie }, body: { name: 'T' } };
     expect((await service.request('POST', '/teams', options)).status).toBe(201);
@@ -317,7 +317,7 @@ describe('a request with the cookie of a session', () => {
 describe('a session ends', () => {
   const read = async (headers: PageHeaders) => (await send(headers, 'GET', '/session')).status;
 
-  test('at once when its key or the session is deleted, and at its time', async () => {
+  test('at once when its key or the session is deleted, and otherwise at its time', async () => {
     const parent = await service.newKey();
     const [first, second, third] = [
       await newBrowserSession(service, parent),
@@ -334,7 +334,7 @@ describe('a session ends', () => {
     for (const headers of [first, second, third]) await expect.poll(() => read(headers)).toBe(401);
   });
 
-  test('at the sign-out, with its streams, also for a copy of the cookie', async () => {
+  test('at the sign-out, with its streams, even for a copy of the cookie', async () => {
     const headers = await newBrowserSession(service);
     const { cookie } = headers;
     const stream = await fetch(`${service.baseUrl}/api/v1/agent/runs/events`, { headers: { cookie } });

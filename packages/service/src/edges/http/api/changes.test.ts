@@ -37,7 +37,7 @@ async function startWork() {
   return execution;
 }
 
-test('the changes of a run are those that its sandbox reported last, with the time of the report', async () => {
+test('the changes of a run are the changes that its sandbox reported last, with the time of the report', async () => {
   const { runId, runToken } = await startWork();
   expect(await read(runId)).toEqual({ is_live: true, repositories: [] });
   expect((await report(runToken, { repositories: [] })).status).toBe(200);
@@ -49,7 +49,7 @@ test('the changes of a run are those that its sandbox reported last, with the ti
   expect(await read(runId)).toEqual({ ...live, is_live: false });
 });
 
-test('a read asks a working agent once in five seconds, but not agents that report no changes', async () => {
+test('a read asks a working agent at most once in five seconds, and does not ask agents that report no changes', async () => {
   const { runId, runToken } = await startWork();
   expect(await inbox(runToken)).toEqual([]);
   await Promise.all([read(runId), read(runId), read(runId)]);

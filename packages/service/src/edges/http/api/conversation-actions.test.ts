@@ -17,7 +17,7 @@ const begin = async (key: string) => {
 const itemsOf = async (key: string) =>
   (await service.request<{ items: object[] }>('GET', '/harness-support/inbox', { key })).body.items;
 
-test('a follow-up to a conversation goes to its latest run, once for each Idempotency-Key', async () => {
+test('a follow-up to a conversation goes to its latest run, only once for the same Idempotency-Key', async () => {
   const first = await service.startExecution();
   await begin(first.runToken);
   const id = await conversationOf(first.runId);
@@ -57,7 +57,7 @@ test('an interrupt of a conversation ends the turn of its latest run', async () 
   expect(await itemsOf(runToken)).toEqual([{ type: 'interrupt', turn: 1 }]);
 });
 
-test('the conversation whose run has a screenshot downloads it, and no other artifact', async () => {
+test('a conversation downloads the screenshots of its runs, and no other artifact', async () => {
   const { runId, runToken } = await service.startExecution();
   const report = async (artifact_type: string, data: object) => {
     const body = { artifact_type, data };

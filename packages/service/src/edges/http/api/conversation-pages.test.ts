@@ -185,7 +185,7 @@ test('a page shortens long content and gives its size, and the whole message can
     expect((await service.problem(404, 'GET', `${pathOf(runId)}/${seq}`)).detail).toContain('message');
 });
 
-test('a cursor of another run, and one that a client made up, are refused', async () => {
+test('a cursor of another run, and a cursor that a client made up, are refused', async () => {
   const [one, two] = [await runWith(story), await runWith(story)];
   const { older = '' } = await readPage(one, '?limit=1');
   for (const before of [older, `${older.split('.')[0]}.AAAA`, 'x'])
@@ -210,7 +210,7 @@ test('a run of a harness with raw output only has no pages', async () => {
   await service.problem(422, 'GET', pathOf(runId));
 });
 
-test('too many reads of pages at once get 429', async () => {
+test('too many concurrent reads of pages are answered with 429', async () => {
   const runId = await runWith(story);
   await service.deps.db.query('UPDATE runs SET event_bytes = 50000000 WHERE id = $1', [runId]);
   const { conversationReads: reads, db } = service.deps;

@@ -81,7 +81,7 @@ describe('the conversation of a run', () => {
     expect(body.steps[0]?.messages[1]?.content).toMatchObject([{ type: 'action', input }]);
   });
 
-  test('answers 404 for a run without messages, with the reason for its wait', async () => {
+  test('answers 404 for a run without messages, with the reason why the run waits', async () => {
     const detailOf = async (path: string) => (await service.problem(404, 'GET', path)).detail;
     const itemOf = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
     const { runId, runToken, conversationId } = await service.startExecution();
@@ -99,7 +99,7 @@ describe('the conversation of a run', () => {
     expect(body.runs.find(({ run_id }) => run_id === elsewhere)?.status_message?.message).toBe(missing);
 
     await report(runToken, story.slice(0, 1));
-    expect(await detailOf(`/agent/runs/${runId}/conversation`)).toContain('has begun and has said nothing yet');
+    expect(await detailOf(`/agent/runs/${runId}/conversation`)).toContain('has begun but has sent no message yet');
     await service.request('POST', `/agent/runs/${runId}/cancel`);
     expect(await detailOf(`/agent/runs/${runId}/conversation`)).toContain('ended as CANCELLED before its agent said');
   });
@@ -136,7 +136,7 @@ test("bounds a team's concurrent reads of long conversations: some wait, too man
   await db.query('UPDATE runs SET event_bytes = 30000000 WHERE id = $1', [runId]);
   const paths = [`/agent/runs/${runId}/conversation`, `/agent/conversations/${conversationId}`];
   const readers: ClientRequest[] = [];
-  /** Answers of the readers that were refused, by path. None of them contains a part of its conversation. */
+  /** Answers of the readers that were refused, by path. None of these answers contains a part of the conversation. */
   const refused = new Map<string, IncomingMessage>();
   const read = (path: string) => {
     const headers = { authorization: `Bearer ${service.key}` };

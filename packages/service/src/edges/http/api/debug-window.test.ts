@@ -33,7 +33,7 @@ const phaseOf = async (executionId: string) =>
   (await service.deps.db.query<{ phase: string }>('SELECT phase FROM executions WHERE id = $1', [executionId]))[0]
     ?.phase;
 
-/** A run whose setup failed; its environment keeps the sandbox for this number of minutes. */
+/** A run whose setup failed; its environment keeps the sandbox for the given number of minutes. */
 async function failedRun(minutes?: number) {
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     body: {
@@ -70,7 +70,7 @@ test('ends the sandbox at once if the environment sets 0, and after other failur
   expect(await finish(other.runToken, 1, { ...setupFailed, error: { message: 'It failed.' } })).toBe('leave');
 });
 
-test('delivers a follow-up, which changes only the end of the window', async () => {
+test('delivers a follow-up, which changes nothing except the end of the window', async () => {
   const { runId, runToken, executionId } = await failedRun(3);
   const before = await read(runId);
   await say(runId, 'what is there?');
@@ -145,7 +145,7 @@ test('continues after the window with the prompt and the debug conversation as t
   });
 });
 
-test('answers 400 to an empty message in the window, and after it if nothing was said there', async () => {
+test('answers 400 to an empty message during the window, and after the window if no message was sent in it', async () => {
   const { runId, executionId } = await failedRun();
   await service.problem(400, 'POST', path(runId), { body: {} });
   await service.problem(400, 'POST', path(runId), { body: { decision: 'approve' } });
@@ -191,7 +191,7 @@ describe('a question in the window', () => {
   });
   const answer = (runId: string, body: object) => service.request('POST', path(runId), { body });
 
-  /** A run whose setup failed, and whose sandbox asks a question. */
+  /** A run whose setup failed and whose sandbox asks a question. */
   async function asking(minutes?: number) {
     const run = await failedRun(minutes);
     await say(run.runId, 'what is there?');

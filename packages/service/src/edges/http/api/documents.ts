@@ -19,7 +19,7 @@ export function registerOpenApiDocument(app: FastifyInstance, deps: ServiceDeps)
   });
 }
 
-/** Returns the schemas by the names of their documents. Takes 50 ms, so the start does not wait for it. */
+/** Returns the schemas by the names of their documents. This takes 50 ms, so it does not happen at the start. */
 const makeDocuments = (): Record<string, unknown> =>
   Object.fromEntries(Object.values(factoryFileSchemas()).map((document) => [String(document.$id), document]));
 

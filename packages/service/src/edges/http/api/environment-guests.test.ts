@@ -97,7 +97,7 @@ test('a removed guest starts no run, and a waiting run fails with the reason', a
   });
 });
 
-test('an administrator makes nobody a guest: an invited person has no rights before accepting, and is shown by name only', async () => {
+test('an administrator cannot make a person a guest: an invited person has no rights before accepting, and the invitation shows only a name', async () => {
   await db.query("UPDATE users SET email = 'Guest@Example.com', display_name = 'A guest' WHERE uid = $1", [guestUid]);
   for (const body of [{ user_uid: guestUid }, { email: 'guest@example.com' }]) {
     const { uid, path } = await create({ setup_commands: ['make'] });
@@ -170,7 +170,7 @@ test('an invitation that was declined, withdrawn or has expired cannot be used',
   expect((await own(guestKey)).map(({ id }) => id)).not.toContain(old);
 });
 
-test('a team invites nobody to the environment of another team, and no more people than the limit', async () => {
+test('a team cannot invite people to the environment of another team, or more people than the limit', async () => {
   const { uid, path } = await create();
   await service.problem(404, 'POST', `${path}/guest-invitations`, { key: guestKey, body: { user_uid: guestUid } });
   const member = await service.newKey({ role: 'member' });

@@ -85,7 +85,7 @@ test('shows whether the setup of the latest run failed', async () => {
   await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
   expect(await failedSetup()).toBe(true);
   await service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
-  // Continue the same run: it waits, and none of its parts has failed.
+  // Messages continue the same run, so it waits for a message and has not failed.
   await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'Again.' } });
   expect(await failedSetup()).toBe(false);
   await service.newRun({ config: { environment_id: uid } });
@@ -143,7 +143,7 @@ test('an environment with an invalid docker_image stays unchanged, and runs in i
   expect(stranger.detail).not.toContain('--privileged');
 });
 
-test('a run in an environment with a docker_image waits for a worker that runs images, and says so', async () => {
+test('a run in an environment with a docker_image waits for a worker that runs images, and shows this reason', async () => {
   const made = await create({ name: 'Image', docker_image: ' node:24 ' });
   const runId = await service.newRun({ prompt: 'a', config: { environment_id: made.uid } });
   const run = await service.request<{ state: string }>('GET', `/agent/runs/${runId}`);
@@ -153,7 +153,7 @@ test('a run in an environment with a docker_image waits for a worker that runs i
   await service.request('POST', `/agent/runs/${runId}/cancel`);
 });
 
-test('an agent cannot start a run in an environment whose docker_image names no image', async () => {
+test('an agent cannot start a run in an environment whose docker_image is not an image name', async () => {
   const made = await create({ name: 'Child' });
   const { runToken } = await service.startExecution({ mode: 'orchestrate', config: { environment_id: made.uid } });
   const config = { name: 'Child', docker_image: '../etc' };
@@ -183,7 +183,7 @@ test('an environment is refused with invalid hosts and with limits that no worke
   expect((await create({ name: 'Empty', network: { allowed_hosts: [] }, limits: {} })).config.limits).toEqual({});
 });
 
-test('unknown members of an environment are named, and misspelt ones refused', async () => {
+test('unknown members of an environment are listed, and misspelt members are refused', async () => {
   const body = { config: { name: 'Colourful', colour: 'red' } };
   const createdEnvironment = await service.request('POST', '/agent/environments', { body });
   expect(createdEnvironment.headers.get('x-ignored-fields')).toBe('"config.colour"');

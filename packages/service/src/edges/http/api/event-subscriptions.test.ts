@@ -42,7 +42,7 @@ describe('POST /event-subscriptions', () => {
     for (const form of [secret, bytes.toString('hex'), secret.slice(6)]) expect(dump?.dump).not.toContain(form);
   });
 
-  test('creates one for the same Idempotency-Key, and returns its secret again', async () => {
+  test('creates one subscription for the same Idempotency-Key, and returns its secret again', async () => {
     const ask = (name: string) =>
       service.request<EventSubscriptionWithSecret>('POST', base, {
         body: { url, name, events: ['run.created'] },

@@ -123,7 +123,7 @@ describe('a definition with faults', () => {
     expect(await apply(unnamed)).toMatchObject({ changes: [], drift: [] });
   });
 
-  test('leaves nothing of its other parts when the last one is refused', async () => {
+  test('changes nothing if its last part is refused', async () => {
     await apply(baseFiles);
     const uid = await webhookUid();
     const own = {

@@ -1,4 +1,4 @@
-/** Random definitions, one applied over the other: a dry run shows the changes of the apply, and nothing differs afterwards. */
+/** Applies random definitions, one after the other: a dry run shows the same changes as the apply, and nothing differs afterwards. */
 
 import { githubEvents } from '@runyard/contract/webhooks/github-events';
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
@@ -35,7 +35,9 @@ const text = fc
   .filter((each) => each.trim() !== '' && !each.includes('\u0000') && !each.includes('\r\n'));
 const allNames = ['a', 'B', 'c.d', 'e-f', '1', '2', 'constructor', 'toString'];
 const name = fc.constantFrom(...allNames);
-/** Returns the secret of a webhook: its own, because a new webhook with the secret of a removed one is a rename. */
+/**
+ * Returns the secret of a webhook. Each webhook has its own, because a new webhook with the secret of a removed webhook counts as a rename.
+ */
 const secretOf = (webhook: string): string => `OF_${webhook.replace(/\W/, '_')}`;
 const names = (most: number) => fc.uniqueArray(name, { maxLength: most }).map((list) => list.toSorted());
 const prompt = text.map((each) => each.trim());

@@ -14,7 +14,7 @@ const someoneWaits = async () =>
     )
   )[0]?.waits;
 
-test('an apply creates an automation again that is deleted while the apply waits for it', async () => {
+test('an apply creates an automation again if the automation is deleted while the apply waits for it', async () => {
   await open();
   const files = (prompt: string) => ({
     ...baseFiles,

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 
 describe('an apply', () => {
-  test('creates, changes and deletes things as the files say, and stores the files', async () => {
+  test('creates, changes and deletes things as the files define, and stores the files', async () => {
     const first = await apply(baseFiles);
     expect(first).toMatchObject({ version: 1, dry_run: false, drift: [] });
     expect(first.changes.map(({ kind, name, action }) => `${action} ${kind} ${name}`)).toEqual([
@@ -147,7 +147,7 @@ describe('an apply', () => {
     expect((await webhooks()).map(({ name }) => name)).toEqual(['own']);
   });
 
-  test('changes nothing as a dry run, and answers the same plan and faults', async () => {
+  test('changes nothing as a dry run, and answers with the same plan and faults', async () => {
     const dry = await apply(baseFiles, { dry_run: true });
     expect(dry).toMatchObject({ version: 0, dry_run: true });
     expect(await webhooks()).toEqual([]);
@@ -158,7 +158,7 @@ describe('an apply', () => {
     });
   });
 
-  test('of a plan of another version is refused, so that only one of two concurrent applies succeeds', async () => {
+  test('is refused if it has the plan of another version, so only one of two concurrent applies succeeds', async () => {
     const put = (name: string) =>
       service.request('PUT', `${path}/definition`, {
         body: toBody({ ...baseFiles, 'factory.yaml': factoryFile.replace('Billing', name) }, { expected_version: 0 }),

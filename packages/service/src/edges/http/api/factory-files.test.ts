@@ -17,7 +17,7 @@ test('the schemas of the files need no key', async () => {
     expect((await read(path)).status, path).toBe(404);
 });
 
-test('a client that has the schemas gets no body again', async () => {
+test('a client that already has the schemas gets no body', async () => {
   for (const path of ['', '/v1alpha1', '/v1alpha1/agent.schema.json']) {
     const { headers } = await service.request('GET', `/factory-files/schemas${path}`, { key: null });
     const again = await service.request('GET', `/factory-files/schemas${path}`, {
@@ -113,7 +113,7 @@ describe('a check without a key', () => {
     expect((user + system) / 1000).toBeLessThan(300);
   });
 
-  test('is refused when its address has sent many, and one with a key is not', async () => {
+  test('is refused when its address has sent too many checks, but a check with a key is not', async () => {
     let last = await check('');
     for (let sent = 0; last.status !== 429 && sent <= keylessChecksPerMinute.address; sent += 1) last = await check('');
     expect([last.status, last.body.detail]).toEqual([429, expect.stringContaining('Without a key, this address')]);

@@ -49,7 +49,7 @@ async function start() {
 }
 
 describe('a runner of a definition', () => {
-  test('gives runs its image, its size and its setup commands; the runner of an agent replaces the runner of the factory', async () => {
+  test('gives runs its image, its size and its setup commands; the runner of an agent overrides the runner of the factory', async () => {
     await apply(files);
     const plain = await start();
     expect([plain.image, plain.data.instance_shape, plain.task.environment]).toEqual(['node:24', undefined, undefined]);

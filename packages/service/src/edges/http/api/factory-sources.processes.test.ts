@@ -27,7 +27,7 @@ describe('a GitHub webhook of the factory', () => {
       `UPDATE factory_sources SET claimed_at = now() - interval '1 hour', due_at = now() + interval '1 hour'`,
     );
 
-  test('makes a push to the branch sync at once, and no other', async () => {
+  test("syncs at once after a push to the factory's branch, and not after other pushes", async () => {
     await push(baseFiles);
     await set();
     const createdWebhook = await service.request<{ url: string }>('POST', `${factory.path}/webhooks`, {
@@ -77,7 +77,7 @@ describe('several processes', () => {
     expect((await definitions.stored()).version).toBe(3);
   });
 
-  test('change nothing after one dies between fetch and apply', async () => {
+  test('change nothing when one of them dies between fetch and apply', async () => {
     const good = await push(baseFiles);
     await set();
     const lost = await push({ ...baseFiles, 'agents/lost/agent.md': '---\nagentType: CUSTOM\n---\n' });

@@ -8,7 +8,7 @@ const { definitions, factory, host, makeDue, push, readerWith, round, service, s
   await testSources();
 
 describe('rights', () => {
-  test('end with the role of the person who set the source', async () => {
+  test('end with the role of the person who configured the source', async () => {
     const person = await newPerson(service, await teamUidOf(service), 'member');
     const good = await push(baseFiles);
     await set({}, person.key);

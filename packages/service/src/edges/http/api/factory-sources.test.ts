@@ -9,7 +9,7 @@ const { definitions, factory, host, makeDue, push, readerWith, round, service, s
 const names = async () => (await definitions.automations()).map(({ name }) => name);
 
 describe('a source', () => {
-  test('applies the present commit of a private repository, and each one that is pushed', async () => {
+  test('applies the present commit of a private repository, and each commit that is pushed later', async () => {
     const first = await push(baseFiles);
     const { sync, source: shown } = await set();
     expect(sync).toMatchObject({ outcome: 'applied', commit: first, version: 1 });
@@ -77,7 +77,7 @@ describe('a source', () => {
     expect(await source()).toMatchObject({ applied_commit: later });
   });
 
-  test('plans a dry run and changes nothing, also before it is set', async () => {
+  test('shows the plan of a dry run and changes nothing, even before the source is configured', async () => {
     const commit = await push(baseFiles);
     const planned = await set({ dry_run: true });
     expect(planned.source).toBeUndefined();
@@ -94,7 +94,7 @@ describe('a source', () => {
     expect(await definitions.webhooks()).toHaveLength(1);
   });
 
-  test('is not set if the branch has moved since its plan, and applies no push that comes while it is set', async () => {
+  test('is not saved if the branch has moved since its plan, and ignores a push that arrives while it is saved', async () => {
     const planned = await push(baseFiles);
     expect((await set({ dry_run: true })).sync).toMatchObject({ outcome: 'applied', commit: planned });
     const evil = { ...baseFiles, 'agents/evil/agent.md': '---\nagentType: CUSTOM\n---\n' };

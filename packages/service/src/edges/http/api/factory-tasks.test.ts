@@ -80,7 +80,7 @@ test('a dispatch creates a task in TRIAGE with the title, the creator and the ti
   expect(await read(task.uid)).toEqual(task);
 });
 
-test('a dispatch that is repeated with its Idempotency-Key has one run, one task and one answer', async () => {
+test('a dispatch that is repeated with its Idempotency-Key creates one run and one task, and gets the same answer', async () => {
   const of = await newFactory();
   const send = () =>
     post<DispatchResponse>(`/factory/${of}/runs`, { prompt: 'a' }, { headers: { 'idempotency-key': randomUUIDv7() } });
@@ -95,7 +95,7 @@ test('a dispatch that is repeated with its Idempotency-Key has one run, one task
   expect((await repeat()).body, 'also after the factory was deleted').toEqual(answers[0].body);
 });
 
-test('a conversation gets one task, however many requests for it arrive at once and in whichever factory', async () => {
+test('a conversation gets one task, even if many requests for it arrive at once in several factories', async () => {
   const conversation_id = await conversationOf(await service.newRun());
   const other = await newFactory();
   const asked = [factoryUid, other, factoryUid, other].map((of) => create({ conversation_id, title: 'T' }, { of }));
@@ -199,7 +199,7 @@ test('a cancel of a task whose run has ended cancels the live runs below it, and
   expect(cascades).toEqual([]);
 });
 
-test('a run that is PENDING or self-hosted refuses the cancel of its task, and the stage stays', async () => {
+test('a task whose run is PENDING or self-hosted cannot be cancelled, and its stage does not change', async () => {
   const of = await newFactory();
   const pending = await dispatchTask(of);
   const next = async () => await service.request<RunItem>('GET', `/agent/runs/${pending.run_id}`);
@@ -213,7 +213,7 @@ test('a run that is PENDING or self-hosted refuses the cancel of its task, and t
   expect((await list('', of)).tasks.map(({ stage }) => stage)).toEqual(['TRIAGE', 'TRIAGE']);
 });
 
-test('outputs are the artifacts of all runs of the tree except plans, newest first, also those of the conversation if the list is full', async () => {
+test('outputs are the artifacts of all runs of the tree, newest first, without plans and also from the conversation if the list is full', async () => {
   const of = await newFactory();
   const { root, child } = await startTree();
   const conversation_id = await conversationOf(root.runId);
@@ -255,7 +255,7 @@ test('the current run is the newest of the conversation, and run_id stays', asyn
   expect((await cancel(task.uid)).body.stage, 'there is no run to cancel').toBe('CANCELLED');
 });
 
-test('a list has pages in both orders of both sorts, and a cursor fits only its list', async () => {
+test('a list has pages in both orders of both sorts, and its cursors work only for this list', async () => {
   const of = await newFactory();
   const made = [];
   for (const title of ['a', 'b', 'c', 'd', 'e']) made.push(await dispatchTask(of, { title }));

@@ -29,7 +29,7 @@ const finish = async (token: string, turn: number) => {
 const inboxOf = async (token: string, after = 0) =>
   (await service.request<Inbox>('GET', `/harness-support/inbox?after=${after}`, { key: token })).body.items;
 
-test('answers 200 with the id of the follow-up, and sends message and mode to the agent in order until they are confirmed', async () => {
+test('answers 200 with the id of the follow-up; the agent gets message and mode in order until it confirms them', async () => {
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
   const answers = [];
@@ -162,7 +162,7 @@ test('answers 401 without a key, 403 for another team’s header, 404 for anothe
   expect(await waiting(runId)).toEqual([]);
 });
 
-test('sends a message once for the same Idempotency-Key, and answers 409 with another message', async () => {
+test('sends a message once for the same Idempotency-Key, and answers 409 for another message with that key', async () => {
   const runId = await service.newRun();
   const headers = { 'idempotency-key': 'k1' };
   const send = () => service.request<{ followup_id: string }>('POST', path(runId), { body: { message: 'a' }, headers });
@@ -225,7 +225,7 @@ test.each([
   ['before the agent began', false],
   ['in its first turn', true],
 ])(
-  'retries an execution that failed %s with the prompt and the follow-ups that had joined it',
+  'retries an execution that failed %s with the prompt and the follow-ups that are part of the prompt',
   async (_name, begun) => {
     const { runId, runToken } = await service.startExecution({ prompt: 'First.' });
     await service.request('POST', path(runId), { body: { message: 'Second.' } });

@@ -80,7 +80,7 @@ const creatingNothing = [
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');
 
-test('lists each POST as one that honours the Idempotency-Key or creates nothing', () => {
+test('lists each POST as a route that honours the Idempotency-Key or creates nothing', () => {
   const idempotent = posts.filter(([, route]) => route.once !== undefined).map(([name]) => name);
   const others = posts.filter(([, route]) => route.once === undefined).map(([name]) => name);
   expect(idempotent).toEqual(expect.arrayContaining(Object.keys(bodies)));
@@ -183,7 +183,7 @@ test('does not store a refused create, so the corrected request may use the same
   expect((await send({ prompt: 'a' })).status).toBe(200);
 });
 
-test('stores the raw key of a repeated answer so that only its caller can read it', async () => {
+test('stores the answer with the raw key so that only its caller can read it', async () => {
   const headers = { 'idempotency-key': 'sealed' };
   const body = { name: 'a', kind: 'personal' };
   const { body: created } = await service.request<{ key: string }>('POST', '/keys', { body, headers });

@@ -62,7 +62,7 @@ describe('POST /keys', () => {
     expect((await service.problem(403, 'POST', '/keys', { body })).detail).toMatch(/^agent_uid: there is no such/);
   });
 
-  test('answers 403 to agent keys, and to members who create agent keys', async () => {
+  test('answers 403 to agent keys, and to members who try to create agent keys', async () => {
     const agent = await service.newKey({ kind: 'agent' });
     const member = await service.newKey({ role: 'member' });
     await service.problem(403, 'POST', '/keys', { key: agent, body: { name: 'a', kind: 'personal' } });
@@ -178,7 +178,7 @@ const uidOf = async (own: TestService, key: string): Promise<string> => {
 };
 
 describe("the operator's key", () => {
-  test('is deleted only if an owner has another key, which is no session', async () => {
+  test('is deleted only if an owner has another key that is not a session', async () => {
     const own = await startTestService();
     try {
       const uid = await uidOf(own, own.key);
@@ -194,7 +194,7 @@ describe("the operator's key", () => {
   });
 });
 
-test('of two concurrent deletes of the last two keys of owners, exactly one succeeds', async () => {
+test('two concurrent deletes of the last two keys of owners: exactly one succeeds', async () => {
   const own = await startTestService();
   try {
     let last = own.key;

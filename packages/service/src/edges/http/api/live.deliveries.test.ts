@@ -23,7 +23,7 @@ const follow = async (lastId?: string, key?: string) => {
 const until = (reader: StreamReader, id: string) =>
   vi.waitFor(() => expect(deliveriesOf(reader).map((each) => each.delivery_id)).toContain(id), 60_000);
 
-test('sends each delivery as the list shows it, and none of other teams', async () => {
+test('sends each delivery as the list shows it, and no delivery of other teams', async () => {
   const [reader, others] = [await follow(), await follow(undefined, service.otherKey)];
   const webhook = await createWebhook();
   await automate([{ ...on(webhook), filter: { webhook_ids: [webhook.uid], payload: { a: ['b'] } } }]);

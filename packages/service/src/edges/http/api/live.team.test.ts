@@ -60,7 +60,7 @@ describe('the stream of a team', () => {
     await service.problem(401, 'GET', '/agent/runs/events', { key: null });
   });
 
-  test('answers 410 for ids of another epoch, and for those older than a week', async () => {
+  test('answers 410 for ids of another epoch, and for ids that are older than a week', async () => {
     const reader = await follow('/agent/runs/events');
     await vi.waitFor(() => expect(reader.lastId()).not.toBe(''), 60_000);
     reader.close();

@@ -66,7 +66,7 @@ describe('the stream of a run', () => {
     const ids = [whole.lastId()];
     const rests: unknown[] = [];
 
-    /** Returns the events that a reader gets when it connects again; `last` is its last id when `end` is called. */
+    /** Returns the events that a reader gets after connecting again; `last` is the last id that it got before `end` is called. */
     const comeBack = async (last: string, end: () => Promise<unknown>) => {
       const reader = await follow(path, ids.at(-1));
       await vi.waitFor(() => expect(JSON.stringify(reader.received)).toContain(last), { timeout: 60_000 });
@@ -109,7 +109,7 @@ describe('the stream of a run', () => {
   });
 
   test.each([['x'], ['-1'], ['1e3'], ['1.2'], ['0.1'], ['99999'], ['9'.repeat(30)]])(
-    'answers 400 for the id %s, which is not one of its own',
+    'answers 400 for the id %s, which is not an id of this stream',
     async (id) => {
       const runId = await service.newRun();
       const headers = { 'last-event-id': id };
@@ -124,7 +124,7 @@ describe('the stream of a run', () => {
     await service.problem(401, 'GET', path, { key: null });
   });
 
-  test('answers 410 if events after the id are no longer stored, and continues if no event was missed', async () => {
+  test('answers 410 if later events were deleted, and continues if the reader missed no event', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 5);
     await cancelRun(service.deps.executionDeps, runId);
@@ -285,7 +285,7 @@ describe('a stream with follow=false', () => {
     await other.ended;
   });
 
-  test('answers 400 if follow is no boolean', async () => {
+  test('answers 400 if follow is not a boolean', async () => {
     const runId = await service.newRun();
     await service.problem(400, 'GET', `/agent/runs/${runId}/events?follow=perhaps`);
   });

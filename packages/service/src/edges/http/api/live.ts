@@ -40,7 +40,7 @@ function lastIdOf(request: FastifyRequest): string | undefined {
   return typeof id === 'string' && id !== '' ? id : undefined;
 }
 
-/** Registers the streams of runs, teams and deliveries. They are cut when their key ends. */
+/** Registers the streams of runs, teams and deliveries. The streams are cut when their key is revoked. */
 export async function registerLiveRoutes(
   app: FastifyInstance,
   { executionDeps: deps, db, keyWatch, settings }: ServiceDeps,
@@ -53,7 +53,7 @@ export async function registerLiveRoutes(
     live.stop();
   });
 
-  /** Answers with a stream; `open` begins to write to it at once. */
+  /** Answers with a stream; `open` begins to write at once. */
   const answer = (
     request: FastifyRequest,
     reply: FastifyReply,

@@ -1,4 +1,7 @@
-/** Tests `${NAME}` in the variables and headers of a run's MCP servers: who may name a secret, where its value goes, and where it must not go. */
+/**
+ * Tests `${NAME}` in the variables and headers of a run's MCP servers: who may use a secret, which program or header gets its value, and
+ * where the value must not appear.
+ */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are names of secrets in configurations
 import { randomUUIDv7 } from 'node:crypto';
 import http, { type IncomingHttpHeaders } from 'node:http';
@@ -30,7 +33,7 @@ beforeEach(async () => {
   mine = await set('MINE', 'personal', owner.key);
 });
 
-/** An MCP server that answers with all that it got. */
+/** An MCP server that answers with everything that it received. */
 const seen: IncomingHttpHeaders[] = [];
 const echo = http.createServer(async (request, response) => {
   for await (const _ of request);
@@ -78,7 +81,7 @@ const call = (runToken: string, name = 'far') =>
     body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   });
 
-test('the gateway puts the value into a header: neither the sandbox nor an answer sees it, even if the server repeats it', async () => {
+test('the gateway puts the value into a header: neither the sandbox nor an answer shows it, even if the server repeats it', async () => {
   const { runId, runToken } = await begin({ far });
   const task = await taskOf(runToken);
   expect(task.mcp_servers).toEqual([{ name: 'far', gateway_path: '/api/v1/gateway/mcp/far' }]);
@@ -207,7 +210,7 @@ test('a turn of another person uses no header with a secret that its author lack
   await service.problem(403, 'POST', `/agent/runs/${holder.runId}/followups`, followUp);
 });
 
-test('a header has the current value, which is removed from reports of the run, and no value after the secret is deleted', async () => {
+test('a header has the current value, which is redacted in reports of the run, and has no value after the secret is deleted', async () => {
   const { runId, runToken } = await begin({ far });
   await taskOf(runToken);
   const later = await set('MINE', 'personal', owner.key);

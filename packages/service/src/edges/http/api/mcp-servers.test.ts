@@ -121,7 +121,7 @@ describe('a run', () => {
       })
     ).body;
 
-  test('names stored servers of its team only', async () => {
+  test('accepts stored servers only of its own team', async () => {
     const { id } = await create();
     expect((await service.request('POST', '/agent/runs', run({ x: { warp_id: id } }))).status).toBe(200);
     const foreign = await service.problem(403, 'POST', '/agent/runs', run({ x: { warp_id: id } }, other));
@@ -139,7 +139,7 @@ describe('a run', () => {
     await service.problem(400, 'POST', '/agent/runs', run(servers));
   });
 
-  test('gives its agent programs with their variables, and only a path of servers over HTTP', async () => {
+  test('gives its agent the programs with their variables, but only a path for servers over HTTP', async () => {
     const [http, local] = [await create(), await create(program)];
     const mcp_servers = {
       far: { warp_id: http.id },

@@ -93,13 +93,13 @@ describe('the choices of a team', () => {
     expect((await ask(working.runToken, 'claude-opus-5-5')).status).toBe(200);
   });
 
-  test('of another team do not change, whichever models its administrator disables', async () => {
+  test('do not change when an administrator of another team disables models', async () => {
     await change({ disable: [opus], fallback_model_ids: [mini] }, service.otherKey);
     expect((await service.request(`GET`, path)).body).toEqual({ fallback_model_ids: [], disabled_model_ids: [] });
     expect(await reasonOf(opus)).toBeUndefined();
   });
 
-  test('of another process apply to creates within a second', async () => {
+  test('that another process stored apply to creates within a second', async () => {
     expect((await create({ model_id: opus })).status).toBe(200);
     const teams = db.query(`INSERT INTO team_models (team_id, disabled_model_ids) SELECT id, $1 FROM teams`, [[opus]]);
     expect(await teams).toEqual([]);
@@ -163,7 +163,7 @@ describe('while the provider of a model has an outage', () => {
     expect(await fires(schedule.id)).toMatchObject([{ outcome: 'started' }]);
   });
 
-  test('a run begins with its first fallback that works, reports it, and returns to its model afterwards', async () => {
+  test('a run begins with its first fallback that works, reports the fallback, and returns to its own model afterwards', async () => {
     await outage();
     await beginOutage(db, 'google', 'it fails');
     const fallbacks = ['google/gemini-2.5-flash', mini];
@@ -186,7 +186,7 @@ describe('while the provider of a model has an outage', () => {
     expect((await create({ model_id: opus, model_fallbacks: [] })).status).toBe(503);
   });
 
-  test('a harness that needs one protocol gets no fallback of another protocol', async () => {
+  test('a harness that needs one protocol does not use a fallback of another protocol', async () => {
     const harness = { type: 'acp', command: ['agent'] };
     expect(await create({ model_id: opus, harness, model_fallbacks: [mini] })).toMatchObject({
       status: 400,
@@ -196,7 +196,7 @@ describe('while the provider of a model has an outage', () => {
     expect((await create({ model_id: opus, harness, model_fallbacks: [other] })).status).toBe(200);
   });
 
-  test('a successful request ends the outage, and so does the probe of one process', async () => {
+  test('a successful request ends the outage, and so does a probe by one process', async () => {
     const run = await service.startExecution({ config: { model_id: opus } });
     await outage();
     expect((await ask(run.runToken, 'claude-opus-5-5')).status).toBe(200);
@@ -249,7 +249,7 @@ describe('a fallback whose price is not known', () => {
   });
 });
 
-test('an agent identity whose model is disabled or has an outage gives the same answers as a request that names the model', async () => {
+test('an agent identity whose model is disabled or has an outage gives the same answers as a request with that model', async () => {
   const body = { name: 'Deployer', base_model: opus };
   const createdIdentity = await service.request<{ uid: string; available: boolean }>('POST', '/agent/identities', {
     body,

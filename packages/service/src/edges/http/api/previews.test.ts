@@ -57,7 +57,7 @@ describe.each([
     ['JPEG', Uint8Array.from([0xff, 0xd8, 0xff, 0xe0]), 'image/jpeg'],
     ['GIF', new TextEncoder().encode('GIF89a..'), 'image/gif'],
     ['WebP', new TextEncoder().encode('RIFF....WEBPVP8 '), 'image/webp'],
-  ])('shows a %s from its own origin, whatever type the agent reports', async (_name, bytes, type) => {
+  ])('shows a %s from its own origin, even if the agent reports another type', async (_name, bytes, type) => {
     const uid = await store(service, { filename: 'a.html', mime_type: 'text/html' }, bytes);
     const found = await preview(service, uid);
     expect(found).toMatchObject({ kind: 'image', content_type: type, size_bytes: bytes.length });
@@ -69,7 +69,7 @@ describe.each([
     expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
   });
 
-  test('shows text as plain text from its own origin, even if the text is markup with another file name, and cuts a long text', async () => {
+  test('shows text as plain text from its own origin, even if the text is markup with another file name, and shortens a long text', async () => {
     const uid = await store(service, { filename: 'a.csv', mime_type: 'image/png' }, html);
     const found = await preview(service, uid);
     expect(found).toMatchObject({ kind: 'text', content_type: 'text/plain; charset=utf-8', shown_bytes: html.length });
@@ -83,7 +83,7 @@ describe.each([
     ]);
   });
 
-  test('shows no other bytes, and gives the reason', async () => {
+  test('does not show other bytes, and gives the reason', async () => {
     for (const bytes of [Uint8Array.from([0, 1, 2]), Uint8Array.from([0xe9, 0x20]), ''])
       expect(await preview(service, await store(service, { mime_type: 'image/png' }, bytes))).toEqual({
         kind: 'none',
@@ -92,7 +92,7 @@ describe.each([
       });
   });
 
-  test('lets only its team read previews, in a browser too', async () => {
+  test('lets only its team read previews, also in a browser', async () => {
     const uid = await store(service, {}, 'text');
     const path = `/agent/artifacts/${uid}/preview`;
     const viewer = await service.newKey({ role: 'viewer' });

@@ -33,7 +33,7 @@ const sessionOf = async (runId: string) =>
 const end = (runId: string) =>
   service.deps.db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE run_id = $1`, [runId]);
 
-test('redirects a conversation to its live session, and an ended session to its conversation', async () => {
+test('redirects a conversation to its live session, and redirects an ended session to its conversation', async () => {
   const { runId, runToken, conversationId } = await service.startExecution();
   const session = await sessionOf(runId);
   expect((await speak(runToken)).status).toBe(200);
@@ -66,7 +66,7 @@ test.each(['sessions', 'conversations'])('answers 404 for unknown %s', async (th
   }
 });
 
-test('never gives the execution id, which workers use', async () => {
+test('never shows the execution id, because workers use it', async () => {
   const { runId, executionId, runToken, conversationId } = await service.startExecution();
   expect((await speak(runToken)).status).toBe(200);
   const { session_id: session = '' } = await fromConversation(conversationId);

@@ -103,7 +103,7 @@ test.each([
   expect(problem.errors?.map((error) => error.path)).toContain(path);
 });
 
-test('answers 403 for metadata if the team has this filter turned off', async () => {
+test('answers 403 for metadata if the team has disabled this filter', async () => {
   const set = (enabled: boolean) =>
     db.query('UPDATE teams SET metadata_filters_enabled = $2 WHERE id = $1', [service.teamId, enabled]);
   await set(false);

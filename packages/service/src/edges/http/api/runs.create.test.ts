@@ -337,7 +337,7 @@ describe('X-Oz-Api-Source', () => {
     expect(made.map(({ source }) => source)).toEqual([person, agent]);
   });
 
-  test('lets nobody with the key of a person create a run that cannot be cancelled', async () => {
+  test('does not let the key of a person create a run that cannot be cancelled', async () => {
     const [mine, ofAgent] = [await create(service.key, 'GITHUB_ACTION'), await create(agentKey, 'GITHUB_ACTION')];
     expect([mine.is_run_type_cancellable, ofAgent.is_run_type_cancellable]).toEqual([true, false]);
     expect((await service.request('POST', `/agent/runs/${mine.run_id}/cancel`)).status).toBe(200);

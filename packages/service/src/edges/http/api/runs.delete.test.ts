@@ -20,7 +20,7 @@ const attachments = [1, maxBytesInRow + 1].map((size) => ({
   data: Buffer.alloc(size, 'a').toString('base64'),
 }));
 
-/** A run that said something, made a file, has an attachment and has ended, its sandbox gone. */
+/** A run that has ended, without a sandbox, with a message, an artifact and an attachment. */
 async function endedRun(body: Record<string, unknown> = {}) {
   const execution = await service.startExecution({ attachments, ...body });
   const { executionId, runToken } = execution;
@@ -133,7 +133,7 @@ describe('DELETE /agent/runs/{runId}', () => {
     expect((await service.request('DELETE', `/agent/runs/${runId}`)).status).toBe(200);
   });
 
-  test('ends a sandbox that waits for a follow-up, and then deletes the run', async () => {
+  test('ends a sandbox that waits for a follow-up, and deletes the run afterwards', async () => {
     const { runId, executionId } = await service.startExecution();
     const phase = async () =>
       (await service.deps.db.query<{ phase: string }>('SELECT phase FROM executions WHERE id = $1', [executionId]))[0]

@@ -70,7 +70,7 @@ test('shows until when an interrupted run waits for a message, and ends its sand
   await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
 });
 
-test('does not advise a cancel, which answers 422, after the interrupt of a self-hosted run', async () => {
+test('does not advise to cancel after the interrupt of a self-hosted run, because a cancel answers 422', async () => {
   const { runId, runToken } = await service.startExecution({ config: { worker_host: 'box' } });
   await begin(runToken);
   await service.request('POST', path(runId));

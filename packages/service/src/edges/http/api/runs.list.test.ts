@@ -95,7 +95,7 @@ describe('q', () => {
 });
 
 describe('metadata', () => {
-  test('answers 403 feature_not_available if the filter is off for the team; automation_id still filters', async () => {
+  test('answers 403 feature_not_available if the team has disabled the filter; automation_id still works', async () => {
     await service.newRun({ title: 'A', metadata: { automation_id: 'x' } });
     await service.deps.db.query('UPDATE teams SET metadata_filters_enabled = false WHERE id = $1', [service.teamId]);
     try {
@@ -124,7 +124,7 @@ describe('metadata', () => {
 });
 
 describe('ancestor_run_id', () => {
-  test('finds runs at any depth, whatever the case of the id', async () => {
+  test('finds runs at any depth, with an id in upper or lower case', async () => {
     const root = await service.newRun({ title: 'root' });
     const child = await service.newRun({ title: 'child', parent_run_id: root });
     await service.newRun({ title: 'grandchild', parent_run_id: child });
@@ -143,7 +143,7 @@ describe('ancestor_run_id', () => {
 });
 
 describe('artifact_type', () => {
-  test('follows artifacts as they become ready and are removed', async () => {
+  test('follows artifacts that become ready and artifacts that are removed', async () => {
     const { db } = service.deps;
     const id = await service.newRun({ title: 'A' });
     const add = (ready: boolean) =>

@@ -75,7 +75,7 @@ describe('GET /agent/runs/{id}', () => {
     expect(run.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });
 
-  test('shows the run at the top of the tree, and the time of its latest end until it is continued', async () => {
+  test('shows the root run of the tree, and the time of its latest end until the run is continued', async () => {
     const root = await service.newRun({ metadata: { factory_uid: 'of-no-factory' } });
     const child = await service.newRun({ parent_run_id: root });
     const grandchild = await service.newRun({ parent_run_id: child });
@@ -106,7 +106,7 @@ describe('GET /agent/runs/{id}', () => {
 });
 
 describe('GET /agent/runs', () => {
-  test('lists the runs of the team only, newest change first, 20 at once', async () => {
+  test('lists only the runs of the team, newest change first, 20 on a page', async () => {
     for (let i = 0; i < 22; i += 1) await service.newRun({ title: `Run ${i}` });
     await service.newRun({}, service.otherKey);
     const page = await list();
@@ -175,7 +175,7 @@ describe('GET /agent/runs', () => {
     expect(problem.errors?.map((error) => error.path)).toContain(path);
   });
 
-  test('answers 400 for a cursor of another sort, order, filter or team, or a changed one', async () => {
+  test('answers 400 for a changed cursor, and for a cursor of another sort, order, filter or team', async () => {
     for (let i = 0; i < 3; i += 1) await service.newRun({ title: `${i}` });
     const cursor = (await list({ limit: 1 })).page_info.next_cursor ?? '';
     expect((await list({ limit: 2, cursor })).runs).toHaveLength(2);
@@ -188,7 +188,7 @@ describe('GET /agent/runs', () => {
     await service.problem(400, 'GET', `/agent/runs?cursor=${cursor.slice(0, 5)}${swapped}`);
   });
 
-  test('ignores parameters that it does not know', async () => {
+  test('ignores unknown parameters', async () => {
     await service.newRun();
     expect((await list({ colour: 'red', anything: '1' })).runs).toHaveLength(1);
   });
@@ -237,7 +237,7 @@ describe('GET /agent/runs', () => {
       [{ factory_uid: 'plant', name: 'n' }, [a]],
       [{ factory_uid: 'other' }, []],
       [{ factory_uid: ['other', 'plant'], source: 'ORCHESTRATION' }, [b]],
-      // Their metadata names a factory, but they execute none of its definitions.
+      // The metadata of these runs names a factory, but the runs execute none of its definitions.
       [{ factory_only: 'true' }, []],
       [{ factory_only: 'false', name: 'n' }, [a]],
       [{ artifact_type: 'PLAN' }, [b]],

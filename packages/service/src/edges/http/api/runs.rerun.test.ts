@@ -20,7 +20,7 @@ const again = async (runId: string, body?: object) => {
 };
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
-/** Too large for its row, so it is a blob. */
+/** This value is too large for its row, so it is stored as a blob. */
 const two = 'two '.repeat(maxBytesInRow / 4 + 1);
 const attachments = [
   { file_name: 'a.txt', mime_type: 'text/plain', data: base64('one') },

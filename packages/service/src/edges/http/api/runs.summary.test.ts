@@ -78,7 +78,7 @@ test('a summary has the members that a row shows, and neither prompt nor configu
   expect(await list(`view=summary&run_id=${runId}`, service.otherKey)).toEqual([]);
 });
 
-test('the usage in a summary has no cost if a price is not known', async () => {
+test('the usage in a summary has no cost if a price is unknown', async () => {
   const { runId, executionId } = await service.startExecution();
   await db.query(
     `INSERT INTO model_requests VALUES ($1, $2, $3, 'm', 'p', 200, 10, 5, 0, 0, NULL, NULL, NULL, NULL, NULL, 12)`,
@@ -87,7 +87,7 @@ test('the usage in a summary has no cost if a price is not known', async () => {
   expect((await summaryOf(runId))?.request_usage).toEqual({ total_tokens: 15 });
 });
 
-test('the summary of a BLOCKED run has the beginning of its question, without the action', async () => {
+test('the summary of a BLOCKED run has the beginning of its question, but not the action', async () => {
   const execution = await service.startExecution({ config: { approval_policy: 'ask' } });
   const request = {
     request_id: 'q1',
@@ -138,7 +138,7 @@ test('a summary names the automation and the schedule that started the run, and 
   });
 });
 
-test('a cursor of one view continues in the other', async () => {
+test('a cursor of one view works in the other view', async () => {
   await db.query('DELETE FROM runs');
   const created = [await service.newRun(), await service.newRun(), await service.newRun()];
   const first = await service.request<ListRunsResponse>('GET', '/agent/runs?limit=1&view=summary');

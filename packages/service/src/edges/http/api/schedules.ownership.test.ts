@@ -24,7 +24,7 @@ async function fireNow(id: string) {
 }
 
 describe('a personal schedule', () => {
-  test('belongs to its person, and its runs act as the person', async () => {
+  test('belongs to its person, and its runs act as this person', async () => {
     const schedule = await create({ team: false }, owner.key);
     expect(schedule.scope).toEqual({ type: 'User', uid: owner.uid });
     const body = { ...aSchedule, name: 'Changed' };
@@ -36,7 +36,7 @@ describe('a personal schedule', () => {
     expect(await runOf(byHand.body.run_id)).toMatchObject({ executor: { uid: owner.uid } });
   });
 
-  test('is hidden from the others of the team, also from their agent keys', async () => {
+  test('is hidden from other people of the team and from their agent keys', async () => {
     const schedule = await create({ team: false }, owner.key);
     const one = `${base}/${schedule.id}`;
     const others = [(await newPerson(service, team, 'member')).key, await service.newKey({ kind: 'agent' })];

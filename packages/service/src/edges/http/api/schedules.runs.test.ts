@@ -37,7 +37,7 @@ describe('POST /agent/schedules/{scheduleId}/run', () => {
     expect((await ask(b.id)).status).toBe(409);
   });
 
-  test('answers 403 if the run may not use its environment, and 400 if the run cannot be created', async () => {
+  test('answers 403 if the run may not use its environment, and 400 if the run is not valid', async () => {
     const { id } = await create();
     const set = (uid: string) =>
       db.query('UPDATE schedules SET agent_config = $2 WHERE id = $1', [id, JSON.stringify({ environment_id: uid })]);

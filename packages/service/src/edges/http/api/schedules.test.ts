@@ -165,7 +165,7 @@ describe('GET /agent/schedules?include=fires', () => {
       (await service.request('GET', `${base}${query}`, key === undefined ? {} : { key })).body,
     ).schedules;
 
-  test('gives each schedule its own last fires, as its history has them', async () => {
+  test('shows for each schedule its own last fires, as in its history', async () => {
     const [many, few, none] = [await create({ name: 'a' }), await create({ name: 'b' }), await create({ name: 'c' })];
     await insertFires(many.id, maxLastFires + 5);
     await insertFires(few.id, 2);
@@ -181,7 +181,7 @@ describe('GET /agent/schedules?include=fires', () => {
     expect(schedules[1]?.last_fires?.[0]).toMatchObject({ started_by: { display_name: 'Administrator' } });
   });
 
-  test('gives none without include, and none of schedules that the caller does not see', async () => {
+  test('shows no fires without include, and no fires of schedules that the caller cannot see', async () => {
     await insertFires((await create()).id, 1);
     await insertFires((await create({}, service.otherKey)).id, 3);
     const personal = await create({ name: 'own', team: false });
@@ -238,7 +238,7 @@ describe('POST /agent/schedules/preview', () => {
 });
 
 describe('PUT /agent/schedules/{scheduleId}', () => {
-  test('keeps the members that published clients do not know, and keeps the configuration if the request omits it', async () => {
+  test('keeps members that published clients do not know, and keeps the configuration if the request omits it', async () => {
     const schedule = await create({
       timezone: 'Asia/Tokyo',
       overlap: 'skip',

@@ -41,7 +41,7 @@ const { factory, automation, webhook } = things;
 const others = await makeThings(service.otherKey);
 await service.deps.db.query(`UPDATE users SET display_name = 'Ada Refund' WHERE display_name = 'Administrator'`);
 
-test('finds things of each kind by a part of the name, by kind, with path and state, for a viewer', async () => {
+test('finds things of each kind by a part of the name and by kind, with path and state, also for a viewer', async () => {
   const results = await search({ q: 'REFUND' });
   expect(results.map(({ kind, uid, path }) => [kind, uid, path])).toEqual([
     ['run', things.runId, `/runs/${things.runId}`],
@@ -78,7 +78,7 @@ test('lists the thing of a pasted id or address first, and related things after 
   expect((await search({ q: address })).map(({ kind }) => kind)).toEqual(['automation', 'factory']);
 });
 
-test('lists at most `limit` things of each kind: first names that begin with the words, then the last changed', async () => {
+test('lists at most `limit` things of each kind: first names that begin with the words, then the most recently changed', async () => {
   for (const name of ['A limit', 'Limit 1', 'Limit 2', 'B limit']) await post('/factory', { name });
   const query = [
     ['q', 'limit'],
@@ -95,7 +95,7 @@ test('reads words as text', async () => {
   expect(await found('% \\')).toEqual(['factory 100% \\ sure']);
 });
 
-test('shows a personal schedule only to its person and to administrators, and shows people to no agent', async () => {
+test('shows a personal schedule only to its person and to administrators, and does not show people to agents', async () => {
   const [member, colleague] = [await service.newKey({ role: 'member' }), await service.newKey({ role: 'member' })];
   await post('/agent/schedules', { ...schedule, name: 'my secret plan', team: false }, member);
   const name = 'schedule my secret plan';

@@ -21,7 +21,7 @@ const run = (secrets: unknown, key = service.key, more: object = {}) => ({
   body: { prompt: 'a', config: { secrets, ...more } },
 });
 
-it('answers without the value, stores it encrypted, and shows when it was set', async () => {
+it('answers without the value, encrypts the value, and shows when it was set', async () => {
   const first = await put('TOKEN', { value, scope: 'team' });
   expect(first.status, first.text).toBe(200);
   expect(first.body).toMatchObject({ name: 'TOKEN', scope: 'team', agents: [] });
@@ -65,7 +65,7 @@ it('lets only administrators set and delete secrets of the team', async () => {
   await service.problem(403, 'DELETE', '/secrets/TOKEN', { key: agentKey });
 });
 
-it('shows personal secrets only to their owner, and shows agents the secrets that they may name', async () => {
+it('shows personal secrets only to their owner, and shows agents only the secrets that they may name', async () => {
   await put('MINE', { value, scope: 'personal' }, member);
   await put('HIDDEN', { value, scope: 'team' });
   expect(await names(member)).toEqual(['HIDDEN team', 'MINE personal', 'TOKEN team']);
@@ -74,7 +74,7 @@ it('shows personal secrets only to their owner, and shows agents the secrets tha
   expect(await names(service.otherKey)).toEqual([]);
 });
 
-it('asks for the scope if two secrets have the same name', async () => {
+it('requires the scope if two secrets have the same name', async () => {
   await put('TOKEN', { value, scope: 'personal' });
   await service.problem(400, 'DELETE', '/secrets/TOKEN');
   expect((await service.request('DELETE', '/secrets/TOKEN?scope=personal')).status).toBe(200);
@@ -89,7 +89,7 @@ it('hides the secrets of a team from other teams', async () => {
   expect(await names(service.key)).toContain('HIDDEN team');
 });
 
-it("refuses a run that names a colleague's secret, or a secret of its agent without permission", async () => {
+it("refuses a run with a colleague's secret, and a run with a secret that its agent may not use", async () => {
   expect((await service.request('POST', '/agent/runs', run([{ name: 'MINE' }], member))).status).toBe(200);
   const problem = await service.problem(400, 'POST', '/agent/runs', run([{ name: 'MINE' }], colleague));
   expect(problem.errors?.[0]?.message).toContain('there is no secret MINE');
@@ -113,7 +113,7 @@ it('refuses a rerun by a caller who may not use the secret', async () => {
   await service.problem(400, 'POST', `/agent/runs/${created.body.run_id}/rerun`, { key: colleague });
 });
 
-it('gives environments only secrets of the team that their editor may use', async () => {
+it('accepts in environments only secrets of the team that the editor may use', async () => {
   const config = (...granted: string[]) => ({ config: { name: 'E', secrets: granted.map((name) => ({ name })) } });
   const create = (key: string, ...granted: string[]) => ({ key, body: config(...granted) });
   const personal = await service.problem(400, 'POST', '/agent/environments', create(member, 'MINE'));

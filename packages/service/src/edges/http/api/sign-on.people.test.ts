@@ -97,7 +97,7 @@ describe('when the provider is asked again', () => {
     expect(await works(key)).toBe(false);
   });
 
-  test('a person whom it refuses loses keys and sessions in all teams at once, also a key that is just being made, and then what rules gave', async () => {
+  test('a person whom the provider refuses loses keys and sessions in all teams at once, even a key whose create is in progress, and then the roles that rules gave', async () => {
     const subject = newAccount(['g-makers']);
     const own = await teamUidOf(service);
     const headers = sessionOf(await signOn(subject, { invitation: await invite(service, own, 'member') }));
@@ -112,7 +112,7 @@ describe('when the provider is asked again', () => {
     await confirmAll();
     await expect.poll(async () => [await works(key), (await get(headers, '/session')).status]).toEqual([false, 401]);
     expect(await teams()).toBe(2);
-    // A request that was let in before the refusal inserts its key after it.
+    // A request that was authorized before the refusal inserts its key after the refusal.
     const late = newRawKey();
     await db.query(
       `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four)
@@ -129,7 +129,7 @@ describe('when the provider is asked again', () => {
     expect(row).toEqual({ refresh_token: null, next_check_at: null });
   });
 
-  test('keys and sessions last until the bound while it is away, and work again afterwards', async () => {
+  test('keys and sessions work for a limited time while the provider does not answer, and work again when it answers', async () => {
     const subject = newAccount(['g-makers']);
     const headers = sessionOf(await signOn(subject));
     const key = await newKeyOf(headers);
@@ -166,7 +166,7 @@ describe('when the provider is asked again', () => {
     expect([await until(), await roleIn(headers)]).toEqual([before, 'viewer']);
   });
 
-  test('a provider that does not answer is asked for one batch of people in a round', async () => {
+  test('a provider that does not answer gets requests for only one batch of people in a round', async () => {
     await confirmAll();
     const { vault } = service.deps;
     const ids = Array.from({ length: 50 }, () => randomUUIDv7());
@@ -204,7 +204,7 @@ describe('when the provider is asked again', () => {
   });
 });
 
-test('a session of a sign-on ends with the sign-out, here or everywhere', async () => {
+test('a session of a sign-on ends with the sign-out, in this browser or everywhere', async () => {
   const subject = newAccount(['g-makers']);
   const first = sessionOf(await signOn(subject));
   const second = sessionOf(await signOn(subject));

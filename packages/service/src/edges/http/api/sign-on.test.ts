@@ -47,7 +47,7 @@ describe('a first sign-in', () => {
     expect(new Set(people.map(({ body }) => body.user.uid)).size).toBe(1);
   });
 
-  test('of a person without a team stores nothing of the person', async () => {
+  test('of a person without a team does not store the person', async () => {
     const users = async () => (await db.query('SELECT id FROM users')).length;
     const before = await users();
     const answer = await signOn(newAccount(['g-others']));
@@ -80,13 +80,13 @@ describe('a group gives its role only under its own name', () => {
     expect((await signOn(newAccount([], account))).status).toBe(403);
   });
 
-  test('not for the group of another provider', async () => {
+  test('is not given for the same group of another provider', async () => {
     expect(await roleIn(sessionOf(await signOn(newAccount(['g-makers']))))).toBe('member');
   });
 });
 
 describe('the answer of a provider', () => {
-  test('signs in once: neither the same answer nor its code in another browser works', async () => {
+  test('works once: neither the same answer nor its code works again in another browser', async () => {
     const subject = newAccount(['g-makers']);
     const { cookie, url } = await begin();
     const query = await queryOf(url, subject);
@@ -140,7 +140,7 @@ describe('the answer of a provider', () => {
     }
   });
 
-  test('may come from a clock that is half a minute off, and not from one that is ten minutes off', async () => {
+  test('is accepted from a clock that is half a minute off, and refused from a clock that is ten minutes off', async () => {
     const subject = newAccount(['g-makers']);
     const outcomes: number[] = [];
     for (const seconds of [20, -80, 600, -600]) {
@@ -183,7 +183,7 @@ describe('the answer of a provider', () => {
   });
 });
 
-test('a provider that is slow, broken or away is answered with 503 within its time', async () => {
+test('a sign-in answers 503 in time if the provider is slow, broken or unreachable', async () => {
   const away = await begin({ provider: 'gone' });
   expect([away.status, away.headers.get('retry-after')]).toEqual([503, '5']);
   const subject = newAccount(['g-makers']);
@@ -206,7 +206,7 @@ test('an address that signs in too often is refused for a while, before the prov
   const { cookie } = await begin({}, page);
   let over = await begin({}, page);
   let sent = 2;
-  // A slow machine gives some of them back.
+  // On a slow machine, some of the budget is refilled meanwhile.
   for (; over.status === 200 && sent < 5 * signOnsPerMinute.address; sent += 1) over = await begin({}, page);
   expect(sent).toBeGreaterThan(signOnsPerMinute.address);
   const before = provider.requests.length;
@@ -243,7 +243,7 @@ test('the keys and the userinfo of a slow provider are waited for within the sam
   }
 });
 
-test('a sign-in leads only to pages of this service', async () => {
+test('a sign-in redirects only to pages of this service', async () => {
   const elsewhere = [
     '//evil.example',
     '/\\evil.example',

@@ -21,7 +21,7 @@ import {
   signOnCookieOf,
 } from '../server/session-cookie.ts';
 
-/** Sign-ins that wait for a provider in this process. Each of them ends by its deadline. */
+/** Sign-ins that wait for a provider in this process. Each of them ends at its deadline. */
 const maxWaiting = 200;
 
 const beginAgain = 'Begin the sign-in again.';
@@ -29,7 +29,7 @@ const denied = (detail: string): Refusal => refuse('not_authorized', { detail })
 const away = (name: string): Refusal =>
   refuse('resource_unavailable', {
     status: 503,
-    detail: `${name} does not answer as it should. Try again; whoever runs this service finds the reason in its log.`,
+    detail: `${name} does not answer as it should. Try again; the operator of this service finds the reason in its log.`,
     headers: { 'retry-after': '5' },
   });
 
@@ -48,7 +48,7 @@ type FinishSignOn = (
   reply: FastifyReply,
 ) => Promise<BrowserSession | Refusal>;
 
-/** Registers the routes. Returns the function that answers a sign-in with the query with which a provider has sent the browser back. */
+/** Registers the routes. Returns the function that completes a sign-in: a provider has sent the browser back with this query. */
 export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): FinishSignOn {
   const { baseUrl, signOn, vault } = deps;
   const redirectUri = () => `${baseUrl()}${signOnPath}`;

@@ -58,7 +58,7 @@ describe('a simulated delivery', () => {
     expect(real.prompt).not.toContain('ignore all');
   });
 
-  test('gives for each automation the reason why it would start no run', async () => {
+  test('shows for each automation why it would start no run', async () => {
     const webhook = await createWebhook();
     const unmatched = await automate(webhook.uid, {}, { status: ['firing'] });
     const off = await automate(webhook.uid, { enabled: false });

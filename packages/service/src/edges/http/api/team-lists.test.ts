@@ -46,7 +46,7 @@ await fireNow(timed.uid);
 
 const ids = (page: ListTeamDeliveriesResponse) => page.deliveries.map(({ delivery_id: id }) => id);
 
-test('webhooks come by name with their factories, the counts of a day and the last delivery', async () => {
+test('the list of webhooks is sorted by name and has their factories, the counts of a day and the last delivery', async () => {
   const page = await webhooks();
   const { url: _url, secret: _secret, ...shown } = a;
   const [one, two, three] = page.webhooks.toSorted((x, y) => Number(x.uid === c.uid) - Number(y.uid === c.uid));
@@ -66,7 +66,7 @@ test('webhooks come by name with their factories, the counts of a day and the la
   expect((await webhooks(`?factory_uid=${other.uid}`)).webhooks.map(({ uid }) => uid)).toEqual([c.uid]);
 });
 
-test('automations come by name with their factories, the counts of a day and the last fire', async () => {
+test('the list of automations is sorted by name and has their factories, the counts of a day and the last fire', async () => {
   const page = await automations();
   expect(page.automations).toMatchObject([
     {
@@ -82,7 +82,7 @@ test('automations come by name with their factories, the counts of a day and the
   expect((await automations(`?factory_uid=${other.uid}`)).automations).toEqual([]);
 });
 
-test('an automation says what keeps it from firing, also in the list of all factories', async () => {
+test('an automation shows what prevents it from firing, also in the list of all factories', async () => {
   const gone = await createWebhook();
   const { uid } = await automate([on(gone)], { name: 'Broken' });
   await service.request('DELETE', `${base}/${gone.uid}`);
@@ -123,7 +123,7 @@ test.each([
   ['/webhook-deliveries', `&webhook_uid=${a.uid}`, 'deliveries'],
   ['/webhook-deliveries', '&event=push', 'deliveries'],
   ['/webhook-deliveries', '&label=DUPLICATE', 'deliveries'],
-])('pages of %s%s have each entry once, and a cursor fits no other list', async (path, query, member) => {
+])('pages of %s%s have each entry once, and a cursor works for no other list', async (path, query, member) => {
   type Page = Record<string, unknown[]> & { page_info: { next_cursor?: string } };
   const whole = (await service.request<Page>('GET', `${path}?limit=100${query}`)).body[member];
   const found: unknown[] = [];
@@ -139,7 +139,7 @@ test.each([
   await service.problem(400, 'GET', `${path}?limit=101`);
 });
 
-test('a filter that few of many deliveries pass has short pages, misses none, and says nothing of them to another team', async () => {
+test('a filter that few deliveries match has short pages and misses no match, and another team learns nothing about the deliveries', async () => {
   await db.query(
     `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, xact)
      SELECT new_uuid_v7(), uid, team_id, 'ACCEPTED', 1, '0' FROM webhooks, generate_series(1, $2) WHERE uid = $1`,
@@ -158,7 +158,7 @@ test('a filter that few of many deliveries pass has short pages, misses none, an
   await db.query('DELETE FROM webhook_deliveries WHERE webhook_uid = $1', [b.uid]);
 });
 
-test('viewers and agent keys read the lists, and another team sees nothing of them', async () => {
+test('viewers and agent keys read the lists, and another team cannot', async () => {
   const read = async (key: string) => [
     (await webhooks('', key)).webhooks.length,
     (await automations('', key)).automations.length,

@@ -125,7 +125,7 @@ describe('an invitation', () => {
     for (const key of [byDemoted, byRemoved, expired, made.body.key]) expect(await accept(key)).toBe(403);
   });
 
-  test('stays valid after a person who is already in the team has tried it', async () => {
+  test('is still valid after a person who is already in the team tried to use it', async () => {
     const key = await invite(service, first, 'viewer');
     expect((await service.problem(409, 'POST', '/team-invitations/join', { body: { key } })).error_code).toBe(
       'conflict',

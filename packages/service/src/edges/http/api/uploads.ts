@@ -28,7 +28,7 @@ export function registerAttachmentRoutes(app: FastifyInstance, deps: ServiceDeps
         case 'not_found':
           return notFound('file');
         case 'busy':
-          return uploadBusy(reply, 'As many files of the run are uploaded as may be at once.');
+          return uploadBusy(reply, 'The run has reached its limit of concurrent uploads.');
         case 'too_large':
           return tooManyBytes(reply, tooLarge);
         case 'other_bytes':

@@ -38,7 +38,7 @@ const sumsOf = ({ usage }: UsageReport) =>
   usage.map(({ automation, factory: plant, environment: place, requests }) => [automation, plant, place, requests]);
 
 describe('the usage of an automation, its factory and its environment', () => {
-  test('has the requests of its runs and of the runs below them, and other runs have none', async () => {
+  test('includes the requests of its runs and of the runs below them, and no requests of other runs', async () => {
     const { uid } = await automations.create([at()], { name: 'Triage', config: { environment_id: environment } });
     await automations.fireNow(uid);
     const started = await service.assignNext();
@@ -82,7 +82,7 @@ describe('the usage of an automation, its factory and its environment', () => {
 });
 
 describe('the usage that a member reads', () => {
-  test('is that of the runs that the member created, whatever the request says', async () => {
+  test('is only the usage of runs that the member created, whatever the request asks for', async () => {
     await ask(await service.startExecution());
     await ask(await service.claimRun(await service.newRun({}, member)));
     await ask(await service.claimRun(await service.newRun({}, await service.newKey({ role: 'member' }))));
@@ -103,7 +103,7 @@ describe('the usage that a member reads', () => {
       });
   });
 
-  test('is refused to viewers and agent keys, and another team reads nothing of it', async () => {
+  test('is refused to viewers and agent keys, and cannot be read by another team', async () => {
     await ask(await service.claimRun(await service.newRun({}, member)));
     expect((await report('', service.otherKey)).usage).toEqual([]);
     const viewer = await service.newKey({ role: 'viewer' });

@@ -19,7 +19,7 @@ describe('retention', () => {
   const count = async (webhook: { uid: string }) =>
     (await db.query('SELECT FROM webhook_deliveries WHERE webhook_uid = $1', [webhook.uid])).length;
 
-  test('keeps the latest 50 deliveries however old, and all of 7 days', async () => {
+  test('keeps the latest 50 deliveries of any age, and all deliveries of 7 days', async () => {
     const [quiet, busy] = [await create(), await create()];
     await age(quiet, 60, 100);
     await age(busy, 70, 6, 'REJECTED_AUTH');
@@ -38,7 +38,7 @@ describe('retention', () => {
     expect(await count(webhook)).toBe(0);
   });
 
-  test('deletes the oldest payloads of a log that has grown too large, but none of the latest 50', async () => {
+  test('deletes the oldest payloads of a log that has grown too large, but keeps the latest 50', async () => {
     const [webhook, other] = [await create(), await create()];
     await age(webhook, 100, 1);
     await age(other, 60, 2);

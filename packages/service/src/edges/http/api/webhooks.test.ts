@@ -108,7 +108,7 @@ describe('POST /factory/{uid}/webhooks', () => {
 });
 
 describe('a change', () => {
-  test('of name and header is in the answer, and another team sees no webhook', async () => {
+  test('of name and header appears in the answer, and another team does not see the webhook', async () => {
     const { uid } = await create({ delivery_id_header: 'X-Id' });
     const body = { name: 'b', delivery_id_header: null };
     await service.problem(404, 'PATCH', `${base}/${uid}`, { body, key: service.otherKey });
@@ -119,7 +119,7 @@ describe('a change', () => {
     expect(changed.body).not.toHaveProperty('delivery_id_header');
   });
 
-  test('by disable and enable takes effect at once', async () => {
+  test('to disable or enable a webhook takes effect at once', async () => {
     const webhook = await create();
     for (const round of [1, 2]) {
       await service.request('POST', `${base}/${webhook.uid}/disable`);
@@ -129,7 +129,7 @@ describe('a change', () => {
     }
   });
 
-  test('by delete of the factory ends its webhooks at once', async () => {
+  test('that deletes the factory ends its webhooks at once', async () => {
     const factory = (await service.request<{ uid: string }>('POST', '/factory', { body: { name: 'b' } })).body;
     const path = `/factory/${factory.uid}/webhooks`;
     const webhook = (await service.request<WebhookWithSecret>('POST', path, { body: { name: 'a' } })).body;
@@ -141,7 +141,7 @@ describe('a change', () => {
 });
 
 describe('an accepted delivery', () => {
-  test('is given to the automations in the same transaction, and shows their outcomes', async () => {
+  test('is processed by the automations in the same transaction, and shows their outcomes', async () => {
     const webhook = await create();
     const { body } = await send(webhook, { body: '{"a":[1]}' });
     expect(started).toMatchObject([
@@ -162,7 +162,7 @@ describe('an accepted delivery', () => {
     expect((await log(webhook))[0]).not.toHaveProperty('runs');
   });
 
-  test('leaves nothing behind when the automations fail, so that its sender can send it again', async () => {
+  test('is not stored when the automations fail, so that its sender can send it again', async () => {
     const webhook = await create();
     failure = new Error('broken');
     expect((await send(webhook)).status).toBe(500);
@@ -191,7 +191,7 @@ describe('the log', () => {
     await service.problem(404, 'GET', `${base}/${(await create()).uid}/deliveries/${id}`);
   });
 
-  test('has no payload of a rejected delivery, so that a sender cannot fill it', async () => {
+  test('stores no payload of a rejected delivery, so that a sender cannot fill it', async () => {
     const webhook = await create();
     await send(webhook, { token: 'wrong', body: '{"secret": 1}' });
     const [entry] = await log(webhook);

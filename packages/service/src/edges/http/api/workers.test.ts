@@ -9,7 +9,7 @@ const service = await openTestService();
 const { db } = service.deps;
 beforeEach(() => db.query('DELETE FROM worker_connections'));
 
-/** Inserts a connection; returns its id. Texts and numbers are those of our worker unless `more` says otherwise. */
+/** Inserts a connection; returns its id. The row has the values of Runyard's worker unless `more` overrides them. */
 async function insert(workerId: string, teamId: string | null, more: Readonly<Record<string, unknown>> = {}) {
   const id = randomUUIDv7();
   const row = { id, service_instance_id: id, worker_id: workerId, team_id: teamId, ...more };
@@ -42,7 +42,7 @@ describe('GET /agent/connected-self-hosted-workers', () => {
     expect(box?.connections.map(({ connected_at }) => connected_at)[0]).toBe(box?.connected_at);
   });
 
-  test('shows of each connection how it isolates, its room, its version and its disk', async () => {
+  test('shows for each connection its isolation, slots, version and disk', async () => {
     const id = await insert('box', service.teamId, {
       slots: 4,
       draining: true,
@@ -75,7 +75,7 @@ describe('GET /agent/connected-self-hosted-workers', () => {
     ]);
   });
 
-  test('shows of a public worker, which says nothing, only that it is connected', async () => {
+  test('shows only that a public worker is connected, because it reports nothing else', async () => {
     await insert('public', service.teamId);
     const [connection] = (await list()).workers[0]?.connections ?? [];
     expect(connection).toEqual({
@@ -97,7 +97,7 @@ describe('GET /agent/connected-self-hosted-workers', () => {
     ]);
   });
 
-  test('shows the workers of the service to the operator, in a session of this person too, and to nobody else', async () => {
+  test('shows the workers of the service only to the operator, also in a browser session of the operator', async () => {
     await insert('runyard-one', null, { slots: 2 });
     const hosted = [{ worker_host: 'runyard-one', connections: [{ slots: { used: 0, total: 2 } }] }];
     expect((await list()).hosted_workers).toMatchObject(hosted);

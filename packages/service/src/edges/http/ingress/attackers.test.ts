@@ -18,7 +18,7 @@ beforeEach(async () => {
 /** Headers that differ in every answer. */
 const ownHeaders = ['date', 'x-request-id', 'keep-alive', 'connection', 'traceparent'];
 
-/** Returns the properties of an answer by which a sender could distinguish webhooks, and the number of statements. */
+/** Returns the properties of an answer by which a sender could tell webhooks apart, and the number of statements. */
 async function observed(ask: () => Promise<TestAnswer<unknown>>) {
   let statements = 0;
   const note = () => {
@@ -51,7 +51,7 @@ describe('a sender that guesses', () => {
     ['token', {}],
     ['url_token', { auth_mode: 'url_token' }],
     ['signature', { auth_mode: 'signature', signature_scheme: 'github', secret: 'a-secret-of-the-sender' }],
-  ])('learns nothing about a credential from the answers to wrong ones: %s', async (mode, members) => {
+  ])('learns nothing about the right credential from the answers to wrong ones: %s', async (mode, members) => {
     const [webhook, other] = [await create(members), await create(members)];
     const secret = webhook.secret ?? 'a-secret-of-the-sender';
     const guesses = ['x', secret.slice(0, -1), `${secret.slice(0, -1)}~`, `${secret}a`, other.secret ?? 'y'.repeat(24)];

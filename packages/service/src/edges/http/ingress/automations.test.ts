@@ -239,7 +239,7 @@ describe('overlap', () => {
   });
 });
 
-test('an event of GitHub starts runs of triggers that name it, and a replay too', async () => {
+test('an event of GitHub, or its replay, starts runs of triggers that name the event', async () => {
   const secret = 'github-secret-1234';
   const webhook = await createWebhook({ auth_mode: 'signature', signature_scheme: 'github', secret });
   const push = await automate([{ provider: 'github', event: 'push', filter: { branches: ['main'] } }]);

@@ -104,7 +104,7 @@ test('no secret of a query string, a header or a body is in the log', async () =
 });
 
 describe('a recorded delivery', () => {
-  test('of Standard Webhooks is refused under a new id, and is a duplicate under its own id', async () => {
+  test('of Standard Webhooks is refused under a new id, and counts as a duplicate under its own id', async () => {
     const webhook = await create({ auth_mode: 'signature', signature_scheme: 'standard_webhooks' });
     const at = new Date();
     const body = '{"recorded": true}';

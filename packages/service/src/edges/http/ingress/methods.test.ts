@@ -14,13 +14,13 @@ const ingress = buildIngressApp(service.deps);
 afterAll(() => ingress.close());
 const origins = { API: service.baseUrl, senders: await ingress.listen({ host: '127.0.0.1', port: 0 }) };
 
-/** Request of a page in a browser, which asks whether it may send. */
+/** A preflight request of a browser, which asks whether the page may send a request. */
 const asked = ['origin: https://example.com', 'access-control-request-method: POST'];
 const methods = ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'QUERY', 'PROPFIND'];
 
 describe.each(Object.entries(origins))('the port of the %s', (_, origin) => {
   test.each(methods)(
-    'answers %s with 405 and Allow, whether there is a webhook or not, and reads no body',
+    'answers %s with 405 and Allow, even if there is no webhook, and does not read the body',
     async (method) => {
       const webhook = await create();
       const paths = [webhook.uid, `${webhook.uid}/${webhook.secret}`, newUid(), 'no-uid'];

@@ -14,7 +14,7 @@ const service = await openTestService();
 const { base, create, send, labels, reset } = await testWebhooks(service);
 beforeEach(reset);
 
-/** Opens an ingress with its own connections to the database and its own directory; with `isDeaf`, it gets no notices. */
+/** Opens an ingress with separate connections to the database and a separate directory; with `isDeaf`, it gets no notices. */
 async function openProcess(isDeaf: boolean) {
   const database = await openDatabase({
     address: { connectionString: service.database.url },

@@ -1,4 +1,4 @@
-/** Deliveries whose bodies and headers differ from those of most senders. */
+/** Deliveries whose bodies and headers differ from the usual ones. */
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { openTestSenders } from '../../../../test/senders.ts';
@@ -7,7 +7,7 @@ const { asGithub, asStripe, create, factory, hmac, log, newest, payloadOf, secre
   await openTestSenders();
 
 describe('a body', () => {
-  test('that is a form is read for GitHub, signed over its raw bytes', async () => {
+  test('that is a form is read for GitHub, with a signature over its raw bytes', async () => {
     const webhook = await signed('github');
     const form =
       'payload=%7B%22ref%22%3A%22refs%2Fheads%2Fmain%22%2C%22repository%22%3A%7B%22full_name%22%3A%22acme%2Fbilling%22%7D%2C%22commits%22%3A%5B%5D%7D';
@@ -40,7 +40,7 @@ describe('a body', () => {
     ['application/x-www-form-urlencoded', 'payload=%7B%7D'],
     ['application/xml', '<a/>'],
     ['multipart/form-data; boundary=x', '--x'],
-  ])('of another type gets 400 with the setting to choose: %s', async (type, body) => {
+  ])('of another type gets 400 and the name of the setting to choose: %s', async (type, body) => {
     const webhook = await create();
     const answer = await send(webhook, { body, headers: { 'content-type': type } });
     const advice = expect.stringMatching(new RegExp(`${type.split(';')[0]}; choose JSON`.replaceAll('+', '\\+')));
@@ -76,7 +76,7 @@ describe('a body', () => {
     expect((await send(webhook, { body: ofSize(10), headers, token: 'wrong' })).status).toBe(401);
   });
 
-  test('that is too large gets 413, and the log gives a remedy', async () => {
+  test('that is too large gets 413, and the log shows how to fix it', async () => {
     const [webhook, other] = [await signed('github'), await create()];
     const commits = Array.from({ length: 1500 }, (_, n) => ({
       id: String(n).padStart(40, '0'),

@@ -1,4 +1,4 @@
-/** Deliveries whose signatures, ids and handshakes differ from those of most senders. */
+/** Deliveries whose signatures, ids and handshakes differ from the usual ones. */
 import { describe, expect, test } from 'vitest';
 import { openTestSenders } from '../../../../test/senders.ts';
 import type { Sent } from '../../../../test/webhooks.ts';
@@ -65,7 +65,7 @@ describe('a recorded delivery whose signature does not cover its id', () => {
       identity: 'two',
       reason: expect.stringMatching(new RegExp(`${first.body.delivery_id}.*once in 300 s`)),
     });
-    // Other bytes with their own signature are no duplicate.
+    // Another body with a valid signature is not a duplicate.
     const other = scheme === 'stripe' ? asStripe('{"type":"y"}') : asGithub('{"ref":"refs/heads/x","commits":[]}');
     if (scheme !== 'pagerduty') expect((await send(webhook, other)).status).toBe(202);
     expect((await labels(webhook)).filter((label) => label === 'DUPLICATE')).toHaveLength(1);
@@ -91,7 +91,7 @@ describe('a recorded delivery whose signature does not cover its id', () => {
     }
   });
 
-  test('counts as a new one after the window, or at once if the webhook has no window', async () => {
+  test('counts as a new delivery after the window, or at once if the webhook has no window', async () => {
     const [windowed, without] = [await signed('github'), await signed('github', { duplicate_window_seconds: 0 })];
     for (const webhook of [windowed, without]) await send(webhook, asGithub(push, { 'x-github-delivery': 'one' }));
     await service.deps.db.query("UPDATE webhook_deliveries SET received_at = received_at - interval '301 seconds'");
@@ -120,7 +120,7 @@ describe('a recorded delivery whose signature does not cover its id', () => {
   });
 });
 
-test('a header that the webhook uses in place of the GitHub header must not contradict the body either', async () => {
+test('a header that a webhook uses in place of the GitHub header must not contradict the body', async () => {
   const webhook = await signed('github', { event_header: 'X-Relayed-Event' });
   const status = async (event: string) =>
     (await send(webhook, asGithub('{"issue":{}}', { 'x-relayed-event': event }))).status;
@@ -186,7 +186,7 @@ describe('a handshake', () => {
   ]);
   const byUrl = (signature_scheme: string) => create({ auth_mode: 'url_token', signature_scheme });
 
-  test('of Event Grid gets its code back, only from a webhook for Event Grid', async () => {
+  test('of Event Grid gets its code back, but only from a webhook for Event Grid', async () => {
     const [webhook, other] = [await byUrl('event_grid'), await create({ auth_mode: 'url_token' })];
     const answer = await send(webhook, { token: null, body: grid });
     expect([answer.status, answer.body]).toEqual([200, { validationResponse: '512d38b6-c7b8-40c8-89fe-f46f9e9622b6' }]);

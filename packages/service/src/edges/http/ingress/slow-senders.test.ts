@@ -11,7 +11,7 @@ beforeEach(reset);
 const maxBytes = 256 * 1024;
 
 describe('slow senders', () => {
-  test('get 408 for a body that stops, even with the token, and leave no delivery', async () => {
+  test('get 408 for a body that stops, even with the token, and create no delivery', async () => {
     const webhook = await create();
     const head = [`authorization: Bearer ${webhook.secret}`, 'content-length: 100'];
     const [answer] = await sendRaw(webhook.url, head, '{');

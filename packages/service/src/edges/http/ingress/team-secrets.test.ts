@@ -90,7 +90,7 @@ describe('a webhook with a secret of the team', () => {
     expect(await statusesOf(webhook, first)).toEqual([202, 202]);
   });
 
-  test('verifies signatures with it', async () => {
+  test('verifies signatures with this secret', async () => {
     const webhook = await create({ secret_name: name, auth_mode: 'signature', signature_scheme: 'github' });
     const sign = `sha256=${createHmac('sha256', first).update('{}').digest('hex')}`;
     const headers = { 'x-hub-signature-256': sign };
@@ -103,7 +103,7 @@ describe('a webhook with a secret of the team', () => {
     expect(detail).toContain(`PUT /secrets/${name}`);
   });
 
-  test('keeps its own secret while the team has none with the name', async () => {
+  test('keeps its own secret while the team has no secret with the name', async () => {
     const webhook = await create({ secret_name: 'UNKNOWN' });
     expect(webhook).not.toHaveProperty('secret_of_team');
     expect(await statusesOf(webhook, webhook.secret ?? '')).toEqual([202, 202]);

@@ -14,7 +14,7 @@ const maxBytes = 256 * 1024;
 const ofSize = (bytes: number) => `"${'a'.repeat(bytes - 2)}"`;
 
 describe('a delivery', () => {
-  test('gets 202 with its id, and is in the log with size, identity and payload', async () => {
+  test('gets 202 with its id, and the log shows its size, identity and payload', async () => {
     const webhook = await create();
     const answer = await send(webhook, { body: '{"a": 1}', headers: { 'x-service-delivery-id': 'one' } });
     expect([answer.status, Object.keys(answer.body)]).toEqual([202, ['delivery_id']]);
@@ -64,7 +64,7 @@ describe('a delivery', () => {
     expect((await ask('bytes=7-')).status).toBe(416);
   });
 
-  test('that was refused has no body to read, and a delivery of another webhook is not found', async () => {
+  test('that was refused has no body, and a delivery of another webhook is not found', async () => {
     const [webhook, other] = [await create(), await create()];
     const { delivery_id: id } = (await send(webhook)).body;
     await send(webhook, { body: '{' });
@@ -166,7 +166,7 @@ describe('identity', () => {
     expect([await idOf(a, {}), await idOf(b, {})].map((entry) => entry?.label)).toEqual(['ACCEPTED', 'ACCEPTED']);
   });
 
-  test('that could harm a terminal, a page or a log is shown as a hash', async () => {
+  test('is shown as a hash if it could harm a terminal, a page or a log', async () => {
     const webhook = await create();
     for (const id of ['\u009b31m', 'a'.repeat(2_000), '<b> </b>'])
       expect((await idOf(webhook, { 'x-service-delivery-id': id }))?.identity).toMatch(/^sha256:[0-9a-f]{64}$/);
@@ -182,7 +182,7 @@ describe('identity', () => {
 });
 
 describe('a webhook that does not accept deliveries', () => {
-  test('answers the same 404 if it is unknown, disabled or deleted, and reads no body', async () => {
+  test('answers the same 404 if it is unknown, disabled or deleted, without reading the body', async () => {
     const [disabled, deleted] = [await create(), await create()];
     await service.request('POST', `${base}/${disabled.uid}/disable`);
     await service.request('DELETE', `${base}/${deleted.uid}`);
@@ -209,7 +209,7 @@ describe('a url_token webhook', () => {
     expect((await send({ ...bare, url: `${bare.url}?token=${webhook.secret}` }, { token: null })).status).toBe(401);
   });
 
-  test('writes its token in no log and no answer', async () => {
+  test('shows its token in no log and no answer', async () => {
     const webhook = await create({ auth_mode: 'url_token' });
     const secret = webhook.secret ?? '';
     const encoded = webhook.url.replace('/webhooks/w/', '/%77ebhooks/%77/');

@@ -34,9 +34,9 @@ const provedRoom = limitsOf(
   { total: 20 * mb, share: 256 * kb, common: 16 * mb, perTeam: 2 * mb, perExecution: 2 * mb },
 );
 /**
- * Room for all other bodies: signed bodies, whose sender is proved only by the whole body, and bodies of senders with a wrong credential,
- * which count as one webhook. If there is no memory for a signed body, the oldest body is ended and its memory used, so slow senders do not
- * block others.
+ * Memory for all other bodies: signed bodies, whose sender is verified only when the whole body has arrived, and bodies with a wrong
+ * credential, which count as one webhook. If there is no memory for a signed body, the oldest body is dropped and its memory used, so slow
+ * senders do not block others.
  */
 const unprovedRoom = limitsOf(
   { total: 3 * mb, perTeam: mb, perExecution: mb },
@@ -46,10 +46,10 @@ const unprovedRoom = limitsOf(
 /** The slowest sender gets 5 s, and 4 s more for 256 KB. */
 const pace: BodyPace = { graceMs: 5_000, bytesPerSecond: 64 * kb };
 
-/** Limits of the requests that are being answered: in total, so that slow senders cannot take all memory, and for one webhook. */
+/** Limits of the requests in progress: in total, so that slow senders cannot take all memory, and for one webhook. */
 const maxInFlight = 1_000;
 const maxInFlightOfWebhook = 100;
-/** Limit of the requests whose sender is not verified yet and whose body has not arrived yet. */
+/** Limit of the requests whose sender is not verified yet, because their body has not arrived. */
 const maxUnproved = 500;
 
 /** Registers `POST /webhooks/w/{uid}[/{token}]`. */
@@ -81,7 +81,10 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
     return true;
   };
 
-  /** Reads a body in the room of its sender. A body whose sender proves itself later is then counted among bodies with a proof. */
+  /**
+   * Reads a body within the memory limit of its kind of sender. If the sender is verified later, the body then counts as a body of a
+   * verified sender.
+   */
   const readBody = async (
     uid: string,
     proof: Proof,
@@ -174,7 +177,7 @@ function closeUnlessRead(request: FastifyRequest, reply: FastifyReply): void {
 
 type Refused = Exclude<IngestOutcome, { kind: 'accepted' | 'duplicate' | 'handshake' }>;
 
-/** Returns the answer to a delivery that was not accepted. It names neither the webhook nor the fault of a credential. */
+/** Returns the answer to a delivery that was not accepted. It reveals neither whether the webhook exists nor why a credential is wrong. */
 function refusalOf(outcome: Refused): Refusal {
   switch (outcome.kind) {
     case 'not_found':
@@ -207,7 +210,7 @@ function refusalOf(outcome: Refused): Refusal {
   }
 }
 
-/** A request whose sender is not verified yet, and whose body has not arrived yet. */
+/** A request whose sender is not verified yet because its body has not arrived. */
 interface Unproved {
   readonly uid: string;
   /** Closes the connection. */
@@ -226,8 +229,8 @@ interface UnprovedSenders {
 }
 
 /**
- * Creates the list of a process. A body that arrives at the speed of a network is read within moments, so the oldest requests are those
- * that are slow on purpose. Refusing new ones instead would let slow senders lock all others out.
+ * Creates the list of a process. A body that arrives at network speed is read within moments, so the oldest requests are deliberately slow.
+ * If new requests were refused instead, slow senders would lock out all others.
  */
 function listUnprovedSenders(max: number): UnprovedSenders {
   const senders = new Set<Unproved>();

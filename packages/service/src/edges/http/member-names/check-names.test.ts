@@ -74,7 +74,7 @@ describe('a create', () => {
 });
 
 describe('a list', () => {
-  test('with a misspelt parameter is refused, and the answer names other unknown parameters', async () => {
+  test('with a misspelt parameter is refused, and the answer lists other unknown parameters', async () => {
     const problem = await service.problem(400, 'GET', '/agent/runs?sortBy=title&metdata[a]=b');
     expect(problem.errors?.map(({ message }) => message)).toEqual([
       'is not a known name; did you mean sort_by?',
@@ -85,7 +85,7 @@ describe('a list', () => {
     expect(answer.headers.get('x-ignored-fields')).toBe('"utm_source"');
   });
 
-  test('that is a stream names unknown parameters too', async () => {
+  test('lists unknown parameters also if it is a stream', async () => {
     const path = `/agent/runs/${own.runId}/events?follow=false&colour=red`;
     const answer = await service.request('GET', path);
     expect(answer.headers.get('x-ignored-fields')).toBe('"colour"');

@@ -43,9 +43,9 @@ function faultOf({ path, belongsIn, known }: IgnoredMember): Fault {
 }
 
 /**
- * Returns the function that checks the names of a request's query and body. It returns a fault for each misspelt name, and with
- * `Prefer: handling=strict` for each unknown one. Without that preference, it lists the unknown names in the header `X-Ignored-Fields`
- * of the answer.
+ * Returns the function that checks the names of a request's query and body. The function returns a fault for each misspelt name, and with
+ * `Prefer: handling=strict` also for each unknown name. Without that preference, it lists the unknown names in the header
+ * `X-Ignored-Fields` of the answer.
  */
 export function nameChecker(route: Route): (request: FastifyRequest, reply: FastifyReply) => Fault[] {
   if (!checksNames(route)) return () => [];
@@ -54,7 +54,7 @@ export function nameChecker(route: Route): (request: FastifyRequest, reply: Fast
   return (request, reply) => {
     const parts = [
       findUnknown(query, nested(request.query as Record<string, unknown>)),
-      // A route that does not read the body does not parse it into members.
+      // The body is not parsed into members if the route does not read it.
       ...(route.body ? [findUnknown(body, request.body)] : []),
     ];
     const faults = parts.flatMap(({ misspelt }) => misspelt);

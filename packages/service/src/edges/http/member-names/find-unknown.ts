@@ -20,7 +20,7 @@ export interface IgnoredMember {
 
 type KnownObject = Extract<KnownMembers, { kind: 'object' }>;
 
-/** Largest number of names that are compared with the known ones, because a comparison blocks the process. */
+/** Largest number of unknown names that are compared with the known names, because a comparison blocks the process. */
 const maxCompared = 500;
 /** Largest number of names that are recorded of each kind; more would not help a reader. */
 const maxNoted = 100;

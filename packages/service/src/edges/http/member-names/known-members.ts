@@ -31,7 +31,7 @@ function ofObject(members: ReadonlyMap<string, KnownMembers>): KnownMembers {
   return { kind: 'object', members, spelling: makeSpelling([...members.keys()]) };
 }
 
-/** Returns the known names for values of either schema: a name of one of them is known. */
+/** Returns the known names for values of either schema: a name is known if one of the schemas has it. */
 function either(a: KnownMembers, b: KnownMembers): KnownMembers {
   if (a.kind === 'object' && b.kind === 'object') {
     const members = new Map(a.members);
@@ -63,7 +63,7 @@ export function knownMembers(schema: z.core.$ZodType): KnownMembers {
   const { innerType, element, valueType, shape = {}, catchall } = definition;
   switch (definition.type) {
     case 'object': {
-      // Members with a type make it a map; `unknown` only means that newer members are kept.
+      // Only members with a type make the object a map; `unknown` only keeps members of newer versions.
       if (catchall && !['unknown', 'never'].includes(definitionOf(catchall).type)) return free;
       return ofObject(new Map(Object.entries(shape).map(([name, member]) => [name, knownMembers(member)])));
     }

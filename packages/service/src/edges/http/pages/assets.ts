@@ -3,10 +3,13 @@ import path from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { cachedAnswer } from '../server/cached-answer.ts';
 
-/** A script that runs as a worker has the policy of its own answer, not the policy of the page. */
+/** A script that runs as a worker has the policy in its own response headers, not the policy of the page. */
 export const workerPolicy = "default-src 'none'; script-src 'self'";
 
-/** Registers the style sheet of the pages that are not the dashboard. It begins with the sheet of the dashboard, if that is built. */
+/**
+ * Registers the style sheet of the pages that are not the dashboard. It begins with the style sheet of the dashboard, if the dashboard is
+ * built.
+ */
 export async function registerAssets(app: FastifyInstance, dashboardSheet: string): Promise<void> {
   const own = await readFile(path.join(import.meta.dirname, 'assets/pages.css'), 'utf8');
   const sendSheet = cachedAnswer(

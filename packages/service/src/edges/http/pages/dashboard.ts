@@ -30,7 +30,7 @@ const types: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
 };
 
-/** Names that contain a hash of the content: a client never asks for them again. */
+/** Names with a hash of the content, which clients cache forever. */
 const hashedName = /-[\w-]{8}\.\w+$/;
 
 const notBuilt = htmlPage({

@@ -25,7 +25,7 @@ let host: FakeGitHost;
 let service: TestService;
 let folder: string;
 let shared: OwnThings;
-/** By operation. Building the document takes as long as several requests, so it is built once. */
+/** By operation. The document takes as long to build as several requests, so it is built once. */
 let commands: Map<RouteName, string>;
 beforeAll(async () => {
   host = await startFakeGitHost({ api: makeFakePullRequestApi().api });
@@ -61,7 +61,7 @@ const reference = {
   data: { reference_type: 'issue', url: 'https://example.com/issues/7' },
 };
 
-/** Creates one thing of each kind, and a run whose agent is in its first turn. */
+/** Creates one thing of each kind, and a run whose first turn is in progress. */
 async function makeThings(): Promise<OwnThings> {
   const { own } = await makeOwnThings(service);
   await service.request('POST', '/harness-support/events', { key: own.runToken, body: { events: turn } });
@@ -185,7 +185,10 @@ async function newView(): Promise<string> {
   return (await service.request<{ id: string }>('POST', '/saved-views', { body })).body.id;
 }
 
-/** These commands delete or change things that other commands read, or read the first revision of a thing, so each command gets its own things. */
+/**
+ * These commands delete or change things that other commands read, or read the first revision of a thing. Each of these commands gets
+ * separate things.
+ */
 const ending: readonly RouteName[] = [
   'cancelRun',
   'updateEventSubscription',
@@ -215,8 +218,8 @@ const ending: readonly RouteName[] = [
 ];
 
 /**
- * The run of this test has the built-in harness, whose transcript of the conversation is refused, and a file instead of a screenshot. The
- * command of a sign-out has a key, not the cookie of a session. The service has no identity provider.
+ * The run of this test has the built-in harness, so its transcript of the conversation is refused, and it has a file instead of a
+ * screenshot. The command of a sign-out has a key, not the cookie of a session. The service has no identity provider.
  */
 const refused: Partial<Record<RouteName, number>> = {
   endBrowserSession: 404,
@@ -231,7 +234,7 @@ const endless: readonly RouteName[] = ['streamTeamEvents', 'streamTeamDeliveries
 test.each(Object.keys(routes) as RouteName[])('runs the command of %s', async (name) => {
   const own = ending.includes(name) ? await makeThings() : shared;
   const variables = { ...(await variablesOf(own)), ...(await preparations[name]?.(own)) };
-  // Returns the command unchanged; the function adds the options with which the test sees the result.
+  // Returns the command unchanged except for options with which the test sees the result.
   const limit = endless.includes(name) ? 2 : 20;
   const script = `curl() { command curl --silent --show-error --max-time ${limit} --output body --write-out '%{http_code}' "$@"; }
 ${commands.get(name)}`;

@@ -45,7 +45,7 @@ function bodyType(body: Body | undefined): Html {
   return type === 'application/json' ? typeOf(content.schema) : html`<code>${type}</code>`;
 }
 
-/** Returns an operation's example: the request as a command, and the answer to it. */
+/** Returns the view of an operation's example: the request as a command, and the answer. */
 function exampleView(operation: Operation): Html {
   const [sample] = operation['x-codeSamples'];
   const [content] = Object.values(Object.values(operation.responses)[0]?.content ?? {});

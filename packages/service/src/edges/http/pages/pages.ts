@@ -9,7 +9,7 @@ import { errorListPage, errorPage } from './error-page.ts';
 import { sendNotFound } from './not-found-page.ts';
 import { pageHeaders, sendPage } from './send-page.ts';
 
-/** Registers `/docs`, `/errors`, the dashboard and what they load. */
+/** Registers `/docs`, `/errors`, the dashboard and the files that they load. */
 export async function registerPages(app: FastifyInstance, deps: ServiceDeps): Promise<void> {
   const sendDocs = cachedAnswer(deps.baseUrl, (baseUrl) =>
     docsPage(openApiDocument(baseUrl) as unknown as Parameters<typeof docsPage>[0]),

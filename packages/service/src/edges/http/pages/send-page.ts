@@ -2,14 +2,14 @@ import type { FastifyReply } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Origin of RUNYARD_FILES_URL; undefined: files have none of their own. */
+    /** Origin of RUNYARD_FILES_URL; undefined: files have no separate origin. */
     readonly filesOrigin: string | undefined;
   }
 }
 
 /**
- * Content policy of the pages: no inline scripts, nothing from other servers besides HTML and SVG of agents in frames, in no frame. Browsers that know Trusted Types let only
- * DOMPurify create markup from a text.
+ * Content policy of the pages: no inline scripts, nothing from other servers, and not in a frame of another page. The only exception is
+ * HTML and SVG of agents in frames. Browsers that know Trusted Types let only DOMPurify create markup from a text.
  */
 const policyWith = (filesOrigin: string | undefined): string =>
   [

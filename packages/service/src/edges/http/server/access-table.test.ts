@@ -1,6 +1,6 @@
 /**
- * Calls every route with every kind of credential that the route may tell apart, and compares the answers with the declarations of the routes;
- * `bin/test-long` with every credential.
+ * Calls every route with every kind of credential that the route may treat differently, and compares the answers with the route's
+ * declarations; `bin/test-long` uses every credential.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -68,7 +68,7 @@ function sharedThings(credential: Credential): Promise<Things> {
   return known;
 }
 
-/** Answers that depend on the state of things and not on the caller, besides the answer of the route itself. */
+/** Answers of a route, besides its normal answer, that depend on the state of things and not on the caller. */
 const honestRefusals: Readonly<Record<string, number>> = {
   deleteRun: 409,
   interruptRun: 400,
@@ -85,7 +85,7 @@ const honestRefusals: Readonly<Record<string, number>> = {
   openPullRequest: 404,
   // The service has no identity provider.
   startSignOn: 404,
-  // The callers of the team are already in it.
+  // The callers are already members of the team.
   joinTeam: 409,
 };
 

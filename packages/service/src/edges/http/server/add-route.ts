@@ -27,17 +27,17 @@ declare module 'fastify' {
   }
 }
 
-/** A hook that throws a 503 while the disk is too full to store anything. */
+/** A hook that throws a 503 while the disk is almost full. */
 export type RefuseWhileFull = () => Promise<void>;
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 
-/** A request that was authorized, and whose parts match the schemas of the route. */
+/** An authorized request whose parts match the schemas of the route. */
 export interface Call<R extends Route> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   readonly body: Parsed<R['body']>;
-  /** Owner of the key, on routes that accept keys; null if the route accepts requests without a key and none was sent. */
+  /** Owner of the key, on routes that accept keys; null if the route also accepts requests without a key and this request has none. */
   readonly principal: R['allow'] extends AllowKeys
     ? R['allow'] extends { readonly publicThings: true } | { readonly keylessBytes: number }
       ? Principal | null
@@ -57,7 +57,7 @@ type Answer<R extends Route> = R['tagged'] extends true
     ? z.output<S> | Readable
     : FastifyReply;
 
-/** A handler returns the body of the route's answer, a stream of its JSON, the reply that it has sent itself, or a refusal. */
+/** A handler returns the body of the answer, a stream with its JSON, a refusal, or the reply if the handler has sent it. */
 export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | Refusal>;
 
 /** Returns the path of a route in the form of fastify. */
@@ -129,7 +129,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       const result = await handler(call);
       if (result instanceof Refusal) throw result;
       if (answer.schema && !route.tagged) {
-        // An answer is for one caller, and its signed URLs expire: no cache may give it to another caller, or later.
+        // An answer is for one caller, and its signed URLs expire, so no cache may give it to another caller or later.
         reply.header('cache-control', 'no-store');
         reply.code(answer.status).type('application/json; charset=utf-8');
         return result instanceof Readable ? sendStream(reply, result) : reply.send(JSON.stringify(result));

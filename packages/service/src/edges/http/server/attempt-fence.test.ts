@@ -29,7 +29,7 @@ async function handOutAgain(upTo: 'PENDING' | 'CLAIMED' = 'CLAIMED'): Promise<As
   return second;
 }
 
-/** All changes that an agent's request can make to its run. */
+/** All data of a run that a request of its agent can change. */
 async function recordOf(runId: string): Promise<Record<string, unknown> | undefined> {
   const [record] = await db.query<Record<string, unknown>>(
     `SELECT r.state, r.event_seq, e.phase, e.last_agent_seq, e.finished_turns, e.memory_blob, e.memory_turn, e.workspace_blob,
@@ -109,11 +109,11 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(await recordOf(first.runId)).toEqual(before);
   });
 
-  test('inbox: its wait ends with 401 instead of a follow-up', async () => {
+  test('inbox: the wait ends with 401 and without a follow-up', async () => {
     const waiting = await authenticated(() =>
       service.request('GET', '/harness-support/inbox?wait_ms=60000', { key: first.runToken }),
     );
-    // All at once, so that no wait can end because the execution is in the queue.
+    // All requests wait at the same time, so no wait can end because the execution is still in the queue.
     const token = `ryr_${'x'.repeat(43)}`;
     const given = [first.executionId, hashRunToken(token)];
     await db.query('UPDATE executions SET token_hash = $2 WHERE id = $1', given);
@@ -123,7 +123,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(body).toMatchObject({ items: [{ type: 'follow_up', message: 'And this.' }] });
   });
 
-  test('a wait for children: it neither frees the slot of the next attempt nor removes its mark', async () => {
+  test('a wait for children neither frees the slot of the next attempt nor removes its mark', async () => {
     const child = others[0] ?? '';
     const path = `/harness-support/child-runs/${child}?wait_ms=60000`;
     const waiting = await authenticated(() => service.request('GET', path, { key: first.runToken }));
@@ -169,7 +169,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
   });
 });
 
-test('the next attempt begins its events with 1 again, and its transcript has nothing of the earlier one', async () => {
+test('the next attempt begins its events with 1 again, and its transcript has no text of the earlier attempt', async () => {
   const line = (seq: number, text: string) => ({
     seq,
     occurred_at: at,

@@ -10,7 +10,7 @@ const { own, requestOf } = await makeOwnThings(service);
 
 const allRoutes = Object.entries(routes) as [string, Route][];
 const withKey = allRoutes.filter(([, { allow }]) => 'user' in allow && !allow.publicThings);
-// Each team has secrets of its own under the same names.
+// Each team has separate secrets with the same names.
 const withKeyAndId = withKey.filter(([, route]) => route.params && route.path !== routes.putSecret.path);
 const withCredential = allRoutes.filter(
   ([, { allow }]) => 'run' in allow || ('user' in allow && !allow.publicThings && !allow.keylessBytes),

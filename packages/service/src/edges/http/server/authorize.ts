@@ -25,11 +25,11 @@ export interface Caller {
 }
 
 export interface Authorizer {
-  /** Returns the hook that runs before the body is read. It throws the refusal of a caller that the route does not accept. */
+  /** Returns the hook that runs before the body is read. The hook throws a refusal if the route does not accept the caller. */
   forRoute(allow: Allow): (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
   /** Throws the refusal if the route accepts the caller, but not with this body. */
   checkBody(allow: Allow, request: FastifyRequest, body: unknown): void;
-  /** Throws the refusal of a run that may not start others, on a route that only such a run may call. */
+  /** Throws a refusal if the run may not start others, on a route that only such runs may call. */
   checkRun(request: FastifyRequest): Promise<void>;
   /** Throws the refusal of an address that signs in too often, before an identity provider is called. */
   admitSignOn(request: FastifyRequest): void;
@@ -62,7 +62,7 @@ function tokenOf(request: FastifyRequest): string {
   return token;
 }
 
-/** Returns the team that a request names: by the header, by the header's second name, which published clients send, or by its path. */
+/** Returns the team that a request names: in the header, in the header's second name, which published clients send, or in its path. */
 function teamOf(request: FastifyRequest): { readonly uid: string; readonly by: 'header' | 'path' } | undefined {
   const header = request.headers['x-team-uid'] ?? request.headers['x-warp-team-uid'];
   if (typeof header === 'string' && header !== '') return { uid: header, by: 'header' };
@@ -130,7 +130,7 @@ const mayStartNone = (): Refusal =>
       'This run may not start other runs. To allow it, create the run with the mode orchestrate, or with config.child_runs {"enabled": true}.',
   });
 
-/** Returns the 403 of a caller who is not in the team of the header. */
+/** Returns the 403 for a caller who is not in the team of the header. */
 const notInTeam = (): Refusal =>
   refuse('not_authorized', {
     detail: 'You are not in the team that the team header names. GET /teams lists your teams.',
@@ -157,7 +157,7 @@ export function makeAuthorizer(
     return team.by === 'path' ? principal : null;
   };
 
-  /** Returns the person of the session in the cookie; null if the request has no cookie, or one whose session has ended. */
+  /** Returns the person of the session in the cookie; null if the request has no cookie or the session has ended. */
   const readSession = async (request: FastifyRequest): Promise<Principal | null> => {
     const key = sessionKeyOf(request);
     if (key === undefined) return null;
@@ -182,7 +182,7 @@ export function makeAuthorizer(
         throw unauthenticated('session', 'The session has ended. Sign in again.');
     }
     const owner = session ?? (await keys.authenticate(tokenOf(request)));
-    // A cookie opens only sessions, and a session comes only by its cookie: its key is in no other place.
+    // A cookie opens only sessions, and the key of a session is accepted only in a cookie.
     if (!owner || (!session && owner.kind === 'session'))
       throw unauthenticated('key', 'The key is unknown, expired or revoked.');
     const inTeam = await actIn(request, owner);

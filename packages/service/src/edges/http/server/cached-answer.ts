@@ -1,4 +1,4 @@
-/** Answers that are the same for everyone: created once, compressed, and sent only to clients that do not have them (RFC 9110, 13). */
+/** Answers that are the same for every caller: created once, compressed, and sent only if the client does not have them (RFC 9110, 13). */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -9,7 +9,7 @@ const codings = ['br', 'gzip', 'identity'] as const;
 type Coding = (typeof codings)[number];
 
 interface CompressedAnswer {
-  /** A strong tag: each coding has its own. */
+  /** Each content coding has its own strong tag. */
   readonly tags: Readonly<Record<Coding, string>>;
   readonly bytes: Readonly<Record<Coding, Buffer>>;
 }
@@ -45,8 +45,8 @@ const isNamed = (ifNoneMatch: string | undefined, tag: string): boolean =>
   (ifNoneMatch ?? '').split(',').some((each) => each.trim().replace(/^W\//, '') === tag || each.trim() === '*');
 
 /**
- * Returns the function that sends the answer. It calls `make` for the first request, and again only if `of` (the input of
- * `make`) returns another value. Set the content type and other headers before. By default clients ask whether their copy is current.
+ * Returns the function that sends the answer. The function calls `make` for the first request, and again only if `of` (the input of `make`)
+ * returns another value. Set the content type and other headers before. By default clients check whether their copy is current.
  */
 export function cachedAnswer(
   of: () => string,

@@ -50,7 +50,7 @@ describe('behind a declared proxy', () => {
     expect(await answeredChecks(proxied, oneClient)).not.toBe(null);
   });
 
-  test('audit and log show the client that the proxy names, not one that the client names', async () => {
+  test('audit and log show the client address that the proxy reports, not an address that the client sends', async () => {
     const headers = { 'x-forwarded-for': '198.51.100.9, 192.0.2.1', 'x-request-id': 'of-a-client' };
     expect(await auditedAddress(proxied, headers)).toBe('192.0.2.1');
     const lines = proxied.logged.map((line) => JSON.parse(line)).filter((line) => line.request_id === 'of-a-client');
@@ -74,7 +74,7 @@ describe('without a declared proxy', () => {
     expect(await auditedAddress(direct, forged(9))).toBe('127.0.0.1');
   });
 
-  test('a client that forges X-Forwarded-Host reaches nothing else', async () => {
+  test('a client that forges X-Forwarded-Host changes no other answer', async () => {
     expect(await statusOf(direct, '/healthz', { 'x-forwarded-host': 'files.example:8443' })).toBe(200);
     const forgedHost = { host: 'files.example:8443', 'x-forwarded-host': new URL(direct.baseUrl).host };
     expect(await statusOf(direct, '/healthz', forgedHost)).toBe(404);

@@ -14,9 +14,9 @@ const defaultTimes: ClosingTimes = { silentMs: 500, drainMs: 10_000 };
 const lookEveryMs = 25;
 
 /**
- * Lets `close()` end as soon as the requests in flight are answered, and after a limit in any case. Node itself closes the connections
- * that are idle at the call and waits for all others. A kept-alive client delays it until its own time-out, 72 s by fastify's default.
- * A client that connected and sent nothing delays it forever, because Node stops checking its timeouts when it closes.
+ * Lets `close()` end as soon as the requests in flight are answered, and after a limit in any case. Node itself closes the connections that
+ * are idle at the call and waits for all others. A client with a kept-alive connection delays it until the connection's time-out, 72 s by
+ * fastify's default. A client that connected and sent nothing delays it forever, because Node stops checking its timeouts during the close.
  * `forceCloseConnections` would end the requests in flight.
  */
 export function closeConnectionsWhileClosing(app: FastifyInstance, times: ClosingTimes = defaultTimes): void {
@@ -56,8 +56,8 @@ export function closeConnectionsWhileClosing(app: FastifyInstance, times: Closin
 }
 
 /**
- * Returns a function for routes in which callers wait most of the time. It returns a signal for each request, which is aborted when the caller
- * disconnects and when the service stops.
+ * Returns a function for routes whose requests wait most of the time. The function returns a signal for each request. It is aborted when
+ * the caller disconnects and when the service stops.
  */
 export function waitingSignals(app: FastifyInstance): (request: FastifyRequest) => AbortSignal {
   const closing = new AbortController();

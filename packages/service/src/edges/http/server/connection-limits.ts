@@ -25,8 +25,8 @@ export interface ConnectionLimits {
 }
 
 /**
- * Returns the limits for a process that can open `openFiles` files: a quarter, at most 1,000, is reserved for the database, blobs, secrets and
- * providers; of the connections a sixteenth, at most 100, is reserved for the operator and probes.
+ * Returns the limits for a process that can open `openFiles` files. A quarter of the files, at most 1,000, is reserved for the database,
+ * blobs, secrets and providers. A sixteenth of the connections, at most 100, is reserved for the operator and probes.
  */
 export function connectionLimits(openFiles: number): ConnectionLimits {
   const most = openFiles - Math.min(1_000, Math.floor(openFiles / 4));

@@ -11,7 +11,7 @@ afterEach(() => service.close());
 /** Long enough for a loaded machine, and well below 15 s, the shortest of the usual limits. */
 const atOnceMs = 10_000;
 
-/** Sends `text` and then nothing; returns the answer and the life of the connection in milliseconds. */
+/** Sends `text` and then nothing more; returns the answer and the lifetime of the connection in milliseconds. */
 function sendAndWait(text: string): Promise<{ received: string; livedMs: number }> {
   const { port } = new URL(service.baseUrl);
   const startedAt = performance.now();
@@ -54,7 +54,7 @@ describe('a client that is refused before its body is read', () => {
   test.each([
     [401, create],
     [404, '/api/v1/nothing'],
-  ])('gets %i and the end at once, without waiting for its body', async (status, path) => {
+  ])('gets %i and the end of the connection at once, before its body has arrived', async (status, path) => {
     service = await startTestService();
     const { received, livedMs } = await sendAndWait(`${head(path, 60_000_000)}{`);
     expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
@@ -71,7 +71,7 @@ describe('a client that is refused before its body is read', () => {
     }
   });
 
-  /** Connects a client that keeps its end open; the second socket is the service's end of the connection. */
+  /** Connects a client that does not close its side; the second socket is the service's end of the connection. */
   async function connectHalfOpen() {
     const accepted = once(service.app.server, 'connection') as Promise<[Socket]>;
     const { port } = new URL(service.baseUrl);
@@ -108,7 +108,7 @@ describe('a client that is refused before its body is read', () => {
     expect((await service.request<{ state: string }>('GET', run)).body.state).toBe('QUEUED');
   });
 
-  test('keeps its connection when its body came with its headers', async () => {
+  test('keeps its connection if the body arrived together with the headers', async () => {
     service = await startTestService();
     const { port } = new URL(service.baseUrl);
     const socket = connect(Number(port), '127.0.0.1');
@@ -187,7 +187,7 @@ describe('close()', () => {
   });
 });
 
-test('a body that nobody reads yet takes little memory, although it comes in pieces of one byte', async () => {
+test('a body that is not read yet takes little memory, even if it arrives in pieces of one byte', async () => {
   service = await startTestService();
   const pieces = Promise.withResolvers<number>();
   service.app.server.removeAllListeners('request');
@@ -204,7 +204,7 @@ test('a body that nobody reads yet takes little memory, although it comes in pie
   socket.on('error', () => undefined);
   socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
   socket.write('1\r\nx\r\n'.repeat(100_000));
-  // The rest of the 64 KB that the socket had read before it was paused is in it too.
+  // The total includes the rest of the 64 KB that the socket had read before the pause.
   expect(await pieces.promise).toBeLessThan(25_000);
   socket.destroy();
 });

@@ -85,7 +85,7 @@ const untilNoted = (column: 'sent_at' | 'closed_at') =>
     { timeout: 30_000 },
   );
 
-/** Creates a run whose answer is lost on its way. */
+/** Creates a run and drops the answer. */
 async function createWithoutAnswer(sending: Sending = {}): Promise<void> {
   proxy.loseAnswers(1);
   expect(await post({ origin: proxy.url, ...sending })).toBeNull();
@@ -117,7 +117,7 @@ describe('a repeat of a create whose answer was lost', () => {
     expect(await runs()).toHaveLength(1);
   });
 
-  test('creates its own run if it has another key or body, or comes after ten minutes', async () => {
+  test('creates a separate run if it has another key or body, or arrives after ten minutes', async () => {
     await createWithoutAnswer();
     const first = await runs();
     expect(first).not.toContain((await post({ attempt: 1, key: await service.newKey() }))?.runId);
@@ -127,14 +127,14 @@ describe('a repeat of a create whose answer was lost', () => {
     expect(await runs()).toHaveLength(4);
   });
 
-  test('creates its own run if it declares that it is no repeat', async () => {
+  test('creates a separate run if it declares that it is not a repeat', async () => {
     await createWithoutAnswer();
     expect(await runs()).not.toContain((await post({ attempt: 0, agent: new Agent({ keepAlive: true }) }))?.runId);
     expect(await runs()).toHaveLength(2);
   });
 });
 
-test('two lost creates of the same body are repeated as two', async () => {
+test('two lost creates of the same body count as two when they are repeated', async () => {
   await createWithoutAnswer();
   await createWithoutAnswer();
   const both = await runs();
@@ -152,7 +152,7 @@ test('a repeat of a create that never arrived is not treated as a repeat of an e
   agent.destroy();
 });
 
-test('a follow-up whose answer was lost reaches the run once', async () => {
+test('a follow-up whose answer was lost reaches the run only once', async () => {
   const runId = await service.newRun(body);
   const path = `/agent/runs/${runId}/followups`;
   proxy.loseAnswers(1);
@@ -184,7 +184,7 @@ test.each([
 ])('a repeat waits for the first attempt that is still being written, %s', async (_, more) => {
   const blocker = new pg.Client({ connectionString: service.database.url });
   await blocker.connect();
-  // The first attempt waits for it at the end of its statement, when it has the lock of the repeat: its rows refer to the team.
+  // The first attempt waits at the end of its statement, while it holds the lock for the repeat, because its rows refer to the team.
   await blocker.query(`BEGIN; SELECT FROM teams WHERE id = '${service.teamId}' FOR UPDATE`);
   const given = { ...body, ...more };
   const leaving = new AbortController();
@@ -200,7 +200,7 @@ test.each([
   expect(await runs()).toHaveLength(1);
 });
 
-test('writes nothing for a first attempt whose client left while it waited for the previous batch', async () => {
+test('writes nothing for a first attempt if its client disconnects while the attempt waits for the previous batch', async () => {
   const blocker = new pg.Client({ connectionString: service.database.url });
   await blocker.connect();
   await blocker.query(`BEGIN; SELECT FROM teams WHERE id = '${service.teamId}' FOR UPDATE`);
@@ -217,7 +217,7 @@ test('writes nothing for a first attempt whose client left while it waited for t
   await blocker.query('COMMIT');
   await blocker.end();
   expect((await before)?.status).toBe(200);
-  // This run is in a later batch than the first attempt.
+  // This run is in a later batch than the run of the first attempt.
   expect((await post({ body: { prompt: 'behind' } }))?.status).toBe(200);
   expect(await runs()).toEqual([(await repeated)?.runId]);
 });

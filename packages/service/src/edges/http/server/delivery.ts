@@ -6,12 +6,12 @@ import type { ServiceDeps } from './deps.ts';
 /** Records in the database whether a published client received the answer to its request. */
 export type WatchDelivery = (reply: FastifyReply, attempt: ClientAttempt) => void;
 
-/** A client that has read its answer keeps the connection for longer than this, unless its program ends. */
+/** A client that has read its answer keeps the connection open for longer than this, unless its program ends. */
 const rightAfterMs = 1_000;
 
 /**
  * Returns the function that watches an answer. An answer that was not written before its connection closed stays recorded as not sent.
- * A written answer may still be lost: then the other side closes the connection at once. A further request on the connection
+ * A written answer may still be lost: in this case the other side closes the connection at once. A further request on the connection
  * shows that the client read the answer.
  */
 export function watchDeliveries(app: FastifyInstance, { db, log }: Pick<ServiceDeps, 'db' | 'log'>): WatchDelivery {
@@ -47,7 +47,7 @@ export function watchDeliveries(app: FastifyInstance, { db, log }: Pick<ServiceD
       const onFailed = (err: unknown) => log.warn({ err }, 'cannot note that an answer was sent; a repeat may get it');
       const sent = noteSent(db, id).catch(onFailed);
       const onClosed = () => void sent.then(() => noteClosed(db, id)).catch(onFailed);
-      // If the client asked to close the connection after the answer, its end shows nothing.
+      // If the client asked to close the connection after the answer, the close does not show whether the answer arrived.
       if (!raw.shouldKeepAlive) return;
       if (socket.readableEnded) onClosed();
       else if (!socket.destroyed) watchConnection(socket, onClosed);

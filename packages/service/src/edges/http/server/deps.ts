@@ -65,6 +65,6 @@ export interface ServiceDeps {
   readonly freeSpace: FreeSpace;
   /** Absent: metrics are off. */
   readonly metrics?: Metrics | undefined;
-  /** Returns why the database of this process does not run; null if it runs, or this process does not run it. */
+  /** Returns why the database of this process does not run; null if it runs, or another process runs it. */
   databaseProblem(): string | null;
 }

@@ -28,7 +28,7 @@ const [readsHereHeader, readsHere] = ['x-runyard-reads-here', randomUUID()];
 /** Headers of a request of this process to itself: the answer has the bytes of a file, and no redirect. No client knows the value. */
 export const readHere = { [readsHereHeader]: readsHere };
 
-/** Types that browsers show with scripts. The bucket sends neither `nosniff` nor a policy with them. */
+/** Types that browsers show with scripts. For these files, the bucket sends neither `nosniff` nor a content policy. */
 const activeType = /\b(?:[xm]?html|svg|xml|xslt?)\b/i;
 const bucketType = (contentType: string): string =>
   isHeaderText(contentType) && !activeType.test(contentType) ? contentType : 'application/octet-stream';
@@ -76,8 +76,8 @@ export function downloadHeaders(reply: FastifyReply, fileName: string, contentTy
 }
 
 /**
- * Sets headers so that a page can show the file of an agent, and nothing in it runs. `framedBy`: origin of the pages that may show the file in a
- * frame, only for HTML and SVG, with its own styles and pictures; undefined if no page may.
+ * Sets headers so that a page can show the file of an agent, but no script in the file runs. `framedBy`: origin of the pages that may show
+ * the file in a frame, only for HTML and SVG, and only with styles and pictures from the file; undefined if no page may.
  */
 export function previewHeaders(reply: FastifyReply, contentType: string, framedBy: string | undefined): FastifyReply {
   const policy =
@@ -94,7 +94,7 @@ export function previewHeaders(reply: FastifyReply, contentType: string, framedB
     .header('cache-control', 'private, no-store');
 }
 
-/** Returns the single range of a Range header; null: none, or one that is ignored (RFC 9110, 14.2); `unsatisfiable`: answer 416. */
+/** Returns the single range of a Range header. null: the header is absent or ignored (RFC 9110, 14.2); `unsatisfiable`: answer 416. */
 function readRange(header: string | undefined, sizeBytes: number): ByteRange | null | 'unsatisfiable' {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '');
   if (!match || (match[1] === '' && match[2] === '')) return null;
@@ -109,8 +109,8 @@ function readRange(header: string | undefined, sizeBytes: number): ByteRange | n
 }
 
 /**
- * Streams a blob, or the range of the request; false if there is no such blob. Throws the refusal of a range without a
- * byte. It does not return the reply, because the reply is a thenable that resolves without a value after sending.
+ * Streams a blob, or the range that the request asks for; returns false if there is no such blob. Throws the refusal of a range without a
+ * byte. It does not return the reply, because awaiting the reply resolves to no value after sending.
  */
 export async function sendBlob(
   reply: FastifyReply,
@@ -134,7 +134,7 @@ async function sendRange(
   open: (range?: ByteRange) => Promise<Blob | undefined>,
 ): Promise<boolean> {
   const { range: rangeHeader, 'if-range': ifRange } = reply.request.headers;
-  // Blobs are sent without a validator, so no If-Range matches: the whole blob is sent (RFC 9110, 13.1.5).
+  // Blobs are sent without a validator, so an If-Range never matches, and the whole blob is sent (RFC 9110, 13.1.5).
   const range = ifRange === undefined ? readRange(rangeHeader, sizeBytes) : null;
   reply.header('accept-ranges', 'bytes');
   if (range === 'unsatisfiable') {
@@ -152,7 +152,7 @@ async function sendRange(
   return true;
 }
 
-/** Streams a blob of unknown size as a file of bytes with this name; false if there is no such blob. */
+/** Streams a blob of unknown size as a binary file with this name; returns false if there is no such blob. */
 export async function sendBytes(reply: FastifyReply, blobs: BlobStore, key: string, name: string): Promise<boolean> {
   const stored = await blobs.stat(key);
   if (!stored) return false;

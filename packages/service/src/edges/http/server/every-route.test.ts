@@ -14,7 +14,7 @@ const { own, requestOf } = await makeOwnThings(service);
 
 const allRoutes = Object.entries(routes) as [string, Route][];
 const withBody = allRoutes.filter(([, route]) => route.body);
-/** Routes that read the database: all except those that answer from memory. */
+/** Routes that read the database: all except routes that answer from memory. */
 const fromMemory = [
   'getOpenApi',
   'listFactoryFileSchemas',
@@ -103,7 +103,7 @@ describe('while another body of the team is in flight and no further one may wai
   test.each(withBody)('%s answers 429 with Retry-After', async (name, route) => {
     const { path, options } = ask(name, route);
     const key = 'run' in route.allow ? token : full.key;
-    // No route accepts a list, so the answer is 400 until the unfinished request holds its room.
+    // No route accepts a list, so each answer is 400, until the unfinished request has taken the memory.
     const send = async () => {
       const { status, headers } = await full.request(route.method, path, { key, body: options.body && [] });
       return [status, headers.get('retry-after')];
@@ -157,7 +157,7 @@ test.each([
 /** The request to each route while its database does not work, for all routes that cannot answer from memory. */
 function askBroken(service: TestService, made: { token: string; ask: RequestOfRoute }, name: string, route: Route) {
   const { path, options } = made.ask(name, route);
-  // A key that was used a moment ago is accepted without the database; this one was not used.
+  // A recently used key is accepted without the database; this key was not used.
   const key = 'anyone' in route.allow ? null : made.token;
   const isSigned = 'anyone' in route.allow && route.allow.anyone === 'with_signature';
   const method = route.method === 'PUT' ? 'PUT' : 'GET';

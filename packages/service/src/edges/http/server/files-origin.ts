@@ -1,6 +1,6 @@
 /**
- * The origin of files (RUNYARD_FILES_URL): a host name of its own, on which the service answers signed downloads only. Files of agents that
- * run scripts there reach neither pages nor the API, and browsers send it no cookies.
+ * The origin of files (RUNYARD_FILES_URL): a separate host name on which the service answers only signed downloads. Scripts in files of
+ * agents that run on this origin reach neither pages nor the API, and browsers send no cookies to it.
  */
 import { apiPrefix } from '@runyard/contract/wire/route';
 import type { FastifyRequest } from 'fastify';
@@ -16,5 +16,5 @@ export function isForFiles({ raw }: Pick<FastifyRequest, 'raw'>, filesUrl: strin
 /** Throws 404 for everything but a download on the origin of files. */
 export function refuseOnFilesOrigin(request: Pick<FastifyRequest, 'raw'>, filesUrl: string | undefined): void {
   if (!isForFiles(request, filesUrl) || request.raw.url?.startsWith(downloads)) return;
-  throw refuse('resource_not_found', { detail: 'This address has only downloads by signed URLs.' });
+  throw refuse('resource_not_found', { detail: 'This address serves only downloads with signed URLs.' });
 }

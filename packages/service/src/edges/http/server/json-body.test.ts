@@ -17,7 +17,7 @@ async function faultsOf(text: string) {
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const tooMany = [{ path: '', message: 'must not hold more than 20000 values' }];
 
-test('parses a body by its content type, and an empty one as nothing', async () => {
+test('parses a body by its content type, and treats an empty body as absent', async () => {
   const body = { a: [1, null, { b: 'é🎉"\\' }], '': {} };
   expect(await parse(JSON.stringify(body))).toEqual(body);
   expect(await parse('')).toBeUndefined();

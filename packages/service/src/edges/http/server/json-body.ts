@@ -56,8 +56,8 @@ const maxDepth = 100;
 const maxFaults = 20;
 const maxExplainedBytes = 64 * 1024;
 /**
- * Largest number of values in a body. A body of 64 MB may contain 20 million empty arrays, which take gigabytes. Each wrong value costs
- * its schema time, during which no other request is answered. A request needs a few dozen.
+ * Largest number of values in a body. A body of 64 MB may contain 20 million empty arrays, which take gigabytes. Each wrong value also
+ * takes the time of a check, and no other request is answered meanwhile. A request needs a few dozen.
  */
 export const maxValuesOfRequest = 20_000;
 
@@ -70,8 +70,8 @@ function textFault(text: string): string | undefined {
 }
 
 /**
- * Finds values that PostgreSQL cannot store as jsonb or text, or that would harm a merge: U+0000 and lone surrogates in strings
- * and names, `__proto__`, nesting deeper than 100.
+ * Finds values that PostgreSQL cannot store as jsonb or text, or that would harm a merge: U+0000 and lone surrogates in strings and names,
+ * `__proto__`, and more than 100 levels of nesting.
  */
 function findUnstorable(root: unknown): Fault[] {
   const faults: Fault[] = [];
@@ -115,8 +115,8 @@ export function refuseCoding(contentEncoding: string | undefined): void {
 }
 
 /**
- * Parses a JSON body; an empty one is `undefined`. Its values are counted first, in slices, so that only bodies with few values are
- * parsed at once. Throws a 400 refusal.
+ * Parses a JSON body; an empty one is `undefined`. The values are counted first, in slices, so that the process is not blocked by a body
+ * with many values. Throws a 400 refusal.
  */
 export async function parseJsonBody(body: Buffer, maxValues = maxValuesOfRequest): Promise<unknown> {
   if (body.length === 0) return undefined;

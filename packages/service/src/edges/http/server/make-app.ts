@@ -26,7 +26,7 @@ import { endConnectionsOfUnreadBodies } from './unread-body.ts';
 
 /** Time limits for a client, milliseconds. */
 export interface ClientTimeouts {
-  /** Time for the headers of its request. */
+  /** Time for the headers of a request. */
   readonly headersMs: number;
   /** Time for the whole request: 64 MB of body over a slow line. */
   readonly requestMs: number;
@@ -39,8 +39,8 @@ export interface ClientTimeouts {
 export const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
 
 /**
- * Bytes of a body that Node holds until they are read. Requests may wait for room before they are read, and a body in pieces of one byte takes about
- * a hundred times its size: with Node's 64 KB each would take 8 MB.
+ * Bytes of a body that Node holds until they are read. A request may wait for memory before its body is read, and a body in pieces of one
+ * byte takes about a hundred times its size: with Node's 64 KB each such body would take 8 MB.
  */
 const unreadBytes = 8 * 1024;
 
@@ -53,7 +53,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-content-type-options', 'nosniff');
 }
 
-/** The compilers of fastify's own schemas, which no route has. Without these, fastify loads ajv and fast-json-stringify. */
+/** The compilers of fastify's own schemas, which no route has. Without these compilers, fastify loads ajv and fast-json-stringify. */
 const noCompiler = () => () => {
   throw new Error('the schema of a route belongs into the contract, not into fastify');
 };
@@ -96,7 +96,7 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: S
   return app;
 }
 
-/** Answers exceptions with problem documents, and logs the unexpected ones. */
+/** Answers exceptions with problem documents, and logs unexpected exceptions. */
 function answerExceptions(app: FastifyInstance, baseUrl: () => string): void {
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error);
@@ -146,7 +146,8 @@ export function makeApp(
     const { host } = clientOf(request);
     if (host !== undefined) request.raw.headers.host = host;
     refuseOnFilesOrigin(request, filesUrl);
-    // In this hook and not in the handler, because fastify would answer QUERY without a Content-Type with 400 first, and read the body.
+    // This check is in the hook and not in the handler, because fastify would first answer QUERY without a Content-Type with 400, and read
+    // the body.
     if (request.is404) {
       const refusal = methods.refusalOf(request);
       if (refusal.code === 'resource_not_found' && showNotFound(request, reply)) return reply;
@@ -178,7 +179,7 @@ function refuseByHeaders({ raw }: FastifyRequest): void {
 }
 
 /**
- * Logs one line for each request when it is answered, without headers and query, which hold keys and signatures. Health
+ * Logs one line for each answered request, without headers and query, because they hold keys and signatures. Health
  * checks and successful requests are logged at `debug`, so that the usual level shows only lines that need attention.
  */
 function logRequests(app: FastifyInstance, authorizer: Authorizer, log: Logger): void {
@@ -211,7 +212,7 @@ const surfaces = [
   ['/api/v1/', 'api'],
 ] as const;
 
-/** Measures how long answers take, without streams, which end when the client leaves. */
+/** Measures the time of answers except streams, which end only when the client leaves. */
 function measureRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     if (String(reply.getHeader('content-type')).startsWith('text/event-stream')) return;
@@ -224,7 +225,7 @@ function measureRequests(app: FastifyInstance): void {
 
 /** Knows which methods each path has. */
 interface KnownMethods {
-  /** Returns the refusal of a request that no route takes: 405 with `Allow` if its path has other methods, else 404. */
+  /** Returns the refusal of a request that no route accepts: 405 with `Allow` if its path has other methods, else 404. */
   refusalOf(request: FastifyRequest): Refusal;
 }
 

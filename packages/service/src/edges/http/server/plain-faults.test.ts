@@ -39,7 +39,10 @@ const routesWith = (part: 'body' | 'query') =>
   (Object.entries(routes) as [string, Route][])
     .filter(([, route]) => route[part])
     .map(([name, route], index) => [name, route, index] as const);
-/** Whether the route at this place is asked in this way: in one of `count` ways, the next route in the next one; in `bin/test-long` in each. */
+/**
+ * Returns whether the route with this index is tested in this way: each route is tested in one of `count` ways, and the next route in the
+ * next way; `bin/test-long` tests each route in every way.
+ */
 const isTurn = (index: number, way: number, count: number) => isLong || index % count === way;
 const keyOf = (route: Route) => ('run' in route.allow ? own.runToken : service.key);
 

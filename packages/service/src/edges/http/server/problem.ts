@@ -1,4 +1,4 @@
-/** The one place that turns refusals and exceptions into `application/problem+json`. */
+/** The only code that turns refusals and exceptions into `application/problem+json`. */
 
 import type { Socket } from 'node:net';
 import { maxChangesOfAuthorPerDay, maxChangesPerDay } from '@runyard/contract/limits';
@@ -18,7 +18,7 @@ import { startTrace, traceOf } from './trace.ts';
 /** 429 for more changes than a team may make in a day. */
 const tooManyChanges = (): Refusal =>
   refuse('resource_unavailable', {
-    detail: `You have made ${maxChangesOfAuthorPerDay} changes today (UTC), or the team without its owners ${maxChangesPerDay}. Cancels, deletes and lower roles still work, and so do owners who made fewer.`,
+    detail: `You have made ${maxChangesOfAuthorPerDay} changes today (UTC), or the team without its owners ${maxChangesPerDay}. Cancels, deletes and lowered roles still work, and owners who made fewer changes can continue.`,
     headers: { 'retry-after': '3600' },
   });
 
@@ -113,7 +113,7 @@ export function refusalOf(error: unknown): Refusal | null {
       return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
     default:
   }
-  // 22021, 22P05: text that PostgreSQL cannot store. Requests with such text are refused earlier; this is a second protection.
+  // 22021, 22P05: text that PostgreSQL cannot store. Earlier checks refuse requests with such text; this is a second protection.
   if (['22021', '22P05'].includes(sqlState(error) ?? '')) {
     return refuse('invalid_request', { detail: 'A string holds a character that cannot be stored.' });
   }
@@ -131,8 +131,8 @@ const refusals: Readonly<Record<string, { readonly status: number; readonly deta
 };
 
 /**
- * Sends a problem document to a client whose bytes Node could not read as a request, and ends the connection. There is neither
- * request nor reply.
+ * Sends a problem document to a client whose bytes Node could not parse as a request, and closes the connection. At this point, there is
+ * neither a request nor a reply.
  */
 export function answerUnreadable(error: Error & { readonly code?: string }, socket: Socket, baseUrl: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {

@@ -24,9 +24,9 @@ function decodeScalar(kind: Kind, text: unknown): unknown {
 }
 
 /**
- * Returns a function that converts the strings of a query to the types that `schema` expects: whole numbers, booleans, arrays for
- * repeated names, and objects from `name[key]=value`. A string that does not look like its type stays a string, and the schema reports
- * the fault. Throws a 400 refusal for a name that no object may have.
+ * Returns a function that converts the strings of a query to the types that `schema` expects: integers, booleans, arrays for repeated
+ * names, and objects from `name[key]=value`. A string that cannot be converted stays a string, and the schema reports the fault.
+ * Throws a 400 refusal for a name that no object may have.
  */
 export function queryDecoder(schema: z.ZodObject): (query: unknown) => Record<string, unknown> {
   const kinds = Object.entries(schema.shape).map(

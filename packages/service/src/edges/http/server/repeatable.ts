@@ -33,7 +33,7 @@ function clientAttempt(
   return {
     ...who,
     attempt,
-    // The hash covers the body as it was sent, including members that no schema knows.
+    // The hash covers the body as the client sent it, including unknown members.
     requestHash: hashOf(operation, request.params, request.body ?? null),
     answer: { id: null },
     isGone: () => reply.raw.destroyed,
@@ -41,8 +41,8 @@ function clientAttempt(
 }
 
 /**
- * Returns the identity of a request on a route that declares `once`: its `Idempotency-Key`, or the fact that a published client sent
- * it. Undefined for others. Bodies are compared as parsed. Throws the refusal of a malformed key.
+ * Returns the identity of a request on a route that declares `once`: its `Idempotency-Key`, or the identity of a request by a published
+ * client. Undefined for others. Bodies are compared as parsed. Throws the refusal of a malformed key.
  */
 export function repeatableRequest(
   route: Pick<Route, 'once'>,

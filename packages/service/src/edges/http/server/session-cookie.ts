@@ -5,13 +5,13 @@ import type { FastifyRequest } from 'fastify';
 
 type Request = Pick<FastifyRequest, 'method' | 'headers'>;
 
-/** Browsers resolve these names themselves (RFC 6761, 6.3), so no page from elsewhere has them. */
+/** Browsers resolve these names themselves (RFC 6761, 6.3), so a page from another machine cannot have them. */
 const isLoopback = (hostname: string): boolean =>
   /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 
 /**
- * Returns the name of the cookie over plain HTTP, which only this machine uses; null if the host is another machine.
- * Cookies do not tell ports apart, so the name does.
+ * Returns the name of the cookie over plain HTTP, which is used only on this machine; null if the host is another machine. Cookies are
+ * shared by all ports, so the name contains the port. Cookies do not tell ports apart, so the name does.
  */
 function plainName(host: string | undefined): string | null {
   const url = URL.parse(`http://${host ?? ''}`);
@@ -25,7 +25,7 @@ function cookieOf({ headers }: Request, name: string): string | undefined {
   return pair?.trim().slice(start.length) || undefined;
 }
 
-/** Returns the key of the session whose cookie the browser sent; undefined: none. */
+/** Returns the key of the session in the browser's cookie; undefined if there is no cookie. */
 export function sessionKeyOf(request: Request): string | undefined {
   const name = plainName(request.headers.host);
   return cookieOf(request, sessionCookie) ?? (name === null ? undefined : cookieOf(request, name));
@@ -41,7 +41,10 @@ function ownPageOf({ headers }: Request, baseUrl: string): URL | null {
   return origin.origin === URL.parse(baseUrl)?.origin || origin.host === headers.host ? origin : null;
 }
 
-/** Returns the token with which a page of this service proves that it sent a request of the session. The token does not reveal the key. */
+/**
+ * Returns the token by which a page of this service proves that it sent the request with the session's cookie. The token does not reveal
+ * the key.
+ */
 export const csrfTokenOf = (key: string): string => createHmac('sha256', key).update('csrf').digest('base64url');
 
 function isCsrfToken(value: unknown, key: string): boolean {
@@ -50,9 +53,9 @@ function isCsrfToken(value: unknown, key: string): boolean {
 }
 
 /**
- * Returns the detail of the refusal if another page may have sent a request with the session's cookie; null if a page
- * of this service sent it. `SameSite=Strict` keeps the cookie from other sites already, but other ports of a host, and
- * its other names in a domain, are the same site.
+ * Returns the reason for a refusal if another page may have sent a request with the session's cookie; null if a page of this service sent
+ * it. `SameSite=Strict` already keeps the cookie from other sites, but other ports of a host, and other hosts of its domain, belong to the
+ * same site.
  */
 export function refusalOfForged(request: Request, key: string, baseUrl: string): string | null {
   const { origin, 'sec-fetch-site': site, 'x-csrf-token': token } = request.headers;
@@ -61,12 +64,12 @@ export function refusalOfForged(request: Request, key: string, baseUrl: string):
   if (site !== undefined && site !== 'same-origin' && !(reads && site === 'none'))
     return `Sec-Fetch-Site is ${site}: only pages of this service use the session of a browser.`;
   if (reads) return null;
-  // A page without TLS could be written by others on the network, so it never uses the session of pages with TLS.
+  // An attacker in the network could change a page without TLS, so such a page never uses the session of pages with TLS.
   const protocol = cookieOf(request, sessionCookie) === undefined ? 'http:' : 'https:';
   if (ownPageOf(request, baseUrl)?.protocol !== protocol)
     return `Origin is ${origin === undefined ? 'missing' : 'of another page'}: only pages of this service use the session of a browser.`;
   if (isCsrfToken(token, key)) return null;
-  return `X-CSRF-Token is ${token === undefined ? 'missing' : 'not that of this session'}: GET /session has the token.`;
+  return `X-CSRF-Token is ${token === undefined ? 'missing' : 'not the token of this session'}: GET /session has the token.`;
 }
 
 /** A cookie that a page may get: with `__Host-` and `Secure`, or on a loopback address without both. */
@@ -75,7 +78,7 @@ export interface CookieForPage {
   readonly isSecure: boolean;
 }
 
-/** Returns the cookie for the page that signs in, or the detail of its refusal. */
+/** Returns the cookie for the page that signs in, or the reason for its refusal. */
 export function cookieForPage(request: Request, baseUrl: string): CookieForPage | string {
   const { host, 'sec-fetch-site': site } = request.headers;
   const page = ownPageOf(request, baseUrl);
@@ -99,7 +102,7 @@ export function cookieForSignOn(request: Request, baseUrl: string): CookieForPag
 
 const signOnSuffix = '-sign-on';
 
-/** Returns the value of the cookie of a sign-in that this browser has begun; undefined if there is none. */
+/** Returns the sign-in cookie that this browser sent; undefined if there is none. */
 export const signOnCookieOf = (request: Request, { name }: CookieForPage): string | undefined =>
   cookieOf(request, name);
 

@@ -6,7 +6,7 @@ const word = /^(?:api|v1|w|webhooks?|hooks?)$/i;
 const webhookWord = /^(?:w|webhooks?|hooks?)$/i;
 const uid = /^[A-Za-z0-9]{22}$/;
 const containsUid = /(?<![A-Za-z0-9])[A-Za-z0-9]{22}(?![A-Za-z0-9])/;
-/** Paths below the API without a webhook at their beginning: nothing that their clients send there is a secret. */
+/** Paths of the API that do not begin like the path of a webhook: their clients put no secret into the path. */
 const ofApi = /^\/+api\/+v1\/+(?!(?:w|webhooks?|hooks?|[A-Za-z0-9]{22})(?:[/\\;]|$))/i;
 
 /** Times that a path is decoded, for a path that was encoded more than once. */
@@ -19,7 +19,7 @@ function decoded(path: string): string {
     try {
       text = decodeURIComponent(text);
     } catch {
-      // A sequence that is not UTF-8: the delimiters before and after it still count.
+      // The sequence is not UTF-8: decode at least the delimiters in it.
       text = text.replaceAll(/%(?:2f|5c|3b)/gi, (code) => decodeURIComponent(code));
       break;
     }
@@ -55,8 +55,8 @@ export function withoutToken(path: string): string {
 export const withoutQuery = (url: string): string => url.split('?', 1)[0] ?? url;
 
 /**
- * Returns the path of a request for logs and answers: without the query, and without the token of a webhook. A sender may misspell its URL, so paths
- * without a route are searched for a token too.
+ * Returns the path of a request for logs and answers: without the query, and without the token of a webhook. A sender may misspell its URL,
+ * so paths without a route are searched for a token too.
  */
 export function shownPath(request: FastifyRequest): string {
   const path = withoutQuery(request.url);

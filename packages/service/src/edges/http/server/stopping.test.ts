@@ -26,7 +26,7 @@ const work = routesOf('at_work');
 const count = async (table: 'artifacts' | 'runs'): Promise<number> =>
   Number((await db.query<{ n: string }>(`SELECT count(*) AS n FROM ${table}`))[0]?.n);
 
-test('accepts reports of the end: events, inbox, the end of a turn, the saved state for a continuation', () => {
+test('accepts reports about the end: events, inbox, the end of a turn, the saved state for a continuation', () => {
   expect(reports.map(([name]) => name).sort()).toEqual([
     'finishTask',
     'keepMemory',
@@ -53,7 +53,7 @@ test.each(reports)('%s answers 200', async (name, route) => {
   expect(answer.status, answer.text).toBe(200);
 });
 
-test('an artifact that was authenticated before the cancel and arrives after it answers 409 and is not stored', async () => {
+test('an artifact that is authenticated before the cancel and arrives after it gets 409 and is not stored', async () => {
   const { runId, runToken } = await service.startExecution();
   const body = JSON.stringify({ artifact_type: 'PLAN', data: { content: 'x' } });
   const before = await count('artifacts');

@@ -21,7 +21,7 @@ export function startTrace(header: string | string[] | undefined): Trace {
 
 const traces = new WeakMap<IncomingMessage, Trace>();
 
-/** Returns the trace of a request: created when it is first needed, the same from then on. */
+/** Returns the trace of a request. Creates it when it is first needed and returns the same one later. */
 export function traceOf(request: FastifyRequest | { raw: IncomingMessage }): Trace {
   const existing = traces.get(request.raw);
   if (existing) return existing;

@@ -7,10 +7,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 const ending = new WeakSet<Socket>();
 
 /**
- * Ends the connection of a request that is answered before its body has come, such as one without a valid key. Node would read the rest of the body
- * for as long as a request may take. With `Connection: close` Node would close the socket at once, and if a part of the body is still unread, TCP
- * resets the connection and the client may lose the answer (RFC 9112, 9.6). So this side is closed after the answer, and further bytes are thrown
- * away until the body or the connection ends, or `drainMs` have passed.
+ * Closes the connection of a request that is answered before its body has arrived, such as a request without a valid key. Node would read
+ * the rest of the body for as long as a request may take. With `Connection: close`, Node would close the socket at once. If a part of the
+ * body is still unread, TCP resets the connection and the client may lose the answer (RFC 9112, 9.6). So this function closes the service's
+ * side after the answer. It discards further bytes until the body or the connection ends, or `drainMs` have passed.
  */
 export function endConnectionsOfUnreadBodies(app: FastifyInstance, drainMs: number): void {
   app.addHook('onRequest', async (request, reply) => {
@@ -21,7 +21,7 @@ export function endConnectionsOfUnreadBodies(app: FastifyInstance, drainMs: numb
   });
   app.addHook('onSend', async (request, reply, payload) => {
     const isUnread = () => announcesBody(request) && !request.raw.complete;
-    // A body that came in one piece with its headers is read in this turn of the event loop.
+    // If a body arrives in one piece with its headers, it is read in this turn of the event loop.
     if (isUnread()) await setImmediate();
     if (isUnread()) {
       reply.header('connection', 'close');

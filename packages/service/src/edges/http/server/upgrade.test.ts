@@ -121,7 +121,7 @@ test('a team has a limited number of connections of workers', async () => {
   sockets[1]?.terminate();
 });
 
-test('a client that is refused a WebSocket loses its connection, even if it keeps its side open', async () => {
+test('a client that is refused a WebSocket loses its connection, even if it keeps its own side open', async () => {
   const accepted = once(service.app.server, 'connection');
   const client = connect({ port: Number(new URL(service.baseUrl).port), host: '127.0.0.1', allowHalfOpen: true });
   client.write(

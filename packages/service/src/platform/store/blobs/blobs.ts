@@ -1,6 +1,6 @@
 /**
- * Large bodies: transcripts, artifacts, attachments, payloads. The database stores a blob's key, size and SHA-256. The interface
- * promises only features of both a folder and an S3 bucket: whole objects, replaced at once, no rename, no append.
+ * Large bodies: transcripts, artifacts, attachments, payloads. The database stores a blob's key, size and SHA-256. The interface promises
+ * only what both a folder and an S3 bucket can do: whole objects, replaced at once, no rename, no append.
  */
 import type { Readable } from 'node:stream';
 
@@ -30,13 +30,15 @@ export interface ListedBlob {
 
 export interface BlobStore {
   /**
-   * Stores the whole body and resolves when it is durable. Readers see the old blob or the new one, never a part. Throws the error of
-   * the body; then, and for `too_large`, the blob under the key does not change.
+   * Stores the whole body and resolves when it is durable. Readers see the old blob or the new one, never a part. Throws the error of the
+   * body. After an error, and for `too_large`, the blob under the key is unchanged.
    */
   put(key: string, body: AsyncIterable<Uint8Array>, limits: { readonly maxBytes: number }): Promise<PutOutcome>;
   /** Stores the body unless there is a blob under the key. Returns false if there is one, which stays. */
   putIfAbsent(key: string, body: AsyncIterable<Uint8Array>): Promise<boolean>;
-  /** Returns undefined if there is no such blob. A range beyond the end gives an empty stream. */
+  /**
+   * Returns undefined if there is no such blob. For a range beyond the end, the stream is empty.
+   */
   get(key: string, range?: ByteRange): Promise<Blob | undefined>;
   stat(key: string): Promise<{ readonly sizeBytes: number } | undefined>;
   /** Does nothing if there is no such blob. */
@@ -45,8 +47,7 @@ export interface BlobStore {
   list(): AsyncIterable<ListedBlob>;
   /**
    * Returns a URL at which everyone can read the blob until it expires. If the method is absent or returns null,
-   * clients read the blob through the service. The caller has checked that there is such a blob and that the reader may
-   * read it.
+   * clients read the blob through the service. The caller has checked that the blob exists and that the reader may read it.
    */
   presign?(key: string, answer: PresignedAnswer): Promise<string | null>;
   /** Returns why blobs cannot be read and written now; null if they can. Absent: a folder, which fails with the disk. */
@@ -71,8 +72,8 @@ const keyPattern = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*
 const maxKeyLength = 200;
 
 /**
- * Returns true if the key is made of segments of `[A-Za-z0-9._-]`, each beginning with a letter or digit, separated by
- * `/`.
+ * Returns true if the key consists of segments separated by `/`; a segment has characters of `[A-Za-z0-9._-]` and begins with a letter or
+ * digit.
  */
 export const isBlobKey = (key: string): boolean => key.length <= maxKeyLength && keyPattern.test(key);
 

@@ -24,7 +24,7 @@ const incoming = () => readdir(path.join(folder, 'incoming'));
 
 describeBlobStore('a folder', async () => blobs);
 
-test('leaves nothing of a body that is too large, cut or not wanted', async () => {
+test('stores no part of a body that is too large, incomplete or refused', async () => {
   const broken = (async function* () {
     yield Buffer.from('half');
     throw new Error('connection lost');
@@ -36,7 +36,7 @@ test('leaves nothing of a body that is too large, cut or not wanted', async () =
   expect(await incoming()).toEqual([]);
 });
 
-test('lets a reader finish a blob that is replaced or deleted meanwhile', async () => {
+test('lets a reader finish reading a blob that is replaced or deleted meanwhile', async () => {
   const body = Buffer.alloc(300_000, 'a');
   await blobs.put('k', Readable.from([body]), { maxBytes: 1e6 });
   const blob = await blobs.get('k');

@@ -1,6 +1,6 @@
 /**
- * Blobs as files: `{folder}/objects/ab/artifacts+0190…`, where `ab` begins the SHA-256 of the key (256 subfolders, so that
- * none gets too long) and `+` replaces `/`. Any number of processes may share the folder.
+ * Blobs as files: `{folder}/objects/ab/artifacts+0190…`. `ab` is the beginning of the SHA-256 of the key, so that no subfolder has too many
+ * files (there are 256), and `+` replaces `/`. Any number of processes may share the folder.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';

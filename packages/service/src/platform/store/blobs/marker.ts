@@ -1,8 +1,8 @@
-/** The blob that names the installation to which a blob store belongs. */
+/** The blob with the id of the installation that owns a blob store. */
 import { text } from 'node:stream/consumers';
 import type { BlobStore } from './blobs.ts';
 
-/** No column of a table names a blob of this kind, so the nightly sweep leaves it. */
+/** No column of a table holds keys of this kind of blob, so the nightly sweep does not delete it. */
 export const markerKey = 'installation';
 
 const bytesOf = async function* (id: string): AsyncGenerator<Uint8Array> {

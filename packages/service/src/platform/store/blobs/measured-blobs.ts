@@ -15,7 +15,7 @@ async function counted<T>(operation: Operation, work: Promise<T>, resultOf: (val
   }
 }
 
-/** Returns the same store, whose operations are counted. */
+/** Returns the same store with counted operations. */
 export const measuredBlobs = (blobs: BlobStore): BlobStore => ({
   ...blobs,
   put: async (key, body, limits) => {

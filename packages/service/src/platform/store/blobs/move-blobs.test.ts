@@ -49,7 +49,7 @@ test('a service reads, replaces, lists and deletes the blobs of both places', as
   expect(await keysOf(old)).toEqual(['a']);
 });
 
-test('copies what is missing, keeps what was replaced, and copies nothing the second time', async () => {
+test('copies missing and replaced blobs, and copies nothing the second time', async () => {
   await put(old, 'a', 'old a');
   await put(old, 'b', 'old b');
   await put(both, 'b', 'new b');

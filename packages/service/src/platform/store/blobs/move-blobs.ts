@@ -38,8 +38,8 @@ export interface CopiedBlobs {
 }
 
 /**
- * Copies all blobs that `to` does not have, and deletes none in `from`. Services that read both stores may run meanwhile: a blob that
- * one of them deletes or replaces stays deleted or replaced.
+ * Copies all blobs that `to` does not have, and deletes none in `from`. Services that read both stores may run meanwhile: if such a service
+ * deletes or replaces a blob, the copy does not undo this.
  */
 export async function copyBlobs(
   from: BlobStore,

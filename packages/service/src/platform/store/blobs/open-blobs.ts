@@ -18,7 +18,7 @@ export const blobsAddress = (settings: BlobsSettings, dataFolder: string): Blobs
 export const nameOfAddress = (address: BlobsAddress): string =>
   address.kind === 'folder' ? address.path : `s3://${address.bucket}/${address.prefix}`;
 
-/** Opens the store at an address. Throws if a folder cannot be made; of a bucket, `problem` says whether it can be used. */
+/** Opens the store at an address. Throws if a folder cannot be created. Of a bucket, `problem` tells whether it can be used. */
 export async function openBlobsAt(address: BlobsAddress, settings: BlobsSettings): Promise<BlobStore> {
   if (address.kind === 'folder') return await openFolderBlobs(address.path);
   const { openS3Blobs } = await import('./s3-blobs.ts');

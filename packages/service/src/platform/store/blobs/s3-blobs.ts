@@ -1,6 +1,6 @@
 /**
  * Blobs in a bucket of S3 or of a server that speaks its protocol: the object `{prefix}/{key}`. Credentials, region and endpoint come from
- * the standard variables and files of the AWS SDK (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, roles of the machine, …).
+ * the standard variables and files of the AWS SDK (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, machine roles, …).
  */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -31,7 +31,7 @@ import {
   type PutOutcome,
 } from './blobs.ts';
 
-/** Larger bodies are sent in parts of this size, two at a time: an upload holds 16 MiB in memory, and may have 80 GiB (10,000 parts). */
+/** Larger bodies are sent in parts of this size, two at a time. So an upload holds 16 MiB in memory and can have 80 GiB (10,000 parts). */
 const partBytes = 8 * 1024 * 1024;
 
 const connectMs = 3_000;
@@ -175,8 +175,7 @@ function count(body: AsyncIterable<Uint8Array>, maxBytes: number) {
   let sizeBytes = 0;
   let fault: { readonly error: unknown } | undefined;
   /**
-   * Notes the errors of the body. Errors that the upload throws into the generator that reads from this one do not
-   * arrive here.
+   * Notes the errors of the body. Errors that the upload throws into the generator that wraps this one do not arrive here.
    */
   async function* noted(): AsyncGenerator<Uint8Array> {
     try {
@@ -214,10 +213,13 @@ function absent(error: unknown): undefined {
   throw error;
 }
 
-/** Answers of a bucket to a request that is right: the object, the range or the condition is not so. */
+/** Statuses of expected answers of a bucket: the object, the range or the condition does not match. */
 const plainStatuses = [404, 409, 412, 416];
 
-/** Throws `StoreUnavailable` for every failure of the bucket: no connection, wrong credentials, too many requests, its own errors. */
+/**
+ * Throws `StoreUnavailable` for every failure of the bucket: no connection, wrong credentials, too many requests, errors of the bucket
+ * itself.
+ */
 async function reached<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
@@ -240,7 +242,7 @@ async function* reachedPages<T>(pages: AsyncIterable<T>): AsyncGenerator<T> {
   }
 }
 
-/** Aborts uploads of parts that a dead process left, up to 1,000: a bucket stores them, and lists them nowhere else. */
+/** Aborts multipart uploads of dead processes, at most 1,000 at a time: a bucket keeps their parts, and no other list shows them. */
 async function abortAbandoned(client: S3Client, { bucket, prefix }: S3Address): Promise<void> {
   const { Uploads = [] } = await reached(
     client.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix })),

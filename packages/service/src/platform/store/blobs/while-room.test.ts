@@ -29,7 +29,7 @@ async function* megabytes(count: number) {
   }
 }
 
-test('a stream ends in its middle when the disk has no room for large files, and leaves nothing', async () => {
+test('a stream ends in the middle when the disk has no room for large files, and leaves no part', async () => {
   const put = blobs.put('artifacts/a', megabytes(100), { maxBytes: 1e9 });
   await expect(put).rejects.toThrow(StoreUnavailable);
   await expect(put).rejects.toThrow('no room for large files (127 MB free)');

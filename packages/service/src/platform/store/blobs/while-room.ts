@@ -5,12 +5,12 @@ import type { BlobStore } from './blobs.ts';
 /** Bytes of a stream between two looks at the free space. */
 const lookEvery = 1024 * 1024;
 
-/** Blobs that the service itself needs, such as transcripts; all others come from clients and sandboxes. */
+/** Blobs that the service itself writes, such as transcripts; all other blobs come from clients and sandboxes. */
 const isOfService = (key: string): boolean => key.startsWith('transcripts/');
 
 /**
- * Returns the store for a disk that others share: a stream fails with `StoreUnavailable` as soon as the disk has no room for large files,
- * while small requests still work. So no stream takes the last space of the database.
+ * Returns a store for a disk that is shared with the database: a stream fails with `StoreUnavailable` as soon as the disk has no room for
+ * large files, while small requests still work. So a stream cannot take the last space of the database.
  */
 export function whileRoom(blobs: BlobStore, freeSpace: Pick<FreeSpace, 'streamProblem'>): BlobStore {
   async function* checked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

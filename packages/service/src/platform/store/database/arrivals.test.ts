@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { batched, untilArrived } from './batched.ts';
 
-// Stop the clock, so that a process that waits for the processor does not end the wait early.
+// Stop the clock, so that the wait does not end early if the process has to wait for the processor.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 

@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Longest wait. A process that gets requests all the time must write at last. */
+/** Longest wait. The longest wait. A process that gets requests all the time must write too. */
 const longestMs = 10;
 
 /**
- * Waits until the requests that have already arrived are handled. The event loop handles requests one by one, so that the first of many
- * would be written alone, and the statements of a small transaction cost more than its rows. Resolves when one turn of the event
- * loop has not changed `count`, when `count` is at least `enough`, or after 10 ms. Without load it resolves at once.
+ * Waits until the requests that have already arrived are handled. The event loop handles requests one by one, so without this wait the
+ * first of many requests would be written alone; a small transaction spends more time on its statements than on its rows. Resolves when one
+ * turn of the event loop has not changed `count`, when `count` is at least `enough`, or after 10 ms. Without load, it resolves at once.
  */
 export async function untilArrived(count: () => number, enough: number): Promise<void> {
   const end = performance.now() + longestMs;
@@ -24,7 +24,7 @@ interface Waiting<Item> {
 
 /**
  * Returns a function that writes items in batches. A write takes at most `limit` of the items that have arrived. Items that arrive during a
- * write wait for the next write. When a batch fails, it writes the items one by one, so that only the bad one fails.
+ * write wait for the next write. If a batch fails, the function writes the items one by one, so that only the bad item fails.
  */
 export function batched<Owner extends object, Item>(
   limit: number,

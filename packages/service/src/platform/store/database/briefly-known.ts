@@ -3,8 +3,8 @@ import type { Queryable } from './database.ts';
 const maxRemembered = 10_000;
 
 /**
- * Returns a function that reads a value by its keys, or returns one that was read at most `maxAgeMs` ago for the same owner. `tx`: the
- * transaction of the caller, if it has one.
+ * Returns a function that reads a value by its keys. It returns a known value if the value was read at most `maxAgeMs` ago for the same
+ * owner. `tx`: the transaction of the caller, if there is one.
  */
 export function brieflyKnown<Owner extends { readonly db: Queryable }, Value>(
   maxAgeMs: number,
@@ -24,8 +24,8 @@ export function brieflyKnown<Owner extends { readonly db: Queryable }, Value>(
       value.catch(() => known.get(key) === answer && known.delete(key));
     };
     const value = read(tx ?? owner.db, ...keys);
-    // Share a read of a transaction only after the transaction has ended: the read may fail with the transaction or wait for a lock, and callers
-    // outside must do neither.
+    // A read of a transaction is shared only after the transaction has ended: it may fail with the transaction or wait for a lock, and
+    // other callers must not be affected.
     if (tx === undefined) {
       remember(value);
       return await value;

@@ -3,7 +3,7 @@ const elementType = 17;
 
 /**
  * Returns the value of a parameter of type `bytea[]` in PostgreSQL's binary format (`array_send` of its source), which `pg` uses for
- * every `Buffer`. In text format, each byte takes two to four bytes, and server and client convert all of them.
+ * every `Buffer`. In text format, each byte would take two to four bytes, and server and client would convert all of them.
  */
 export function bytesArray(items: readonly (Buffer | null)[]): Buffer {
   const size = items.reduce((sum, item) => sum + 4 + (item?.length ?? 0), 0);

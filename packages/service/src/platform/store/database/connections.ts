@@ -4,7 +4,7 @@ import { backoffMs } from '@runyard/system/backoff';
 import pg from 'pg';
 import type { StoreLog } from './log.ts';
 
-/** A server: by URL (`RUNYARD_DATABASE_URL`), or by the folder of its Unix socket. */
+/** The address of a server: a URL (`RUNYARD_DATABASE_URL`), or the folder of its Unix socket. */
 export type DatabaseAddress =
   | { readonly connectionString: string }
   | { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
@@ -25,7 +25,7 @@ const tooManyClients = '53300';
 /** How long to wait for a server that has no connection left. */
 const crowdedMs = 5_000;
 
-/** Errors before a connection was open. No statement was sent, so another try is safe. `57P03`: starting up. */
+/** Errors before a connection was open. No statement was sent, so the attempt can be repeated safely. `57P03`: starting up. */
 const temporary = new Set(['ECONNREFUSED', 'ENOENT', 'ECONNRESET', '57P03', tooManyClients, '57P01', '57P02']);
 
 export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
@@ -48,24 +48,25 @@ export async function prepareSession(client: pg.ClientBase, config: DatabaseConf
 }
 
 /**
- * Uses one plan for all values. PostgreSQL plans a statement again at each of its first five uses on a connection, and some at every use. When
- * many runs begin at once, most connections are young, and the plans took more time than the statements. Our statements find rows by
- * keys, so one plan fits all values (`plans.test.ts`). A plan is kept until the statistics change: with the default cost of a page, a
- * plan that was made while a table had 30 rows reads it whole, and still does so a minute later, when it has thousands.
+ * Uses one plan for all values. PostgreSQL plans a statement again at each of its first five uses on a connection, and some statements at
+ * every use. When many runs begin at once, most connections are young, and the plans took more time than the statements. Our statements
+ * find rows by keys, so one plan fits all values (`plans.test.ts`). A plan is kept until the statistics change. With the default cost of a
+ * page, a plan that was made while a table had 30 rows reads the whole table, and still does so a minute later, when the table has
+ * thousands of rows.
  */
 const keepPlans = 'SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET jit = off';
 
 export function makePool(config: DatabaseConfig): pg.Pool {
   const pool = new pg.Pool({
     ...clientConfig(config),
-    // Statements that are sent together are answered together; each statement else still waits for its own answer.
+    // Without this option, each of several statements that are sent together waits for the previous answer.
     pipeline: true,
     max: config.maxConnections,
     idleTimeoutMillis: 30_000,
-    // For a network that drops packets; otherwise the server's own timeout comes first.
+    // Needed for a network that drops packets; normally the server's own timeout comes first.
     query_timeout: (config.statementTimeoutMs ?? defaultStatementTimeoutMs) + 5_000,
     onConnect: async (client) => {
-      // Without a listener, a connection that is lost between two statements of a transaction would end the process.
+      // Without a listener, losing the connection between two statements of a transaction would end the process.
       client.on('error', (error) => config.log.debug({ error: error.message }, 'a database connection was lost'));
       await prepareSession(client, config, keepPlans);
     },
@@ -89,9 +90,9 @@ export async function ownConnection<T>(config: DatabaseConfig, work: (client: pg
 }
 
 /**
- * Returns the function that takes a connection of the pool. It waits for a server that is starting. While the server is away, only the
- * callers of the first moments wait: `connectPatienceMs` counts from the first failure, so that requests of an outage are answered at once.
- * The function throws the last error.
+ * Returns the function that takes a connection of the pool. The function waits for a server that is starting. While the server is
+ * unreachable, only the first callers wait: `connectPatienceMs` counts from the first failure, so that requests during an outage are
+ * answered at once. The function throws the last error.
  */
 export function acquireFrom(pool: pg.Pool, config: DatabaseConfig): () => Promise<pg.PoolClient> {
   const patienceMs = config.connectPatienceMs ?? 5_000;
@@ -140,9 +141,9 @@ const timestamptz = 1184;
  * Parses the values of the database in the same way on every connection; for `types` of a `pg` client or pool:
  *
  * - `bigint` (and `count(*)`): a number. A value beyond 2^53 makes the query fail, instead of arriving as a nearby number.
- * - `timestamptz`: RFC 3339 text in UTC with all six digits of a second, `2026-11-21T10:44:01.123456Z`, ready for the
- *   wire, for cursors and as a parameter again. A JavaScript `Date` has milliseconds only: as a cursor it skips rows
- *   (activepieces #14323). `infinity` and `-infinity` stay as they are.
+ * - `timestamptz`: RFC 3339 text in UTC with all six digits of a second, `2026-11-21T10:44:01.123456Z`. Answers, cursors and parameters use
+ * it unchanged. A JavaScript `Date` has milliseconds only: as a cursor it skips rows (activepieces #14323). `infinity` and `-infinity` stay
+ * as they are.
  * - `numeric`: text, exact. `jsonb`: parsed. `bytea`: Buffer. `uuid`: text.
  *
  * Parameters: give `jsonb` as `JSON.stringify(…)`, because a JavaScript array would be sent as a PostgreSQL array.

@@ -28,7 +28,7 @@ describe('values', () => {
     await expect(database.db.query('SELECT 9007199254740992::bigint AS n')).rejects.toThrow(/9007199254740992/);
   });
 
-  test('returns a time as RFC 3339 text with microseconds, in whatever zone it was written', async () => {
+  test('returns a time as RFC 3339 text with microseconds, even if it was written in another time zone', async () => {
     const [row] = await database.db.query<{ a: string; b: string; c: string; d: null }>(
       `SELECT '2026-11-21 12:44:01.123456+02'::timestamptz AS a, '2026-01-01Z'::timestamptz AS b, '-infinity'::timestamptz AS c, NULL::timestamptz AS d`,
     );
@@ -120,7 +120,7 @@ describe('transaction', () => {
     ]);
   });
 
-  test('keeps one plan for each statement, whatever its values, unless the statement asks for a plan by its values', async () => {
+  test('keeps one plan for each statement with all values, unless the statement asks for a plan by its values', async () => {
     const mode = "SELECT current_setting('plan_cache_mode') AS mode, current_setting('random_page_cost') AS cost";
     const { db } = database;
     const kept = [{ mode: 'force_generic_plan', cost: '1.1' }];

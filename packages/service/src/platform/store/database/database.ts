@@ -15,7 +15,10 @@ import { boolean, defineStatement, integer, type TypedStatement, text } from './
 import { inTransaction, type Transaction } from './transaction.ts';
 import { asUnavailable } from './unavailable.ts';
 
-/** A statement with a name of its own: the server parses and plans it once for each connection. At most 63 characters. */
+/**
+ * A statement with a name: the server parses and plans it once for each connection. A name has at most 63 characters. At most 63
+ * characters.
+ */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -25,19 +28,19 @@ export interface Queryable {
   /** Rows of a statement that declares their columns. */
   query<Row extends object>(statement: TypedStatement<Row>, values?: readonly unknown[]): Promise<Row[]>;
   /**
-   * Returns the rows of one statement. `valueTypes` in `connections.ts` explains how values arrive. A plain string is sent without a name. Statements get
-   * one plan for all values; `planned-by-values.ts` is for those whose plan depends on them. Throws `StoreUnavailable` if the
-   * connection is lost or the server's disk is full.
+   * Returns the rows of one statement. `valueTypes` in `connections.ts` explains how values arrive. A plain string is sent without a name.
+   * Statements get one plan for all values; for statements whose plan depends on their values, use `planned-by-values.ts`. Throws
+   * `StoreUnavailable` if the connection is lost or the server's disk is full.
    */
   query<Row extends object = Record<string, unknown>>(
     statement: Statement | string,
     values?: readonly unknown[],
   ): Promise<Row[]>;
-  /** Calls `work` after the transaction has committed, and not if it is rolled back. Absent: each statement commits on its own. */
+  /** Calls `work` after the transaction has committed, and not if it is rolled back. Absent: each statement commits by itself. */
   afterCommit?(work: () => void): void;
 }
 
-/** Calls `work` when what was written is committed: at once without a transaction. For measurements. */
+/** Calls `work` when the writes are committed: at once without a transaction. For measurements. */
 export function afterCommit(db: Queryable, work: () => void): void {
   if (db.afterCommit) db.afterCommit(work);
   else work();
@@ -48,13 +51,14 @@ export interface Database extends Queryable {
   /** Opens a connection outside of the pool, without time limits, for work that may take long: COPY, migrations. */
   onOwnConnection<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` in one transaction (READ COMMITTED) and commits. It may run several times: serialization failures and
-   * deadlocks are tried again, up to 5 times. Anything that `work` throws rolls back and is thrown on.
+   * Runs `work` in one transaction (READ COMMITTED) and commits. `work` may run several times: after serialization failures and deadlocks
+   * it is repeated, up to 5 times. If `work` throws, the transaction is rolled back and the error is thrown. Anything that `work` throws
+   * rolls back and is thrown on.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /**
-   * Calls `onNotify` for each NOTIFY on the channel, and `onReconnect` after an outage in which notices may have been
-   * lost. Resolves when it listens. Returns the function that stops it.
+   * Calls `onNotify` for each NOTIFY on the channel, and `onReconnect` after an outage, because notices may be lost in it. Resolves when it
+   * listens. Returns the function that stops it.
    */
   listen(channel: string, onNotify: (payload: string) => void, onReconnect?: () => void): Promise<() => void>;
   /** Waits for the statements in progress. */

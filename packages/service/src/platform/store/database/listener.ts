@@ -1,5 +1,5 @@
 /**
- * LISTEN on one connection of its own, for all channels. PostgreSQL drops notices while it is down, so each user is called after a
+ * LISTEN on one separate connection, for all channels. PostgreSQL drops notices while it is down, so each user is called after a
  * reconnect and reads the tables.
  */
 
@@ -81,13 +81,14 @@ export function makeListener(config: DatabaseConfig): Listener {
       } catch (error) {
         config.log.debug({ error: String(error) }, 'the database does not answer');
         const pauseMs = backoffMs({ firstMs: 50, longestMs: maxBackoffMs }, tries + 1);
-        // `close` ends the pause: a pause that keeps no process alive would not end once everything else is closed.
+        // `close` ends the pause. The timer must keep the process alive, because otherwise the pause would not end after everything else is
+        // closed.
         await delay(pauseMs, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
       }
     }
   };
 
-  // LISTEN statements run one after the other, because a client takes one statement at a time.
+  // LISTEN statements run one after the other, because a client executes one statement at a time.
   let turn: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const done = turn.then(work);
@@ -121,7 +122,7 @@ export function makeListener(config: DatabaseConfig): Listener {
   };
 }
 
-/** Closes at once; `end()` would wait for an answer that does not come. */
+/** Closes at once; `end()` would wait for an answer that does not arrive. */
 function destroy(client: pg.Client): void {
   const { connection } = client as unknown as { connection?: { stream: { destroy(): void } } };
   connection?.stream.destroy();

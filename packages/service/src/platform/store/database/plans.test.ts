@@ -22,7 +22,10 @@ const smallTables = new Set([
   'schema_migrations',
 ]);
 
-/** Statements that need all rows of a table: for a key of the vault that was replaced, at a start, for metrics, and once a second or less. */
+/**
+ * Statements that need all rows of a table. They run when a key of the vault was replaced, at a start, for metrics, or at most once a
+ * second.
+ */
 const readsAll =
   /_to_seal_again$|_of_other_keys$|^count_unreadable_|^read_bootstrap_keys$|^(claim|find_due)_deliveries$|^read_webhooks_with_large_logs$|^(measure_due_deliveries|sum_stored_bytes)$/;
 

@@ -1,13 +1,13 @@
 /**
- * Statements whose result columns are declared beside their SQL. TypeScript takes the type of a row from the
- * declaration, and a test prepares each statement on a migrated database and compares names and types of its columns.
+ * Statements whose result columns are declared beside their SQL. TypeScript infers the type of a row from the declaration. A test prepares
+ * each statement on a migrated database and compares names and types of its columns.
  */
 import type { Statement } from './database.ts';
 
 /** A column of a result: the SQL types that it may have, as `format_type` writes them, and how it arrives (`valueTypes`). */
 export interface Column<T> {
   readonly sqlTypes: readonly string[];
-  /** Never set: it only has the TypeScript type. */
+  /** Never set: it only carries the TypeScript type. */
   readonly arrivesAs?: T;
 }
 
@@ -46,7 +46,7 @@ export type RowOf<S extends TypedStatement<object>> = S extends TypedStatement<i
 
 type RowTypes<Columns> = { -readonly [Name in keyof Columns]: Columns[Name] extends Column<infer T> ? T : never };
 
-/** All statements of the modules that are loaded, in the order of their definition; a test checks them. */
+/** All statements of the loaded modules, in the order of their definition; a test checks them. */
 export const definedStatements: TypedStatement<object>[] = [];
 
 /**

@@ -76,7 +76,7 @@ const harmlessFunctions = [
   'pg_stat_get_activity',
 ];
 
-test('only statements whose plans write nothing may be repeated outside of a transaction', async () => {
+test('only statements whose plans do not write may be repeated outside of a transaction', async () => {
   const { rows: volatile } = await client.query<{ name: string }>(
     `SELECT DISTINCT proname AS name FROM pg_proc WHERE provolatile = 'v' AND NOT proname = ANY ($1)`,
     [harmlessFunctions],

@@ -10,7 +10,7 @@ interface Failed {
   readonly notBefore: number;
 }
 
-/** The rows of a sweep whose last try failed, by their ids. The map lives as long as the loop of the sweep. */
+/** The rows of a sweep whose last attempt failed, by their ids. The map lives as long as the loop of the sweep. */
 export type FailedRows = Map<string, Failed>;
 
 /** Reading and work of one round of a sweep. */
@@ -32,7 +32,7 @@ export interface Sweep<Row> {
 }
 
 /**
- * Does the work of one round for all rows, page by page, so that rows which stay do not hide the rows behind them. A row whose work
+ * Does the work of one round for all rows, page by page, so that rows which remain do not hide later rows. A row whose work
  * fails is tried again in a later round, after a wait that doubles. Returns the number of rows found. Throws `StoreUnavailable`.
  */
 export async function sweepPages<Row>(sweep: Sweep<Row>): Promise<number> {
@@ -62,8 +62,8 @@ export async function sweepPages<Row>(sweep: Sweep<Row>): Promise<number> {
 }
 
 /**
- * Does the work of a sweep for each row, one after the other. A row that fails is passed to `onFailure` and does not delay the others,
- * in whatever order a sweep finds them. Throws `StoreUnavailable`, because the other rows would fail for the same reason.
+ * Does the work of a sweep for each row, one after the other. If the work of a row fails, `onFailure` gets the row, and the other rows are
+ * not delayed. Throws `StoreUnavailable` on, because the other rows would fail for the same reason.
  */
 export async function eachAlone<Row>(
   rows: Iterable<Row>,

@@ -1,6 +1,6 @@
 /**
- * Transactions that wait for the server as seldom as they can. Each answer waits until this process has handled the requests that came
- * before it, while the server holds the locks of the transaction.
+ * Transactions that wait for the server as seldom as they can. Each wait for an answer takes longer than the network needs: the process
+ * first handles earlier requests, while the server holds the locks of the transaction.
  */
 import type pg from 'pg';
 import { afterCommit, type Queryable, type Statement } from './database.ts';
@@ -8,7 +8,7 @@ import { run, send } from './send.ts';
 
 export interface Transaction extends Queryable {
   /**
-   * Adds a statement to those that are sent together with COMMIT, after `work` has ended. If one fails, the transaction is rolled back
+   * Adds a statement that is sent together with COMMIT, after `work` has ended. If one fails, the transaction is rolled back
    * and throws its error.
    */
   atCommit(statement: Statement, values?: readonly unknown[]): void;
@@ -26,7 +26,10 @@ export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transac
   const last: Sent[] = [];
   const committed: (() => void)[] = [];
   let begun: Promise<unknown> | undefined;
-  /** The answer to BEGIN: every statement that may not run without BEGIN waits for it, and so do all later ones. Absent: there was none yet. */
+  /**
+   * The answer to BEGIN. Every statement that may not run outside of the transaction waits for it, and so do all later statements. Absent:
+   * there is no answer yet. Absent: there was none yet.
+   */
   let ready: Promise<unknown> | undefined;
   let refusal: unknown;
   const beginOnce = () => {
@@ -39,7 +42,7 @@ export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transac
     const answered = beginOnce();
     if (!leavesNothing(statement)) ready ??= answered;
     if (ready) await ready;
-    // If BEGIN failed, a statement would commit on its own.
+    // If BEGIN failed, a statement would commit by itself.
     if (refusal) throw refusal;
     return await run<Row>(client, statement, values);
   };
@@ -63,7 +66,7 @@ export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transac
 async function commit(client: pg.PoolClient, last: readonly Sent[]): Promise<void> {
   const answers = last.map(({ statement, values }) => run(client, statement, values));
   const committed = send(client, 'COMMIT');
-  // The first failed statement has the cause; the server refuses the others because of it.
+  // The first failed statement shows the cause; the server refuses the others as a consequence.
   for (const answer of await Promise.allSettled([...answers, committed]))
     if (answer.status === 'rejected') throw answer.reason;
   const { command } = await committed;
@@ -90,8 +93,8 @@ export async function withinTransaction<T>(tx: Queryable, work: (tx: Transaction
 const known = new WeakMap<Statement, boolean>();
 
 /**
- * Returns whether a statement, run outside of a transaction, leaves nothing behind: it only reads, or takes locks that end with it. It may
- * be sent before BEGIN is answered. `statements.test.ts` compares this with the plans of all statements.
+ * Returns whether a statement that runs outside of a transaction has no lasting effect: it only reads, or takes locks that end with the
+ * statement. Such a statement may be sent before BEGIN is answered. `statements.test.ts` compares this with the plans of all statements.
  */
 export function leavesNothing(statement: Statement | string): boolean {
   if (typeof statement === 'string') return false;

@@ -1,10 +1,12 @@
 /** Temporary failures of database, disk and bucket: the same request may succeed later. */
 import { sqlState } from './connections.ts';
 
-/** `database`: its connection was lost or could not be opened. `disk`: there is no room to write. `blobs`: the bucket does not answer. */
+/**
+ * `database`: its connection was lost or could not be opened. `disk`: the disk is full. `blobs`: the bucket does not answer.
+ */
 export type UnavailableReason = 'database' | 'disk' | 'blobs';
 
-/** Thrown instead of a temporary error. It has the message and code of that error, which is its cause. */
+/** Thrown instead of a temporary error. It has the message and the code of that error; the error itself is the `cause`. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
   readonly reason: UnavailableReason;

@@ -1,4 +1,4 @@
-/** Returns true for the text of a UUID. Any other text names nothing. */
+/** Returns true for the text of a UUID. Any other text cannot be an id. */
 export const isUuid = (text: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
 

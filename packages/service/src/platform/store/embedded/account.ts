@@ -1,6 +1,6 @@
 /**
- * The account that the server runs as. PostgreSQL refuses to run as root, so root starts the server as an unprivileged account; any
- * other user runs it as themselves.
+ * The account that the server runs as. PostgreSQL refuses to run as root, so root starts the server as an unprivileged account; other users
+ * run it under their own account.
  */
 import { readFile, stat } from 'node:fs/promises';
 
@@ -21,8 +21,8 @@ interface PasswdLine {
 }
 
 /**
- * An existing folder decides first: PostgreSQL requires that it owns its files, and `sudo runyard up` after `runyard up` must not take
- * the folder away from its user. Then `postgres`, then `nobody`, then a fixed high uid.
+ * The owner of an existing folder decides first: PostgreSQL requires that it owns its files, and `sudo runyard up` after `runyard up` must
+ * not take the folder away from its user. Then `postgres`, then `nobody`, then a fixed high uid.
  */
 export async function chooseAccount(clusterFolder: string, passwdFile = '/etc/passwd'): Promise<Account> {
   const passwd = await readPasswd(passwdFile);
@@ -43,7 +43,7 @@ async function readPasswd(file: string): Promise<PasswdLine[]> {
   });
 }
 
-/** Options for `spawn` that make a child run as the account; empty if this process is that account already. */
+/** Options for `spawn` that make a child run as the account; empty if this process already runs as this account. */
 export function runAs(account: Account): { uid?: number; gid?: number } {
   return account.uid === process.getuid?.() ? {} : { uid: account.uid, gid: account.gid };
 }

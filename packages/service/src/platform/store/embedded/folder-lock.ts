@@ -1,6 +1,6 @@
 /**
- * One lock file for each data folder, held by the service and inherited by the server and all its processes. So it is free exactly when
- * the service and every PostgreSQL process of the folder have ended. PostgreSQL's own `postmaster.pid` cannot show that.
+ * One lock file for each data folder. The service holds the lock, and the server and all its processes inherit it. So the lock is free
+ * exactly when the service and every PostgreSQL process of the folder have ended. PostgreSQL's own `postmaster.pid` cannot show that.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';

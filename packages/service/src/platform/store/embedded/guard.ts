@@ -1,9 +1,9 @@
 /**
- * Stops a server whose service died. A small shell waits on a pipe that the service holds. The kernel closes the pipe when the service ends in any
- * way, kill -9 included. The shell then asks for a fast shutdown (SIGINT, "Shutting Down the Server" in the PostgreSQL manual). If that takes too
- * long, it asks for an immediate stop, which loses no data either. Its working directory distinguishes the server from a later process with the same
- * id: `-ef` compares the folders themselves. This check needs the same uid: root in a container has no CAP_SYS_PTRACE and may not read another user's
- * /proc/PID/cwd.
+ * Stops a server whose service died. A small shell waits on a pipe that the service holds. The kernel closes the pipe when the service ends
+ * in any way, kill -9 included. The shell then asks for a fast shutdown (SIGINT, "Shutting Down the Server" in the PostgreSQL manual). If
+ * that takes too long, it asks for an immediate stop, which also loses no data. The working directory tells the server from a later process
+ * with the same id: `-ef` compares the folders themselves. The comparison needs the same uid: root in a container has no CAP_SYS_PTRACE and
+ * may not read another user's /proc/PID/cwd.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { type Account, runAs } from './account.ts';
@@ -37,7 +37,7 @@ export function startGuard(pid: number, folder: string, account: Account): Child
     ...runAs(account),
     cwd: folder,
     env: environment,
-    // Uses its own session, so that Ctrl-C in the terminal does not reach it.
+    // Uses a separate session, so that Ctrl-C in the terminal does not reach the shell.
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });

@@ -7,7 +7,7 @@ import type { EmbeddedPostgres } from './start.ts';
 
 const { folder, start } = testServers({ copies: true });
 
-/** Id of the server's first process; NaN while there is none. */
+/** Id of the server's first process; NaN while no server runs. */
 const postmaster = async () =>
   Number((await readFile(path.join(folder(), 'cluster/postmaster.pid'), 'utf8').catch(() => '')).split('\n')[0] || NaN);
 

@@ -1,4 +1,4 @@
-/** Starts the server again when it ends, as long as its service lives. */
+/** Starts the server again when it ends, while its service runs. */
 import { backoffMs, delay } from '@runyard/system/backoff';
 import type { StoreLog } from '../database/log.ts';
 import type { Postmaster } from './postmaster.ts';
@@ -24,8 +24,8 @@ export const waitAfter = (failures: number): number =>
   backoffMs({ firstMs: 100, longestMs: 30_000 }, failures, noJitter);
 
 /**
- * Watches the server and starts it again whenever it ends: a full disk or a lack of memory may last for hours, and the service must recover without
- * help.
+ * Watches the server and starts it again whenever it ends: a full disk or a lack of memory may last for hours, and the service must recover
+ * by itself.
  */
 export function keepRunning(
   first: Postmaster,

@@ -12,7 +12,7 @@ import { removeSocketFolder } from './socket-folder.ts';
 
 /** Time for the guard of a dead service to stop its server. The guard may have been killed too. */
 const leftoverFastMs = 2_000;
-/** After this time the holder of the lock counts as a process that this one cannot stop. */
+/** After this time, the holder of the lock counts as a process that this process cannot stop. */
 const lockTimeoutMs = 15_000;
 
 /** Throws an error that names the process if another service uses the folder. */
@@ -26,7 +26,7 @@ export async function takeFolder(folder: string, cluster: string, account: Accou
     if (owner !== undefined && state === 'alive') throw inUse(folder, `by process ${owner.pid}`);
     if (Date.now() > giveUp)
       throw inUse(folder, state === 'elsewhere' ? 'from another container' : 'by a process that could not be stopped');
-    // On the first try its guard may still be working.
+    // On the first try, the server's guard may still be stopping it.
     if (state === 'gone' && tries > 0) {
       if (tries === 1) log.warn({ folder }, 'an earlier service left its database running; stopping it');
       await stopServer(folder, cluster, account, owner);
@@ -42,8 +42,8 @@ function inUse(folder: string, who: string): Error {
 }
 
 /**
- * The other processes of the server end by themselves after their postmaster. A service records itself as the owner before it starts a server: if the
- * owner is still the dead service, the pid file does not belong to a newer server.
+ * The other processes of the server end by themselves when their postmaster has ended. A service records itself as the owner before it
+ * starts a server: if the owner is still the dead service, the pid file does not belong to a newer server.
  */
 async function stopServer(folder: string, cluster: string, account: Account, dead: Owner | undefined): Promise<void> {
   const pid = await postmasterPid(cluster);
@@ -60,8 +60,8 @@ async function postmasterPid(cluster: string): Promise<number | undefined> {
 }
 
 /**
- * While this process has the lock, no server of the folder lives, so a pid file is stale. PostgreSQL detects that itself, unless its
- * old number now belongs to another process, as happens after a restart of a container: then it would never start again.
+ * While this process has the lock, no server of the folder runs, so a pid file is stale. PostgreSQL detects this itself, unless another
+ * process now has the old id, as happens after a restart of a container. In that case it would never start again.
  */
 export async function clearStale(folder: string, cluster: string, account: Account): Promise<void> {
   const owner = await readOwner(folder);

@@ -29,7 +29,8 @@ const settings: Record<string, string> = {
   max_wal_senders: '0',
   // Bounds the replay after a crash.
   max_wal_size: '256MB',
-  // In the cluster, where each start clears it. After kill -9, POSIX segments would stay in /dev/shm, which has 64 MB in Docker.
+  // The files are in the cluster, where each start removes them. After kill -9, POSIX segments would stay in /dev/shm, which has 64 MB in
+  // Docker.
   dynamic_shared_memory_type: 'mmap',
   timezone: 'UTC',
   log_timezone: 'UTC',
@@ -43,8 +44,8 @@ const settings: Record<string, string> = {
 };
 
 /**
- * Returns the size of PostgreSQL's own cache, MB: a 32nd of the memory that this process may use (bytes), between 32 and 128. It is
- * allocated only when it is used.
+ * Returns the size of PostgreSQL's own cache in MB: a 32nd of the memory that this process may use (bytes), between 32 and 128. The memory
+ * is allocated only when it is used.
  */
 export const sharedBuffersMb = (memory: number): number =>
   Math.min(128, Math.max(32, Math.trunc(memory / 32 / 2 ** 20)));
@@ -84,7 +85,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
       ...runAs(account),
       cwd: cluster,
       env: { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C' },
-      // A session of its own: Ctrl-C stops the service, and the service stops its database when it no longer needs it.
+      // The server has a separate session: Ctrl-C stops the service, and the service stops its database when it no longer needs it.
       detached: true,
       stdio: ['ignore', 'ignore', 'pipe', lockFd],
     },
@@ -110,7 +111,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
   return postmaster;
 }
 
-/** Starts the guard, and starts it again if it is killed, so that the server always has a guard while the service lives. */
+/** Starts the guard, and starts it again if it is killed, so that the server has a guard as long as the service runs. */
 function keepGuarded(pid: number, cluster: string, account: Account, exited: Promise<string>, log: StoreLog): void {
   let running = true;
   let guard: ChildProcess | undefined;
@@ -120,7 +121,7 @@ function keepGuarded(pid: number, cluster: string, account: Account, exited: Pro
     guard = begun;
     begun.on('error', (error) => {
       log.warn({ error: error.message }, 'the database has no guard');
-      // A program that could not be started has no exit.
+      // If a program could not be started, there is no exit event.
       if (begun.pid === undefined) beginAfter(1_000);
     });
     begun.stdin?.on('error', () => undefined);
@@ -186,7 +187,7 @@ async function stopChild(child: ChildProcess, exited: Promise<string>, log: Stor
   child.ref();
   child.kill('SIGINT');
   if (await endsWithin(exited, fastShutdownMs)) return;
-  log.warn({}, 'the database takes long to stop; stopping it at once, it replays its log at the next start');
+  log.warn({}, 'the database takes long to stop; it is stopped immediately, and replays its log at the next start');
   child.kill('SIGQUIT');
   if (await endsWithin(exited, 5_000)) return;
   child.kill('SIGKILL');

@@ -1,7 +1,7 @@
 /**
- * The folder of the server's Unix socket: a new one for each start, with a name that no other user can guess and create first, open
- * only to the server's account and root. The folder is the whole access control of the embedded server, which listens nowhere else. It
- * is not inside the data folder, because a socket's path may have 107 bytes at most (sun_path in unix(7)).
+ * The folder of the server's Unix socket. Each start creates a new folder: no other user can guess its name and create it first, and only
+ * the server's account and root can enter it. Only this folder controls access to the embedded server, which listens nowhere else. It is
+ * not inside the data folder, because the path of a socket may have only 107 bytes (sun_path in unix(7)).
  */
 import { chown, lstat, mkdtemp, readdir, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ export async function makeSocketFolder(account: Account): Promise<string> {
   });
 }
 
-/** A server that its guard stopped leaves an empty folder, which the next start with the same data removes. */
+/** If the guard stopped the server, an empty folder stays, and the next start with the same data removes it. */
 async function sweepEmpty(parent: string): Promise<void> {
   for (const name of await readdir(parent).catch(() => [])) {
     if (!name.startsWith(prefix)) continue;

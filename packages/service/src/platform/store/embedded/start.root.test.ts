@@ -12,7 +12,7 @@ const asRoot = process.getuid?.() === 0;
 const { folder, start, runStart } = testServers();
 
 describe.runIf(asRoot)('as root', () => {
-  test('runs the server as an unprivileged account, below a folder that is closed to it', async () => {
+  test('runs the server as an unprivileged account that cannot enter the folder above the data', async () => {
     await chmod(folder(), 0o700);
     const dataDir = path.join(folder(), 'project/.runyard/postgres');
     const { url } = await start(dataDir);
@@ -43,7 +43,7 @@ describe.runIf(asRoot)('as root', () => {
     expect((await runStart(folder(), unnamed)).output).toBe('started\n');
   });
 
-  test('uses its own high uid when no account is called postgres or nobody', async () => {
+  test('uses a fixed high uid when there is neither an account postgres nor nobody', async () => {
     const passwd = path.join(folder(), 'passwd');
     await writeFile(passwd, 'root:x:0:0:root:/root:/bin/sh\n');
     const account = await chooseAccount(path.join(folder(), 'none'), passwd);

@@ -43,7 +43,7 @@ test('refuses a second process on the folder with the id of the first, which con
   expect((await findEmbeddedPostgres(folder()))?.url).toBe(url);
 });
 
-test('gives a fresh folder to one of several processes, and the others name its owner', async () => {
+test('gives a new folder to one of several processes, and the others report its owner', async () => {
   const outcomes = await Promise.all([1, 2, 3].map(() => runStart(folder())));
   const winners = outcomes.filter(({ output }) => output.includes('started'));
   expect(winners).toHaveLength(1);

@@ -36,9 +36,9 @@ export interface EmbeddedOptions {
 }
 
 /**
- * Starts the server and resolves when it answers. It lives as long as this process: `stop` stops it, or its guard when this process
- * ends in any other way, and it is started again whenever it ends by itself. Throws an error that names the process if
- * another one uses the folder, and throws if PostgreSQL cannot run.
+ * Starts the server and resolves when it answers. The server lives as long as this process. `stop` stops it; if this process ends in any
+ * other way, its guard stops it; if it ends by itself, it is started again. Throws an error that names the process if another one uses the
+ * folder, and throws if PostgreSQL cannot run.
  */
 export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const folder = path.resolve(dataDir);
@@ -77,7 +77,7 @@ export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): 
   }
 }
 
-/** Returns the running server of a folder, for a second program of the same user (an export); undefined: none runs. */
+/** Returns the running server of a folder, for a second program of the same user (an export); undefined if no server runs. */
 export async function findEmbeddedPostgres(
   dataDir: string,
 ): Promise<Pick<EmbeddedPostgres, 'connection' | 'url'> | undefined> {

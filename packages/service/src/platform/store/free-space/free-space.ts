@@ -1,7 +1,7 @@
 /**
- * Detects a full disk before it stops the database. PostgreSQL crashes, and does not start again, if it has no room for
- * a few small files and the next part of its log (checkpoints write both). So a file in the data folder reserves some
- * room. While the disk is full and nothing new is stored, the room is released in small parts.
+ * Detects a full disk before it stops the database. PostgreSQL crashes, and does not start again, if there is no room for a few small files
+ * and the next segment of its log (checkpoints write both). So a file in the data folder reserves some space. While the disk is full and
+ * nothing new is stored, the room is released in small parts.
  */
 import { randomFillSync } from 'node:crypto';
 import { type FileHandle, open, stat, statfs, truncate } from 'node:fs/promises';
@@ -18,16 +18,18 @@ export const leastFreeForStreams = 128 * mb;
 /** The size of the reserve: two such segments. */
 export const reserveBytes = 32 * mb;
 
-/** Bytes that are released at a time, so that another program which fills the disk does not get all of them at once. */
+/** Bytes that are released at a time, so that another program which fills the disk does not take the whole reserve at once. */
 const sliceBytes = 8 * mb;
 
 /** Whether there is room to write. */
 export interface FreeSpace {
-  /** Returns why nothing new is stored now; null if there is room. The answer is from the last `measure`. */
+  /**
+   * Returns the reason why nothing new is stored now; null if there is space. The answer is from the last `measure`.
+   */
   problem(): string | null;
   /**
-   * Reads the free space now. Returns why long streams must end; null if there is room. Streams are refused long before
-   * anything else, because each of them takes space between two measurements.
+   * Reads the free space now. Returns why long streams must end; null if there is enough space. Streams are refused long before anything
+   * else, because each stream uses space between two measurements.
    */
   streamProblem(): Promise<string | null>;
   /** Reads the free space, and releases or refills the reserve. Call it every second or so. */
@@ -35,12 +37,12 @@ export interface FreeSpace {
 }
 
 export interface FreeSpaceOptions {
-  /** Any folder of the file system; the message names it. */
+  /** Any folder of the file system; messages name it. */
   readonly folder: string;
-  /** File of the reserve; absent: none, for a service whose database has a disk of its own. */
+  /** File of the reserve; absent: no reserve, for a service whose database has a separate disk. */
   readonly reserveFile?: string;
   readonly log: StoreLog;
-  /** Returns the free bytes of the file system of a folder; default: what the system says. */
+  /** Returns the free bytes of the file system of a folder; default: asks the operating system. */
   readonly measureFree?: (folder: string) => Promise<number>;
 }
 
@@ -111,7 +113,7 @@ async function append(handle: FileHandle, bytes: Buffer, most: number): Promise<
   return (await handle.write(bytes, 0, Math.min(bytes.byteLength, most))).bytesWritten;
 }
 
-/** For tests and programs that do not watch a disk: there is always room. */
+/** For tests and programs that do not watch a disk: it always reports enough space. */
 export const unlimitedSpace: FreeSpace = {
   problem: () => null,
   streamProblem: async () => null,

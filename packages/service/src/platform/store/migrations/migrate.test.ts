@@ -88,7 +88,7 @@ describe('a database that is newer than the code', () => {
     await rm(path.join(folder, '0034_more.sql'));
   };
 
-  test('stays as it is, if its newer migrations only added to the schema', async () => {
+  test('stays unchanged if its newer migrations only added to the schema', async () => {
     await newer('CREATE TABLE more (a int);');
     expect(await migrateDatabase(db, { folder })).toEqual([]);
   });
@@ -116,7 +116,7 @@ const contracting: Readonly<Record<string, RegExp>> = {
   'adds a rule to a table that old code writes': /\bALTER TABLE[^;]*\bADD (?:CONSTRAINT|CHECK|UNIQUE|FOREIGN)\b/i,
 };
 
-test('each migration after the column oldest_code that old code cannot live with says so', async () => {
+test('each migration after the column oldest_code declares whether old code can work with it', async () => {
   const wrong = (await readMigrations())
     .filter(({ version, oldestCode }) => version > 33 && oldestCode === 0)
     .flatMap(({ name, sql }) =>
@@ -150,7 +150,7 @@ test('rejects files that share a number or have an invalid name', async () => {
   await expect(readMigrations(folder)).rejects.toThrow(/2_b.sql is not named/);
 });
 
-test('applies each migration once when 30 starts at the same time, in three processes, migrate one database', async () => {
+test('30 starts at the same time in three processes apply each migration once', async () => {
   for (const { name } of await readMigrations())
     await copyFile(path.join(migrationsFolder, `${name}.sql`), path.join(folder, `${name}.sql`));
   await write('9998_slow.sql', 'CREATE TABLE slow AS SELECT pg_sleep(0.2)::text;');
@@ -239,7 +239,7 @@ describe('a database with the migrations that the baseline replaced', () => {
     return names;
   }
 
-  test('gets the records of the baseline and then later migrations if it has all replaced migrations', async () => {
+  test('that has all replaced migrations gets the records of the baseline and then later migrations', async () => {
     await makeOlder(66);
     const baseline = await copyBaseline();
     expect(await migrateDatabase(older.db, { folder })).toEqual([]);

@@ -1,7 +1,7 @@
 /**
  * Applies migrations: SQL files `migrations/NNNN_name.sql`, each once, in the order of their numbers. Each runs in its own transaction
- * together with its record, under an advisory lock that ends with the transaction. So any number of processes may start at the same
- * time, and a process that dies in between leaves no half migration.
+ * together with its record, under an advisory lock that ends with the transaction. So any number of processes may start at the same time,
+ * and a process that dies during a migration leaves no incomplete migration.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -16,13 +16,13 @@ export interface Migration {
   readonly sql: string;
   /** SHA-256 of the file, as hex. */
   readonly checksum: string;
-  /** Code with fewer migrations than up to this version fails on the schema that the file leaves; 0: no code does. */
+  /** Code that has fewer migrations than this version fails on the schema after this file; 0: all code works with it. */
   readonly oldestCode: number;
 }
 
 /**
- * A line of a file that removes or forbids what older code uses. Without the line a migration only adds: code of the release before it
- * works on the new schema too.
+ * A line of a file that removes or forbids what older code uses. A migration without this line only adds: code of the release before it
+ * also works on the new schema.
  */
 const contracts = /^-- Contract: needs code of migration (\d{4}) or later\.$/m;
 
@@ -38,8 +38,8 @@ export const migrationsFolder = import.meta.dirname;
 const lastOfBaseline = 23;
 
 /**
- * The 66 migrations, 0001_access to 0114_identity_configuration, that the baseline replaced. Together they made the same schema, so a
- * database that has them all is adopted: the records of the baseline replace its records.
+ * The 66 migrations, 0001_access to 0114_identity_configuration, that the baseline replaced. Together they made the same schema. So a
+ * database that has all of them is adopted: the records of the baseline replace its records.
  */
 const replaced = {
   /** SHA-256 over one line `VERSION CHECKSUM` for each migration. */
@@ -51,7 +51,7 @@ const replaced = {
 /** A version of Runyard that brings every older database to the state that can be adopted. */
 export const lastCommitBeforeBaseline = 'b9d5a8d5';
 
-/** Returns whether these are `all` migrations that the baseline replaced, only `some` of them, or `none`. */
+/** Returns whether these migrations are `all` migrations that the baseline replaced, only `some` of them, or `none`. */
 export function findReplaced(applied: readonly AppliedMigration[]): 'all' | 'some' | 'none' {
   if (applied[0]?.checksum !== replaced.firstChecksum) return 'none';
   const lines = applied.map(({ version, checksum }) => `${version} ${checksum}\n`);
@@ -90,9 +90,9 @@ export interface MigrateOptions {
 }
 
 /**
- * Applies the migrations that the database does not have yet, and returns their names. A database that is newer than the code stays as it
- * is, if its newer migrations only added to the schema. Throws and changes nothing if one of them needs newer code, if
- * a migration was changed after it was applied, or if the database is older than the baseline.
+ * Applies the migrations that the database does not have yet, and returns their names. A database that is newer than the code stays
+ * unchanged if its newer migrations only added to the schema. Throws and changes nothing if one of them needs newer code, if a migration
+ * was changed after it was applied, or if the database is older than the baseline.
  */
 export async function migrateDatabase(db: Database, options: MigrateOptions = {}): Promise<string[]> {
   const { folder = migrationsFolder, upTo = Number.POSITIVE_INFINITY } = options;
@@ -217,8 +217,8 @@ export async function readAppliedIfAny(client: pg.ClientBase): Promise<AppliedMi
 }
 
 /**
- * Returns the first migration that is not applied; undefined if all are, and the database may have newer ones. Throws if the applied ones
- * differ from `migrations`.
+ * Returns the first migration that is not applied; undefined if all are applied, and the database may even have newer ones. Throws if the
+ * applied ones differ from `migrations`.
  */
 function nextToApply(applied: readonly AppliedMigration[], migrations: readonly Migration[]): Migration | undefined {
   for (const [index, done] of applied.entries()) {

@@ -15,12 +15,12 @@ const readApplied = defineStatement({
 interface ReadinessDeps {
   readonly db: Database;
   readonly log: StoreLog;
-  /** Returns why the database of this process does not run; null if it runs, or this process does not run it. */
+  /** Returns why the database of this process does not run; null if it runs, or another process runs it. */
   databaseProblem(): string | null;
 }
 
 /**
- * Returns the check that the database answers and has all migrations of this code; it returns a problem or null. The names of the
+ * Returns a check that the database answers and has all migrations of this code; the check returns a problem or null. The names of the
  * migrations are read once. `read` is for tests.
  */
 export function makeStoreCheck(deps: ReadinessDeps, read = readMigrations): () => Promise<string | null> {

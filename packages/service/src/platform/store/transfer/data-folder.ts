@@ -9,7 +9,7 @@ import { findEmbeddedPostgres, startEmbeddedPostgres } from '../embedded/start.t
 
 /** Places of the data of an installation. */
 export interface DataPlace {
-  /** Absolute path of the data folder, which holds the embedded database and, without a setting, the blobs. */
+  /** Absolute path of the data folder, which holds the embedded database and, unless a setting says otherwise, the blobs. */
   readonly dataFolder: string;
   /** URL of a PostgreSQL server; absent: the embedded database. */
   readonly databaseUrl?: string;
@@ -38,7 +38,7 @@ export async function moveBlobs(
   if (marker !== undefined && other !== undefined && marker !== other)
     throw new Error(`RUNYARD_BLOBS belongs to another database (${other}): name an empty folder, or another prefix`);
   const sums = await copyBlobs(source, target, tell);
-  // A service that still has the old settings does not become ready at its next start.
+  // A service that still uses the old settings does not become ready at its next start.
   if ((await readBlobMarker(target)) !== undefined) await source.delete(markerKey);
   return sums;
 }

@@ -1,5 +1,5 @@
 /**
- * The export file, written and read as a stream. It is plain (compress it as you like) and made of sections:
+ * The export file, written and read as a stream. It is not compressed (compress it as you like) and consists of sections:
  *
  *     {"format":"runyard-export","version":1,"createdAt":"…","migrations":[{"version":1,"name":"0001_access","checksum":"…"}]}
  *     {"table":"runs","columns":["id",…]}         then a body: rows in PostgreSQL's text format of COPY
@@ -7,10 +7,9 @@
  *     {"blob":"artifacts/0190…"}                  then a body: the bytes
  *     {"end":true,"tables":18,"blobs":4,"heads":"…"}
  *
- * Each head is a line of JSON. A body is a row of chunks, each a length (4 bytes, big-endian) and as many bytes; length 0
- * ends it. Then a line of JSON follows: {"bytes":…,"sha256":"…"}. `heads` is the SHA-256 of all heads before the last one; older
- * versions did not write it. So the import detects a file that was cut off or changed.
- * The file holds everything, secrets too: keep it like a password.
+ * Each head is a line of JSON. A body is a sequence of chunks: each has a length (4 bytes, big-endian) and as many bytes; length 0 ends the body. Then a line of JSON follows: {"bytes":…,"sha256":"…"}. `heads` is the SHA-256 of all heads before the last one; older
+ * versions did not write it. So the import detects a file that is incomplete or was changed.
+ * The file holds everything, also secrets: protect it like a password.
  */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
@@ -39,7 +38,7 @@ const bodyEndSchema = z.object({ bytes: z.int(), sha256: z.string() });
 const maxChunkBytes = 1024 * 1024;
 const maxLineBytes = 1024 * 1024;
 
-/** Returns the function that makes the heads of a file, in their order. It adds `heads` to the last one. */
+/** Returns the function that makes the heads of a file, in their order. It adds `heads` to the last head. */
 export function makeSectionHeads(): (section: Section) => Buffer {
   const heads = createHash('sha256');
   return (section) => {
@@ -76,7 +75,7 @@ function lengthPrefix(length: number): Buffer {
 export interface ExportReader {
   /** Returns the next head. Throws at the end of the file. */
   head(): Promise<Section>;
-  /** Returns the body that follows; it must be read to its end before the next head. Throws if it is damaged. */
+  /** Returns the body that follows; read it to its end before the next head. Throws if it is damaged. */
   body(): AsyncGenerator<Buffer>;
 }
 
@@ -148,7 +147,7 @@ function damaged(): Error {
 /** A table of the current schema that an export copies and an import fills. */
 export interface TableObject {
   readonly name: string;
-  /** Columns of the table except generated ones, which cannot be written. */
+  /** Columns of the table except generated columns, which cannot be written. */
   readonly columns: readonly string[];
 }
 

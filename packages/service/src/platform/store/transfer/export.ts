@@ -23,7 +23,7 @@ import { beginExport, endExport } from './running-exports.ts';
 export interface ExportOptions {
   readonly db: Database;
   readonly blobs: BlobStore;
-  /** A stream, which is ended; or a file, which is created when it is complete and which only its owner can read. */
+  /** A stream, which this function ends; or a file, which gets its name when it is complete and which only its owner can read. */
   readonly to: Writable | string;
 }
 
@@ -34,8 +34,8 @@ export interface TransferResult {
 }
 
 /**
- * Writes everything to one file (`export-format.ts`), while the service runs: the tables as they were at one moment (one REPEATABLE
- * READ transaction), then the blobs. The service deletes no blob meanwhile (`running-exports.ts`).
+ * Writes everything to one file (`export-format.ts`) while the service runs: first the tables as of one moment (one REPEATABLE READ
+ * transaction), then the blobs. The service deletes no blob meanwhile (`running-exports.ts`).
  */
 export async function exportDatabase({ db, blobs, to }: ExportOptions): Promise<TransferResult> {
   const result = { tables: 0, rows: 0, blobs: 0 };
@@ -96,8 +96,8 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
 }
 
 /**
- * Begins a transaction that sees one moment. The locks prevent migrations meanwhile: a table that was rewritten after the snapshot looks
- * empty in it ("Caveats" of PostgreSQL's chapter on concurrency). LOCK takes no snapshot, so the first statement after it does.
+ * Begins a transaction that sees one moment. The locks prevent migrations meanwhile: if a table is rewritten after the snapshot, it looks
+ * empty in the snapshot ("Caveats" of PostgreSQL's chapter on concurrency). LOCK takes no snapshot; the first statement after it does.
  */
 async function beginSnapshot(client: pg.Client): Promise<void> {
   const tables = await readTables(client);
@@ -115,7 +115,7 @@ async function* databaseSections(
   yield sectionHead({ format: formatName, version: formatVersion, createdAt: new Date().toISOString(), migrations });
   for (const { name, columns } of await readTables(client)) {
     const columnList = columns.map((column) => pg.escapeIdentifier(column)).join(', ');
-    // COPY (SELECT …) also reads tables that COPY table refuses, such as one with row security.
+    // COPY (SELECT …) can also read tables that COPY table refuses, such as a table with row security.
     const rows = client.query(
       copyStreams.to(`COPY (SELECT ${columnList} FROM ${pg.escapeIdentifier(name)}) TO STDOUT`),
     );

@@ -40,10 +40,10 @@ export interface ImportOptions {
 }
 
 /**
- * Fills an empty database from an export, all or nothing: after an error in the file no row of it stays, and no blob that was not there
- * before. The database is migrated to the export's version, filled, and then migrated to the present one; if that fails, the next start
- * of the service tries it again. Throws if a table has rows, if the database is of a newer version than the export, and if the file is
- * damaged, cut off, or of a newer Runyard.
+ * Fills an empty database from an export, all or nothing: after an error in the file, no row and no new blob stays. The database is
+ * migrated to the export's version, filled, and then migrated to the present version. If the last step fails, the next start of the service
+ * repeats it. Throws if a table has rows, if the database is newer than the export, or if the file is damaged, incomplete, or from a newer
+ * Runyard.
  */
 export async function importDatabase({
   db,
@@ -79,7 +79,10 @@ async function readHeader(reader: ExportReader): Promise<readonly AppliedMigrati
   return head.migrations;
 }
 
-/** Returns the migrations of an export; the baseline instead of all migrations that it replaced, because the tables are the same. */
+/**
+ * Returns the migrations of an export. If it has all migrations that the baseline replaced, returns the baseline instead, because the
+ * tables are the same.
+ */
 function withBaseline(exported: readonly AppliedMigration[], known: readonly Migration[]): readonly AppliedMigration[] {
   switch (findReplaced(exported)) {
     case 'none':
@@ -104,7 +107,7 @@ async function prepareTables(
   const made = `The backup was made at migration ${last.name}`;
   if (!isBeginning(wanted, known))
     throw new Error(
-      `${made}, which this Runyard does not have. Restore the file with the Runyard that wrote it, then start this Runyard on that database: it migrates the database, or says why it cannot.`,
+      `${made}, which this Runyard does not have. Restore the file with the Runyard that wrote it, then start this Runyard on that database: it migrates the database, or reports why it cannot.`,
     );
   await db.onOwnConnection(async (client) => {
     const applied = await readAppliedIfAny(client);
@@ -222,7 +225,7 @@ async function readSections(
       ]);
     } else if ('blob' in head) {
       blobCount += 1;
-      // A blob that was there before is not removed after an error: it may belong to another database.
+      // A blob that existed before is not removed after an error, because it may belong to another database.
       if ((await blobs.stat(head.blob)) === undefined) added.push(head.blob);
       await blobs.put(head.blob, reader.body(), { maxBytes: Number.MAX_SAFE_INTEGER });
     } else if ('end' in head) {

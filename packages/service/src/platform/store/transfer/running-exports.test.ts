@@ -72,7 +72,7 @@ test('deletes blobs after an export that was abandoned', async () => {
   expect(await ofService.stat('workspaces/2')).toBeUndefined();
 });
 
-test('fails the export if its connection is lost while it writes blobs', async () => {
+test('fails if its connection is lost while it writes blobs', async () => {
   await put('workspaces/3');
   const lost: BlobStore = {
     ...ofFolder,
@@ -89,7 +89,7 @@ test('fails the export if its connection is lost while it writes blobs', async (
   await expect(exportDatabase({ db: database.db, blobs: lost, to })).rejects.toThrow('Make it again');
 });
 
-test('keeps a blob, and does not fail, while the database does not answer', async () => {
+test('keeps a blob, without a failure, while the database does not answer', async () => {
   await put('workspaces/4');
   const away = { query: () => Promise.reject(new StoreUnavailable('database', new Error('away'))) };
   await keptByExports(ofFolder, away).delete('workspaces/4');

@@ -1,5 +1,5 @@
 /**
- * Keeps all blobs while an export runs. An export writes the rows of one moment and then the blobs that they name, which takes minutes.
+ * Keeps all blobs while an export runs. An export writes the rows of one moment and then the blobs of these rows, which takes minutes.
  * Meanwhile runs replace their blobs, such as the archive of the workspace after each turn.
  */
 import type pg from 'pg';
@@ -12,15 +12,16 @@ import { StoreUnavailable } from '../database/unavailable.ts';
 const lock = { first: 723_643_015, second: 1 };
 
 /**
- * Begins to keep blobs, until `endExport` or the end of the connection. Call it before the transaction: its snapshot then has no row whose
- * blob is deleted later.
+ * Begins to keep blobs, until `endExport` or the end of the connection. Call it before the transaction begins: then no blob of a row in its
+ * snapshot is deleted.
  */
 export async function beginExport(client: pg.ClientBase): Promise<void> {
   await client.query(`SET idle_session_timeout = 0; SELECT pg_advisory_lock_shared(${lock.first}, ${lock.second})`);
 }
 
-/** Ends it. Throws if the connection was lost meanwhile, because blobs may then have been deleted. */
-export async function endExport(client: pg.ClientBase): Promise<void> {
+/** Ends it. Throws if the connection was lost meanwhile, because blobs may have been deleted since. */ export async function endExport(
+  client: pg.ClientBase,
+): Promise<void> {
   await client.query(`SELECT pg_advisory_unlock_shared(${lock.first}, ${lock.second})`).catch((error: Error) => {
     throw new Error(`The connection to the database was lost during the backup (${error.message}). Make it again.`, {
       cause: error,
@@ -40,8 +41,8 @@ const findExport = defineStatement({
 });
 
 /**
- * Returns a blob store that deletes nothing while an export of the database runs. The row that named the blob must be deleted in a
- * transaction that has ended: an export that begins later does not have it. The nightly sweep deletes the blobs that stay.
+ * Returns a blob store that deletes nothing while an export of the database runs. Call `delete` only after the transaction that deletes the
+ * blob's row has ended: an export that begins later does not contain the row. The nightly sweep deletes the blobs that stay.
  */
 export function keptByExports(blobs: BlobStore, db: Queryable): BlobStore {
   return {

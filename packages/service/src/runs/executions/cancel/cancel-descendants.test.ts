@@ -130,7 +130,7 @@ test('leaves the runs above and beside a cancelled run alone', async () => {
   ]);
 });
 
-test('cancels a PENDING child as soon as it was claimed, and refuses to delete the parent before', async () => {
+test('cancels a PENDING child as soon as a worker claims it, and refuses to delete the parent before that', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const child = await below(root);
@@ -157,7 +157,7 @@ test('continues a cancel in the reconciler of another process after the first pr
   expect(await Promise.all([child, grandchild].map(stateOf))).toEqual(['CANCELLED', 'CANCELLED']);
 });
 
-test('cancels a child whose sandbox is lost before the cancel reaches it, and does not fail it', async () => {
+test('cancels a child whose sandbox is lost before the cancel reaches it; the child does not fail', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const [working, provisioned, other] = [await below(root), await below(root), await t.newRun()];
@@ -202,7 +202,7 @@ test('does not cancel a child that a person continued after the cancel, in a new
   expect([await followUp(ended), await followUp(idle)]).toEqual(['continued', 'resumed']);
   await reconcile(t.deps);
   expect(await Promise.all([ended, idle].map(stateOf))).toEqual(['QUEUED', 'INPROGRESS']);
-  // A run that it starts now is not cancelled either.
+  // A run that the agent starts now is not cancelled either.
   const grandchild = await below(idle, root);
   await reconcile(t.deps);
   expect(await stateOf(grandchild)).toBe('QUEUED');
@@ -220,7 +220,7 @@ test('cancels the runs below also if the cancelled run itself is continued first
 describe('creates no run', () => {
   const exists = async (id: string) => (await t.deps.db.query('SELECT FROM runs WHERE id = $1', [id])).length === 1;
 
-  test('below a cancelled run, nor below a run whose ancestor was cancelled a moment ago', async () => {
+  test('below a cancelled run, or below a run whose ancestor has just been cancelled', async () => {
     const root = await t.newRun();
     const child = await below(root);
     await cancelAndDie(root);
@@ -230,7 +230,7 @@ describe('creates no run', () => {
     expect(await exists(await below(root)), 'it was continued').toBe(true);
   });
 
-  test('and leaves the Idempotency-Key of the refused request free', async () => {
+  test('and does not record the Idempotency-Key of the refused request', async () => {
     const root = await t.newRun();
     await cancelRun(t.deps, root);
     const once = { teamId: t.teamId, principal: 'p', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };

@@ -50,7 +50,7 @@ export async function cancelLocked(deps: ExecutionDeps, tx: Queryable, run: Lock
   }
 }
 
-/** SQL: the live runs `c` below `a` whose current execution `e` was requested before the cancel of `a`. */
+/** SQL: the live runs `c` below `a` whose current execution `e` was requested before `a` was cancelled. */
 const doomed = `
   FROM runs a
   JOIN run_facets f ON f.team_id = a.team_id AND f.facet = 'ancestor:' || a.id
@@ -70,12 +70,12 @@ const lockRun = defineStatement({
   row: { state: text<RunState>(), current_execution_id: uuid },
 });
 
-/** A statement of its own after the lock, because a follow-up may have changed the run before the lock. */
+/** This statement is separate, after the lock, because a follow-up may have changed the run before the lock. */
 const isDoomed = defineStatement({ name: 'is_doomed', text: `SELECT ${doomed} AND c.id = $2`, row: {} });
 
 /**
- * Ends the cascade when no run is left, and notifies requests that wait to delete the run. No run can join later: creating a run locks
- * the rows of its ancestors and looks for a cancel.
+ * Ends the cascade when no run is left, and notifies requests that wait to delete the run. No further run can become part of the cascade:
+ * creating a run locks the rows of its ancestors and looks for a cancel.
  */
 const forget = defineStatement({
   name: 'forget_finished_cascade',
@@ -112,7 +112,10 @@ const cascadeFromEnded = defineStatement({
   row: {},
 });
 
-/** Cancels the live runs below a run that has ended, as a cancel of the run would. A run that is live again is left alone. */
+/**
+ * Cancels the live runs below a run that has ended, as a cancel of the run would. A run that was continued after the cancel is not
+ * cancelled.
+ */
 export async function cancelBelow(deps: ExecutionDeps, runId: string): Promise<void> {
   await deps.db.transaction(async (tx) => {
     // The time is read when the lock is held: a child that was created before it is older.
@@ -131,8 +134,8 @@ const findCancelledAbove = defineStatement({
 });
 
 /**
- * Cancels the run if a run above it was cancelled and the cancel has not reached it yet: an error after that cancel is no
- * failure of the run. The transaction has locked its row. Returns true if it was cancelled.
+ * Cancels the run if a run above it was cancelled and the cancel has not reached this run yet: an error after that cancel does not count as
+ * a failure of the run. The transaction has locked its row. Returns true if it was cancelled.
  */
 export async function followCancel(
   deps: ExecutionDeps,

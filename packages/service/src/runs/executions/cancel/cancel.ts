@@ -14,7 +14,7 @@ import { cancelDescendants, cancelLocked, type LockedCancelOutcome } from './can
  */
 export type CancelOutcome = LockedCancelOutcome | 'wait_ended' | 'not_supported' | 'not_found';
 
-/** The time of the cancel is read when the lock is held: a child that was created before it is older. */
+/** The time of the cancel is read while the lock is held, so a child that was created before the cancel is older. */
 const lockCancellable = defineStatement({
   name: 'lock_cancellable',
   text: 'SELECT state, current_execution_id, worker_host, execution_location, source FROM runs WHERE id = $1 FOR UPDATE',
@@ -28,9 +28,10 @@ const lockCancellable = defineStatement({
 });
 
 /**
- * Cancels the run at once, and after it the live runs below it. Their sandboxes end within 5 s; if a worker is gone, the reconciler ends its
- * executions. If the turn was interrupted and the agent waits for a message, only the sandbox ends and the state stays. `by` may be the agent of a
- * run above, which may cancel every kind of run; throws `AttemptOver` then. The audit log names an author.
+ * Cancels the run at once, and then the live runs below it. Their sandboxes end within 5 s; if a worker does not respond, the reconciler
+ * ends its executions. If the turn was interrupted and the agent waits for a message, only the sandbox ends and the state stays. `by` may
+ * be the agent of a run above this run; it may cancel every kind of run, and this function throws `AttemptOver` if the agent's attempt is
+ * over. Other authors appear in the audit log. The audit log names an author.
  */
 export async function cancelRun(
   deps: ExecutionDeps,
@@ -78,7 +79,10 @@ const readAsking = defineStatement({
   row: { state: text<RunState>() },
 });
 
-/** `blocked` 400: the run waits for an answer; `asks` 400: the agent in the debug window does; `no_turn` 400: no turn is in progress. */
+/**
+ * `blocked` 400: the run waits for an answer; `asks` 400: the agent in the debug window waits for an answer; `no_turn` 400: no turn is in
+ * progress.
+ */
 type InterruptOutcome = 'interrupted' | 'blocked' | 'asks' | 'no_turn';
 
 /** Asks the agent to end the turn in progress, and records who asked. The sandbox stays. */

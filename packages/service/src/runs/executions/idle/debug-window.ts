@@ -1,7 +1,7 @@
 /**
- * Requests of an agent to a person, and the debug window: the time for which the sandbox of a failed setup stays, so that people can examine the
- * failure. In the window the run stays FAILED: only its execution changes, under the lock of the run's row. A terminal state together with the phase
- * `idle` or `running` always means this window.
+ * Requests of an agent to a person, and the debug window: the time for which the sandbox of a failed setup stays, so that people can
+ * examine the failure. During the window the run stays FAILED: only its execution changes, under the lock of the run's row. A terminal
+ * state together with the phase `idle` or `running` always means this window.
  */
 
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
@@ -108,7 +108,7 @@ const endTurn = defineStatement({
   row: {},
 });
 
-/** Ends a turn in the debug window, whatever its result: the sandbox stays for as long as after the failure. */
+/** Ends a turn in the debug window, with any result: the sandbox then stays as long as after the failure. */
 export async function endDebugTurn(
   deps: ExecutionDeps,
   tx: Queryable,
@@ -170,7 +170,7 @@ const readRetention = defineStatement({
   row: { minutes: nullable(json<NonNullable<EnvironmentConfig['failure_session_retention_minutes']>>()) },
 });
 
-/** Returns how long the sandbox of a failed setup stays, in seconds. 0: it ends at once. */
+/** Returns the time for which the sandbox of a failed setup stays, in seconds. 0: it ends at once. */
 export async function retentionSeconds(db: Queryable, runId: string): Promise<number> {
   const [row] = await db.query(readRetention, [runId]);
   return (row?.minutes ?? defaultRetentionMinutes) * 60;

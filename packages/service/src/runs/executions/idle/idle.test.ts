@@ -34,7 +34,7 @@ test('evicts the sandboxes that have waited longest until the limit is reached',
   expect((await evictIdle(t.deps, connection, 3)).sort()).toEqual([first, third].sort());
 });
 
-test('keeps working executions, however many there are', async () => {
+test('keeps all working executions, even if there are too many', async () => {
   const { connection, executions } = await hold(['running', 'running', 'idle']);
   expect(await evictIdle(t.deps, connection, 1)).toEqual([executions[2]]);
 });
@@ -64,7 +64,7 @@ async function rest(
   return executionId;
 }
 
-/** Returns the executions that leave, one after the other. */
+/** Returns the executions in the order in which they are evicted. */
 async function order(connection: string, executions: readonly string[]): Promise<number[]> {
   const left: number[] = [];
   for (let most = executions.length - 1; most >= 0; most -= 1)
@@ -72,7 +72,7 @@ async function order(connection: string, executions: readonly string[]): Promise
   return left;
 }
 
-test('evicts first from the team with most sandboxes, even if other sandboxes waited longer, until all teams are equal', async () => {
+test('evicts first from the team with the most sandboxes, even if other sandboxes waited longer, until all teams are equal', async () => {
   const connection = await t.newConnection();
   const other = { teamId: await insertTeam(t.database) };
   const executions = [
@@ -83,7 +83,7 @@ test('evicts first from the team with most sandboxes, even if other sandboxes wa
     await rest(connection, 3),
     await rest(connection, 2),
   ];
-  // The teams have 4 and 2 sandboxes, then 3 and 2; then they take turns, the team with the older one first.
+  // The teams have 4 and 2 sandboxes, then 3 and 2; after that they take turns, beginning with the team that has the older sandbox.
   expect(await order(connection, executions)).toEqual([2, 3, 1, 4, 5, 0]);
 });
 
@@ -98,7 +98,7 @@ test('counts the working sandboxes of a team too', async () => {
   expect(await evictIdle(t.deps, connection, 4)).toEqual([executions[2]]);
 });
 
-test('evicts within a team ended turns before questions, then runs of automations before those of people, then the oldest', async () => {
+test('evicts within a team ended turns before questions, then runs of automations before runs of people, and then the oldest first', async () => {
   const connection = await t.newConnection();
   const service = { kind: 'service_account', uid: 'ci' } as const;
   const executions = [

@@ -1,6 +1,6 @@
 /**
- * Ends the wait of idle sandboxes. Each statement is a compare-and-set on the execution's row, so only one of an eviction and a concurrent follow-up
- * succeeds.
+ * Ends the wait of idle sandboxes. Each statement is a compare-and-set on the execution's row: if an eviction and a follow-up are
+ * concurrent, only one of them succeeds.
  */
 
 import type { RunSourceType } from '@runyard/contract/runs/states';
@@ -40,7 +40,7 @@ export const overIdle = defineStatement({
   row: {},
 });
 
-/** Ends the wait of every agent whose idle time is over. */
+/** Ends the wait of every agent whose idle time has passed. */
 export async function leaveIdle(deps: ExecutionDeps): Promise<void> {
   await deps.db.query(expire, [deps.timing.leaveSeconds]);
 }
@@ -59,7 +59,7 @@ export async function endWait(db: Queryable, runId: string, leaveSeconds: number
   await db.query(endWaitOfRun, [runId, leaveSeconds]);
 }
 
-/** Sources of runs that no person requested. The runs of a service account count as automation too, whatever their source. */
+/** Sources of runs that no person requested. The runs of a service account also count as automation, with any source. */
 const automated: readonly RunSourceType[] = [
   'SCHEDULED_AGENT',
   'WEBHOOK',
@@ -73,8 +73,8 @@ const automated: readonly RunSourceType[] = [
 ];
 
 /**
- * Orders the waiting sandboxes of each team, and always takes the next one from the team that has most. The statement counts by itself:
- * two evictions at the same moment choose the same sandboxes, and the second changes nothing.
+ * Orders the waiting sandboxes of each team, and always takes the next one from the team that has most. The statement counts the sandboxes
+ * itself, so two concurrent evictions choose the same sandboxes, and the second one changes nothing.
  */
 const evict = defineStatement({
   name: 'evict_idle',
@@ -99,9 +99,9 @@ const evict = defineStatement({
 });
 
 /**
- * Asks waiting agents of a worker's connection to leave until the connection has no more than `most` executions; working agents stay.
- * The team that has most loses first. Within a team, ended turns leave before open questions, runs of automation before runs of people,
- * and older ones before newer ones. Returns the executions that leave.
+ * Asks waiting agents of a worker's connection to leave until the connection has at most `most` executions; working agents stay. Evicts
+ * first from the team with the most executions. The team that has most loses first. Within a team, ended turns leave before open questions,
+ * runs of automation before runs of people, and older ones before newer ones. Returns the executions that leave.
  */
 export async function evictIdle(deps: ExecutionDeps, connectionId: string, most: number): Promise<string[]> {
   const rows = await deps.db.query(evict, [connectionId, most, deps.timing.leaveSeconds]);
@@ -126,14 +126,17 @@ const findResting = defineStatement({
     phase: text<Resting>(),
     /** The sandbox must be ended: it was ordered, or the agent did not leave in time. */
     mustEnd: boolean,
-    /** Time that the agent has left; 0 where no end is decided. */
+    /** Time until the agent must have left; 0 if its end is not decided. */
     graceMs: integer,
   },
 });
 
 export type RestingExecution = RowOf<typeof findResting>;
 
-/** Returns the executions of the connections whose agents wait for a follow-up (`idle`) or for other runs (`awaiting`), or leave (`stopping`). */
+/**
+ * Returns the executions of the connections whose agents wait for a follow-up (`idle`), wait for other runs (`awaiting`), or leave
+ * (`stopping`).
+ */
 export async function restingExecutions(
   db: Queryable,
   connectionIds: readonly string[],
@@ -143,8 +146,8 @@ export async function restingExecutions(
 }
 
 /**
- * SQL: a person interrupted the last turn of the run `r`, and the agent of its current execution `e` waits in the sandbox for a
- * message. The timeline says whether the agent ended the turn because of the interrupt: a turn may end by itself before it.
+ * SQL: a person interrupted the last turn of the run `r`, and the agent of its current execution `e` waits in the sandbox for a message.
+ * The timeline shows whether the agent ended the turn because of the interrupt: a turn may have ended by itself before the interrupt.
  */
 export const waitsAfterInterrupt = (r: string, e: string): string => `
   ${r}.state = 'SUCCEEDED' AND ${e}.phase = 'idle' AND ${e}.interrupted_turn = ${e}.finished_turns
@@ -160,8 +163,8 @@ const findWaiting = defineStatement({
 });
 
 /**
- * Ends the sandbox of a run whose turn was interrupted, if its agent waits there for a message. The state of the run stays. The
- * transaction has locked the run's row. Returns false if no agent waits in this way.
+ * Ends the sandbox of a run whose turn was interrupted, if its agent waits there for a message. The state of the run stays. The transaction
+ * has locked the run's row. Returns false if the agent does not wait for a message. Returns false if no agent waits in this way.
  */
 export async function endInterruptedWait(tx: Queryable, runId: string, leaveSeconds: number): Promise<boolean> {
   if ((await tx.query(findWaiting, [runId])).length === 0) return false;

@@ -35,8 +35,8 @@ const adopt = defineStatement({
 });
 
 /**
- * Gives the connection the listed executions that belong to its team and pool, and to the instance that the worker's
- * token proved. Returns these executions; the worker has no right to the others.
+ * Assigns to the connection the listed executions that belong to its team and pool, and to the instance of the worker's token. Returns
+ * these executions; the worker has no right to any other listed execution.
  */
 export async function adoptExecutions(
   db: Queryable,
@@ -58,8 +58,8 @@ const adoptOfName = defineStatement({
 });
 
 /**
- * Gives the connection of a public worker the executions without an instance that belonged to lost connections of the same name, team
- * and pool, and a new lease to those that are not stopping: nothing proves that the worker has them. Returns them.
+ * Assigns to the connection of a public worker the executions of lost connections with the same name, team and pool that have no instance.
+ * Executions that are not stopping also get a new lease. Nothing proves that the worker has these executions. Returns them.
  */
 export async function adoptOfPublicWorker(
   db: Queryable,

@@ -10,10 +10,10 @@ import { sandboxPhases } from '../transitions/transition.ts';
 /**
  * SQL: renews the lease of every execution that the connection holds. The arguments are SQL expressions.
  *
- * A connection of Runyard's own worker, which has an instance, proves that its sandboxes are alive, because this worker reports the end of each. A
- * public worker may have handed the task to another machine, or have forgotten it at its restart. So its connection renews a lease only for
- * `startSeconds` after the claim, or for `silentSeconds` after the last call of the agent. It never renews the lease of
- * a stopping execution.
+ * A connection of Runyard's own worker, which has an instance, proves that its sandboxes are alive, because this worker reports the end of
+ * each sandbox. A public worker may have handed the task to another machine, or have forgotten it at its restart. So the connection of a
+ * public worker renews a lease only for `startSeconds` after the claim, or for `silentSeconds` after the last call of the agent. The lease
+ * of a stopping execution is never renewed.
  */
 const renewLeasesOf = (
   connectionId: string,
@@ -29,14 +29,14 @@ const renewLeasesOf = (
   WHERE connection_id = ${connectionId} AND phase IN ${sandboxPhases} AND (worker_instance IS NOT NULL OR phase <> 'stopping')`;
 
 /**
- * Time within which a sandbox that no worker adopted has certainly ended after its limit. A lease lasts this much longer than the sandbox, so that an
- * execution counts as lost only after its processes have ended.
+ * Time within which a sandbox that no worker adopted has certainly ended after its limit. A lease lasts longer than the sandbox by this
+ * time, so that an execution counts as lost only after its processes have ended.
  */
 const endSeconds = 15;
 
 /**
- * SQL: gives the executions of a lost connection the grace in which the worker may connect again. If sandboxes continue without their
- * worker, the lease lasts until they have ended. `adoptSeconds` is 0 if they end with it.
+ * SQL: extends the leases of a lost connection's executions by the time in which the worker may connect again. If sandboxes continue
+ * without their worker, the lease lasts until they have ended. `adoptSeconds` is 0 if the sandboxes end with the connection.
  */
 const shortenLeasesOf = (connectionId: string, graceSeconds: string, adoptSeconds: string): string => `
   UPDATE executions SET lease_until = CASE WHEN ${adoptSeconds} > 0
@@ -85,7 +85,7 @@ export async function updateWorkerDisk(
   await db.query(updateDisk, [connectionId, disk.free_bytes, disk.total_bytes]);
 }
 
-/** Stores the worker's hello on the row of its connection. */
+/** Stores the data of the worker's hello in the row of its connection. */
 export async function updateWorkerConnection(
   db: Queryable,
   connection: {
@@ -111,8 +111,8 @@ const renew = defineStatement({
 });
 
 /**
- * Renews the leases of all executions that the connection holds, because the worker sent a message or a ping. Returns false if the row
- * is gone: another service process counted this one as dead.
+ * Renews the leases of all executions that the connection holds, because the worker sent a message or a ping. Returns false if the row was
+ * deleted, because another service process counted this process as dead.
  */
 export async function renewLeases(
   db: Queryable,
@@ -143,7 +143,10 @@ const deadConnections = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns the connections of service processes that died. `asker` is the calling process: it counts as alive, however late its heartbeat is. */
+/**
+ * Returns the connections of service processes that died. `asker` is the calling process: it counts as alive, even if its heartbeat is
+ * late.
+ */
 export async function findConnectionsOfDeadServices(
   db: Queryable,
   asker: string,

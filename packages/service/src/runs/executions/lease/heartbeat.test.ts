@@ -74,7 +74,7 @@ test('extends no lease at the start of a process while another process lives', a
   expect(await stateOf(runId)).toBe('ERROR');
 });
 
-test('leaves half of each lease after an unnoticed outage, which is time for several heartbeats', () => {
+test('leaves at least half of each lease after an undetected outage, which is time for several heartbeats', () => {
   for (const leaseSeconds of [2, 12, 90, 3600]) {
     const timing = { ...t.deps.timing, leaseSeconds };
     expect(outageSeconds(timing)).toBeLessThanOrEqual(leaseSeconds / 2);

@@ -9,8 +9,8 @@ import { assignedPhases } from '../transitions/transition.ts';
 export const serviceSilentSeconds = 20;
 
 /**
- * Returns the time without a heartbeat of any service process after which an outage begins. During an outage no lease could be renewed, so an
- * expired lease means nothing. The result is at most half a lease, so that the other half is longer than every shorter outage.
+ * Returns the time without a heartbeat of any service process after which an outage begins. During an outage no lease can be renewed, so an
+ * expired lease does not prove a loss. The result is at most half a lease, so that the other half is longer than every undetected outage.
  */
 export const outageSeconds = (timing: ExecutionTiming): number =>
   Math.min(serviceSilentSeconds, timing.leaseSeconds / 2);

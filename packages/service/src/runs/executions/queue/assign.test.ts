@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 afterEach(() => fixture.close());
 
-/** Returns the id of the next run to assign, or the reason why there is none. */
+/** Returns the id of the next run to assign, or the reason why there is no such run. */
 async function next(overrides: Partial<FreeSlot> = {}): Promise<string> {
   const assignment = await assignNext(fixture.deps, { ...slot, ...overrides });
   return typeof assignment === 'string' ? assignment : assignment.runId;
@@ -82,7 +82,7 @@ test("assigns one run when several assigners read a team's free slot at the same
   expect(await next()).toBe('nothing');
 });
 
-test('skips a run that pauses, is of another pool, or has an older execution that has not ended', async () => {
+test('skips a run that pauses, belongs to another pool, or has an older execution that has not ended', async () => {
   const [paused, elsewhere, retried, last] = [
     await fixture.newRun(),
     await fixture.newRun({ workerHost: 'build-machine' }),
@@ -105,7 +105,7 @@ test('skips a run that pauses, is of another pool, or has an older execution tha
   expect([await next(), await next()].sort()).toEqual([paused, retried].sort());
 });
 
-test('assigns a run with a container image only to a worker that runs images, with the image that it was created with', async () => {
+test('assigns a run with a container image only to a worker that runs images, with the image from the time of its creation', async () => {
   await change(
     `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid) VALUES ('boxesBoxesBoxesBoxes22', $1, '{"docker_image": "box:1"}', 'user', 'u')`,
     fixture.teamId,
@@ -130,7 +130,7 @@ test('assigns a run with a container image only to a worker that runs images, wi
   });
 });
 
-test('bounds the sandboxes of a team that wait for other runs, and leaves room for the runs below them', async () => {
+test('limits the sandboxes of a team that wait for other runs, and leaves room for the runs below them', async () => {
   await change('UPDATE teams SET max_concurrent_executions = 1');
   const runs = [await fixture.newRun(), await fixture.newRun(), await fixture.newRun()];
   const startAndAwait = async () => {
@@ -160,7 +160,7 @@ test.each([
   expect(leastDepth(live, slots)).toBe(depth);
 });
 
-test('an interrupt ends the wait for other runs, which begins again only in the next turn', async () => {
+test('an interrupt ends the wait for other runs, and only the next turn can wait again', async () => {
   const { runId, executionId, tokenHash } = await fixture.newSession();
   const child = await fixture.newRun({ parentRunId: runId, ancestorIds: [runId] });
   await change(`UPDATE executions SET phase = 'running' WHERE id = $1`, executionId);

@@ -46,11 +46,11 @@ export interface Assignment {
   readonly prompt: string;
   readonly modelId: string;
   readonly config: AmbientAgentConfig;
-  /** Limits of its environment; null if the environment has none. */
+  /** Limits of the run's environment; null if it has no limits. */
   readonly limits: EnvironmentLimits | null;
-  /** Hosts that its environment allows; null: none. */
+  /** Hosts that the run's environment allows; null: no list. */
   readonly network: EnvironmentNetwork | null;
-  /** Container image of its environment; null: none. */
+  /** Container image of the run's environment; null: no image. */
   readonly image: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -59,8 +59,9 @@ export interface Assignment {
 }
 
 /**
- * SQL: the execution `e` is queued in the pool, the worker can run its image and has room for a run of its depth, its pause is over, and every older execution of its run has ended. Without
- * `OFFSET 0` the planner would evaluate the last condition for all queued executions at once.
+ * SQL: the execution `e` is queued in the pool, the worker can run its image, a run of its depth may start on the worker, its pause is
+ * over, and every older execution of its run has ended. Without `OFFSET 0`, the planner would evaluate the last condition for all queued
+ * executions at once.
  */
 const mayGo = (e: string): string => `
   ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND ($9::boolean OR ${e}.image IS NULL)
@@ -73,13 +74,14 @@ const isDeepEnough = (e: string, teamId: string): string => `
     LATERAL (SELECT count(*) AS count FROM executions b WHERE b.team_id = own.id AND b.phase IN ${slotPhases}) live WHERE own.id = ${teamId})`;
 
 /**
- * QUEUED → PENDING for the next execution of the pool, in one statement. Teams with waiting work take turns (`served_at`). `served_count` is compared
- * and set: an assigner with an older count of taken slots changes nothing, so a team's limit holds with any number of assigners. Locks rows in the
- * order teams, runs, executions, as all statements do. Runs below others go first, because the runs above may wait for them. The connection to a pool
- * of a team gets nothing if its key may not connect to the pool now. A retry waits until every older execution of its run has ended, so two never run
- * at once. The cost does not grow with the queue (`bench/assign.md`): teams are read in turn until one has a free slot, and queued executions in the
- * order of the index `executions_queue`. The run is locked in a subquery: with a join the planner would read and sort the whole queue. An index on
- * `served_at` would cost a write at each assignment and is not needed.
+ * QUEUED → PENDING for the next execution of the pool, in one statement. Teams with waiting work take turns (`served_at`). `served_count`
+ * is compared and set: an assigner with an outdated count of taken slots changes nothing, so a team's limit holds with any number of
+ * assigners. Locks rows in the order teams, runs, executions, as all statements do. Child runs are assigned first, because the runs above
+ * may wait for them. A connection to a pool of a team gets no execution if its key may not connect to the pool now. A retry waits until
+ * every older execution of its run has ended, so two executions of a run never work at the same time. The cost does not grow with the queue
+ * (`bench/assign.md`): teams are read in turn until a team has a free slot, and queued executions in the order of the index
+ * `executions_queue`. The run is locked in a subquery: with a join the planner would read and sort the whole queue. An index on `served_at`
+ * would cost a write at each assignment and is not needed.
  */
 const assignStatement = defineStatement({
   name: 'transition_assign',
@@ -153,7 +155,10 @@ export function hashRunToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Assigns the next queued execution to `slot`. `nothing`: none is queued for it. `contended`: another assigner was faster, try again. */
+/**
+ * Assigns the next queued execution to `slot`. `nothing`: no execution is queued for it. `contended`: another assigner was faster; try
+ * again.
+ */
 export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<Assignment | 'nothing' | 'contended'> {
   const runToken = `ryr_${randomBytes(32).toString('base64url')}`;
   const assignmentId = randomUUIDv7();

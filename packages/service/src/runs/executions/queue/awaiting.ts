@@ -1,4 +1,7 @@
-/** Frees the slot of an execution while its agent only waits for other runs. Otherwise those runs might never get a slot. */
+/**
+ * Frees the slot of an execution while its agent only waits for other runs. Without this, the runs that it waits for might never get a
+ * slot.
+ */
 
 import { imagesFeature } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -15,8 +18,8 @@ interface AttemptKey {
 }
 
 /**
- * SQL: one of the runs is at work, waits in its sandbox, or is queued for a connected worker that can run it. Otherwise it cannot use the slot
- * that a wait for it would free.
+ * SQL: one of the runs is working, waits in its sandbox, or is queued for a connected worker that can run it. If no run meets this
+ * condition, no run could use the slot that a wait would free.
  */
 const canUseSlot = (runIds: string): string => `EXISTS (
   SELECT FROM runs r JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY(${runIds}::uuid[]) AND o.phase <> 'ended'

@@ -13,10 +13,9 @@ export const insertCreationEvents = (relation: string): string => `
   SELECT r.id, ${creationSeq}, 'oz_run_created', 'QUEUED', 1, r.creation FROM ${relation} r`;
 
 /**
- * Returns the SQL of a common table expression that queues the first execution of each new run. `relation` names a
- * relation of the runs with the columns `id`, `execution_id`, `team_id`, `worker_host` (null: the hosted pool), `environment_id`,
- * `environment_revision`, `ancestor_ids` (a JSON array) and `config`. A run has the image of its runner, or else the
- * image of its environment.
+ * Returns the SQL of a common table expression that queues the first execution of each new run. `relation` names a relation of the runs
+ * with the columns `id`, `execution_id`, `team_id`, `worker_host` (null: the hosted pool), `environment_id`, `environment_revision`,
+ * `ancestor_ids` (a JSON array) and `config`. A run has the image of its runner; if the runner has no image, the image of its environment.
  */
 export const queueFirstExecutions = (relation: string): string => `
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, image)

@@ -5,7 +5,10 @@
 import { isValidKey, mayConnectToPool, mayRunWorkersIn, mayServeHostedPool } from '../../../team/access/keys/key.ts';
 import { slotPhases } from '../transitions/transition.ts';
 
-/** SQL: the key of the connection `c` is valid, its owner may run workers, and it may serve the hosted pool, or connect to the pool of the team. */
+/**
+ * SQL: the key of the connection `c` is valid, and its owner may run workers. It may serve the hosted pool, or connect to the pool of the
+ * team.
+ */
 export const hasKey = (c: string): string => `
   EXISTS (SELECT FROM api_keys k WHERE k.id = ${c}.key_id AND ${isValidKey('k')} AND ${mayRunWorkersIn('k', 'k.team_id')}
     AND CASE WHEN ${c}.team_id IS NULL THEN ${mayServeHostedPool('k')}
@@ -28,11 +31,12 @@ export const holdsSlot = (e: string): string =>
   `${e}.phase IN ${slotPhases} AND (${e}.awaiting_until IS NULL OR ${e}.awaiting_until < clock_timestamp())`;
 
 /**
- * Returns the least depth of a run that may start beside `live` sandboxes; a run without a parent has the depth 0.
+ * Returns the least depth of a run that may start in addition to `live` sandboxes; a run without a parent has the depth 0.
  *
- * This limits the sandboxes of a worker and of a team in addition to their slots: a sandbox that waits for other runs uses no slot, but uses memory,
- * and its commands may continue if the worker cannot freeze them. A run at depth d starts only while fewer than (2 + d) times the slots are live. So
- * the runs below a waiting run always find room, and the number of sandboxes is limited, because the depth is.
+ * This limits the sandboxes of a worker and of a team in addition to their slots. A sandbox that waits for other runs takes no slot, but it
+ * uses memory, and its commands may continue if the worker cannot freeze them. A run at depth d starts only while fewer than (2 + d) times
+ * the slots are live. So there is always room for the runs below a waiting run. The number of sandboxes is limited, because the depth is
+ * limited.
  */
 export const leastDepth = (live: number, slots: number): number =>
   Math.max(0, Math.floor(live / Math.max(1, slots)) - 1);

@@ -10,7 +10,7 @@ import { holdsSlot } from './may-take.ts';
 /** Label of the hosted pool, whose name in the database is empty. */
 export const hostedPool = 'hosted';
 
-/** Returns the label of a pool. A pool of a team that is called as the hosted one has no label of its own. */
+/** Returns the label of a pool. A pool of a team with the same name as the hosted pool has no separate label. */
 export const poolLabel = (pool: string): string => {
   if (pool === '') return hostedPool;
   return pool === hostedPool ? otherValue : pool;
@@ -19,7 +19,7 @@ export const poolLabel = (pool: string): string => {
 /** Executions that are counted for one pool. */
 const mostCounted = 100_000;
 
-/** SQL: number and age of the queued executions that meet a condition and whose pause is over. */
+/** SQL: number and age of the queued executions that meet a condition and whose pause has ended. */
 const queuedWhere = (condition: string) => `
   SELECT count(*) AS depth, extract(epoch FROM clock_timestamp() - min(q.available_at))::float8 AS age FROM (
     SELECT e.available_at FROM executions e WHERE e.phase = 'queued' AND ${condition} AND e.available_at <= now() LIMIT ${mostCounted}) q`;

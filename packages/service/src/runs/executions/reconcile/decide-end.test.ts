@@ -23,7 +23,7 @@ describe('the end of a sandbox in the middle of a turn', () => {
   });
 });
 
-test.each(kinds)('a sandbox that ends before its agent has begun is tried again, whatever the policy (%s)', (kind) => {
+test.each(kinds)('a sandbox that ends before its agent has begun is started again, with every policy (%s)', (kind) => {
   for (const policy of [null, 'resume'])
     expect(decideEnd({ phase: 'claimed', kind, policy, resumes: 3 })).toBe('retry');
 });

@@ -1,6 +1,6 @@
 /**
- * Ends executions whose deadline has passed. A sweep finds candidates without a lock. Each is checked again here under the lock of its
- * run's row, which is taken before that of the execution, because a deadline may have been extended meanwhile.
+ * Ends executions whose deadline has passed. A sweep finds candidates without a lock. Each candidate is checked again here under the lock
+ * of its run's row, because a deadline may have been extended meanwhile. That lock is taken before the lock of the execution.
  */
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, float, json, nullable, text } from '../../../platform/store/database/statement.ts';
@@ -70,7 +70,7 @@ const readOverdue = defineStatement({
   row: { phase: text<Phase>(), allowed_minutes: nullable(float), is_over_budget: nullable(boolean) },
 });
 
-/** Ends a setup, a run or a turn in the debug window whose deadline has passed. */
+/** Ends a setup, a run, or a turn in the debug window whose deadline has passed. */
 export async function endOverdue(deps: ExecutionDeps, overdue: Candidate): Promise<void> {
   const { run_id: runId, execution_id: executionId } = overdue;
   await underLock(deps, overdue, async (tx) => {
@@ -111,7 +111,7 @@ export async function endOverdue(deps: ExecutionDeps, overdue: Candidate): Promi
 export const isLeaseOver = (e: string, silentSeconds: string): string => `(${e}.lease_until < clock_timestamp()
   AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => ${silentSeconds}::float8))`;
 
-/** SQL: the execution `e` was asked to end, and its worker, which is silent, will not report the end of the sandbox. */
+/** SQL: the execution `e` was asked to end, but its worker sends nothing and will not report the end of the sandbox. */
 export const isAbandoned = (e: string, silentSeconds: string): string => `${e}.phase = 'stopping'
   AND ${e}.stop_deadline < clock_timestamp()
   AND (${isLeaseOver(e, silentSeconds)} OR ${e}.stop_deadline < clock_timestamp() - interval '10 minutes')`;
@@ -124,7 +124,7 @@ const endAbandonedExecution = defineStatement({
   row: { exit: nullable(json<Record<string, unknown>>()) },
 });
 
-/** Ends an execution whose worker will not report the end of the sandbox any more. */
+/** Ends an execution whose worker will not report the end of the sandbox. */
 export async function endAbandoned(deps: ExecutionDeps, abandoned: Candidate): Promise<void> {
   const { run_id: runId, execution_id: executionId } = abandoned;
   await underLock(deps, abandoned, async (tx) => {

@@ -29,7 +29,7 @@ async function found() {
   return rows[0];
 }
 
-test('does not end a sandbox whose lease was renewed after the sweep found it', async () => {
+test('does not end a sandbox if its lease was renewed after the sweep found it', async () => {
   await endSandbox(t.deps, assignment.executionId, { kind: 'silent', message: 'Lost.' });
   expect(await found()).toEqual({ state: 'CLAIMED', phase: 'claimed' });
 });
@@ -41,7 +41,7 @@ const stoppingSince = (minutes: number) =>
     [assignment.executionId, minutes],
   );
 
-test('waits for the end of a stopping sandbox while its worker sends heartbeats, at most ten minutes', async () => {
+test('waits for the end of a stopping sandbox while its worker sends heartbeats, but at most ten minutes', async () => {
   await stoppingSince(9);
   await reconcile(t.deps);
   expect(await found()).toMatchObject({ phase: 'stopping' });
@@ -75,7 +75,7 @@ test('reconciles the other executions if one fails', async () => {
 });
 
 describe('the reconciler that waits for a locked row', () => {
-  /** Reconciles while a transaction holds the row; `meanwhile` is done in it when the reconciler waits for a lock. */
+  /** Reconciles while a transaction holds the row; the transaction does `meanwhile` when the reconciler waits for a lock. */
   async function reconcileDuring(table: 'runs' | 'executions', meanwhile: (tx: Queryable) => Promise<unknown>) {
     let reconciled: Promise<void> | undefined;
     await t.deps.db.transaction(async (tx) => {
@@ -135,7 +135,7 @@ describe('the reconciler that waits for a locked row', () => {
     expect(await found()).toEqual({ state: 'QUEUED', phase: 'queued' });
   });
 
-  test('waits for a sandbox whose upload extends its deadline', async () => {
+  test('waits for a sandbox if its upload extends its deadline', async () => {
     await stoppingSince(1);
     await passed('lease_until');
     await reconcileDuring('executions', (tx) =>
@@ -146,7 +146,7 @@ describe('the reconciler that waits for a locked row', () => {
     expect(await found()).toMatchObject({ phase: 'stopping' });
   });
 
-  test('locks the row of a run before that of its execution', async () => {
+  test('locks the row of a run before the row of its execution', async () => {
     await stoppingSince(11);
     await reconcileDuring('runs', async (tx) => {
       // Fails at once if the row is locked.

@@ -1,6 +1,6 @@
 /**
- * Finishes work that a crashed process left behind: each sweep reads candidates and applies to each the same compare-and-set as the live path. Any
- * number of processes may sweep at once.
+ * Finishes work that a crashed process left behind. Each sweep reads candidates and applies the same compare-and-set as the normal path to
+ * each. Any number of processes may sweep at once.
  */
 import type { Statement } from '../../../platform/store/database/database.ts';
 import {
@@ -99,8 +99,9 @@ export async function reconcile(deps: ExecutionDeps): Promise<void> {
 }
 
 /**
- * Ends an execution whose lease is over. The connection of a public worker renews no lease of a silent agent, whose sandbox may live. The
- * row of a connection of our own worker proves nothing then: its service process may have died with it.
+ * Ends an execution whose lease has expired. The connection of a public worker renews no lease of a silent agent; the agent's sandbox may
+ * still run. In this case, the row of a connection of Runyard's own worker proves nothing, because its service process may have died with
+ * the worker.
  */
 async function endLost(deps: ExecutionDeps, row: RowOf<typeof lost>): Promise<void> {
   const worker = row.worker_id ?? 'unknown';
@@ -124,7 +125,7 @@ async function endLost(deps: ExecutionDeps, row: RowOf<typeof lost>): Promise<vo
 export async function expireWaiting({ db }: ExecutionDeps): Promise<void> {
   for (const row of await db.query(waitedTooLong, [])) {
     const pool = row.pool === '' ? 'the hosted pool' : `worker ${row.pool}`;
-    const message = `No free place at ${pool} for ${row.hours} h. Start a worker, or more of them, and run it again.`;
+    const message = `No free place at ${pool} for ${row.hours} h. Start a worker, or more workers, and start the run again.`;
     await expireQueued(db, {
       runId: row.run_id,
       executionId: row.execution_id,

@@ -29,7 +29,7 @@ async function askUntilRefused(runToken: string, most = 20) {
 }
 
 describe('max_cost_usd', () => {
-  it('ends the run with budget_exceeded at the first request after it is spent, and sends nothing', async () => {
+  it('ends the run with budget_exceeded at the first request after the budget is spent, and sends nothing', async () => {
     const { runId, runToken } = await service.startExecution({
       config: { model_id: opus, max_cost_usd: answerUsd * 2.5 },
     });
@@ -45,7 +45,7 @@ describe('max_cost_usd', () => {
     expect((await ask(runToken)).status).toBe(401);
   });
 
-  it('admits parallel requests while they fit, and one at a time near the end', async () => {
+  it('admits parallel requests while the budget allows, and one at a time near its end', async () => {
     const parallel = async (max_cost_usd: number, areAdmitted: boolean) => {
       const { runToken } = await service.startExecution({ config: { model_id: opus, max_cost_usd } });
       const before = fake.requests.length;
@@ -63,7 +63,7 @@ describe('max_cost_usd', () => {
     await parallel(1, false);
   });
 
-  it('is shared with child runs, which get no more than their parent has', async () => {
+  it("is shared with child runs, and a child gets at most the rest of its parent's budget", async () => {
     const parent = await orchestrator({ config: { model_id: opus, max_cost_usd: answerUsd * 3.5, ...nesting } });
     const child = await begin(
       await startChild(parent.runToken, { config: { max_cost_usd: 500 }, mode: 'orchestrate' }),
@@ -103,7 +103,7 @@ describe('max_cost_usd', () => {
     expect((await ask(runToken)).status).toBe(200);
   });
 
-  it('is charged with the prompt of a request whose service process died', async () => {
+  it('is charged with the prompt of a request if the service process dies during the request', async () => {
     const { runId, runToken } = await service.startExecution({ config: { model_id: opus, max_cost_usd: 1 } });
     fake.misbehave({ kind: 'hold', afterPieces: 1 });
     const asked = ask(runToken, stream);
@@ -133,7 +133,7 @@ describe('max_cost_usd', () => {
 });
 
 describe('max_turns', () => {
-  it('ends the run when its model answers are used up, including those of its children', async () => {
+  it('ends the run when its model answers are used up, including the answers of its children', async () => {
     const parent = await orchestrator({ config: { model_id: opus, max_turns: 3 } });
     const child = await begin(await startChild(parent.runToken));
     expect((await ask(parent.runToken)).status).toBe(200);
@@ -160,7 +160,7 @@ describe('max_duration_minutes', () => {
       [executionId, seconds],
     );
 
-  it('ends the run with budget_exceeded when it has worked for that time, and not before', async () => {
+  it('ends the run with budget_exceeded when it has worked for this time, and not earlier', async () => {
     const working = await started(await service.startExecution({ config: { max_duration_minutes: 10 } }));
     await workFor(working.executionId, 590);
     await reconcile(service.deps.executionDeps);
@@ -193,7 +193,7 @@ describe('max_duration_minutes', () => {
     expect(row?.left).toBeLessThan(201);
   });
 
-  it('gives a child run at most the rest of its parent', async () => {
+  it("gives a child run at most the rest of its parent's budget", async () => {
     const parent = await orchestrator({ config: { max_duration_minutes: 10 } });
     await workFor(parent.executionId, 300);
     const child = await startChild(parent.runToken, { config: { max_duration_minutes: 60 } });

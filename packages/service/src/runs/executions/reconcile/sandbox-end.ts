@@ -23,7 +23,7 @@ import { resumeLost, retryOrError, timesResumed } from '../transitions/relaunch.
 import { type Phase, type Status, settledPhases } from '../transitions/transition.ts';
 import { err, errEnded, failUnfit } from '../transitions/transitions.ts';
 
-/** An execution whose sandbox has ended before its agent reported the end of the turn. */
+/** An execution whose sandbox ended before its agent reported the end of the turn. */
 export interface EndedTurn {
   /** `claimed`: the agent had not begun its first turn. */
   readonly phase: 'claimed' | 'running';
@@ -35,8 +35,8 @@ export interface EndedTurn {
 }
 
 /**
- * `retry`: the agent had done nothing, so the launch is repeated; `unfit`: no launch can succeed, so the run is FAILED; `resume`: the turn continues
- * on another machine; `resumed_too_often` and `error`: the run ends in ERROR.
+ * `retry`: the agent had done nothing, so the launch is repeated; `unfit`: no launch can succeed, so the run becomes FAILED; `resume`: the
+ * turn continues on another machine; `resumed_too_often` and `error`: the run ends in ERROR.
  */
 type EndDecision = 'retry' | 'unfit' | 'resume' | 'resumed_too_often' | 'error';
 
@@ -53,9 +53,9 @@ export function decideEnd({ phase, kind, policy, resumes }: EndedTurn): EndDecis
 /** How the sandbox of an execution ended, as its worker reported or the service concluded. */
 export interface SandboxEnd {
   /**
-   * `exited`: the agent's process ended; `stopped`: the worker was stopped and ended it; `not_created`: the sandbox could not be
-   * started; `unfit`: no sandbox can fulfil the run's configuration, so no retry helps; `lost`: the worker, or the supervisor of the
-   * sandbox, is known to be gone; `silent`: the lease ran out, which is checked again under the lock.
+   * `exited`: the agent's process ended; `stopped`: the worker was stopped and ended the sandbox; `not_created`: the sandbox could not be
+   * started; `unfit`: no sandbox can meet the run's requirements, so a retry would not help; `lost`: the worker, or the supervisor of the
+   * sandbox, has died; `silent`: the lease has expired, which is checked again under the lock.
    */
   readonly kind: 'exited' | 'stopped' | 'not_created' | 'unfit' | 'lost' | 'silent';
   /** A sentence for a person. */
@@ -63,8 +63,8 @@ export interface SandboxEnd {
   /** 128 + signal where a signal ended the process. */
   readonly exitCode?: number;
   /**
-   * Absent: the sandbox is gone. `leaving`: its processes are ending. `unproven`: nothing proves its end, so the worker is ordered to
-   * end it. In both cases the next execution of the run waits for the end.
+   * Absent: the sandbox is gone. `leaving`: its processes are ending. `unproven`: nothing proves the end of the sandbox, so the worker is
+   * ordered to end it. In both cases the next execution of the run waits for the end.
    */
   readonly remains?: 'leaving' | 'unproven';
 }
@@ -76,7 +76,7 @@ const lockRun = defineStatement({
   row: {},
 });
 
-/** Runs as a separate statement after the lock of the run's row, so that it sees the changes that others committed while the lock waited. */
+/** Runs as a separate statement after the lock of the run's row, so that it sees changes that were committed while the lock waited. */
 const readPhase = defineStatement({
   name: 'read_phase',
   text: `
@@ -96,7 +96,7 @@ const readPhase = defineStatement({
   },
 });
 
-/** Ends an execution whose run has its final state already. */
+/** Ends an execution whose run already has its final state. */
 const endStopping = defineStatement({
   name: 'end_stopping_execution',
   text: `
@@ -106,7 +106,7 @@ const endStopping = defineStatement({
 });
 
 /**
- * Orders the worker to end a sandbox whose end is not proved. The lease ends at once, so that after the grace the execution ends
+ * Orders the worker to end a sandbox whose end is not proven. The lease ends at once, so that after the grace the execution ends
  * without an answer of the worker. Repeating it gives no more time.
  */
 const orderEnd = defineStatement({
@@ -127,10 +127,10 @@ const keepExit = defineStatement({
 type ExecutionRow = RowOf<typeof readPhase>;
 
 /**
- * Applies the end of a sandbox. If the agent had reported its end, only the execution ends. If not, a run before INPROGRESS is
- * tried again, or becomes FAILED where no try can succeed; a later one whose configuration says so resumes its turn where the machine was
- * lost, and all others end in ERROR: `resource_unavailable`, retryable, if its worker was stopped, else
- * `agent_process_failed`. A run below a cancelled one becomes CANCELLED.
+ * Applies the end of a sandbox. If the agent had reported its end, only the execution ends. Otherwise the result depends on the run. Before
+ * INPROGRESS, the run is tried again, or becomes FAILED if no attempt can succeed. After INPROGRESS, it resumes its turn if its
+ * configuration asks for this and the machine was lost. All other runs end in ERROR: `resource_unavailable`, retryable, if the worker was
+ * stopped, else `agent_process_failed`. A run below a cancelled run becomes CANCELLED.
  */
 export async function endSandbox(deps: ExecutionDeps, executionId: string, end: SandboxEnd): Promise<void> {
   await deps.db.transaction(async (tx) => {
@@ -148,7 +148,7 @@ export async function endSandboxWithin(
 ): Promise<void> {
   const [execution] = await tx.query(readPhase, [executionId]);
   if (!execution) return;
-  // A worker's message may hold the last output of its agent.
+  // A worker's message may contain the last output of its agent.
   const grantedSecrets = toSealedValues(execution.sealed);
   const end = { ...reported, message: redactorOf(deps, { grantedSecrets }).whole(reported.message) };
   if (end.kind === 'silent' && !execution.lease_over) return;
@@ -169,7 +169,10 @@ export async function endSandboxWithin(
   if (remains === undefined) await addShutdown(tx, execution.run_id, executionId, exit);
 }
 
-/** Ends an execution whose end does not change the run. Without proof of its end, the execution ends after an order. */
+/**
+ * Ends an execution whose end does not change its run. If the end of the sandbox is not proven, the execution ends only after an order to
+ * the worker.
+ */
 async function endSettled(
   deps: ExecutionDeps,
   tx: Queryable,

@@ -16,7 +16,7 @@ beforeEach(async () => {
 
 afterEach(() => t.close());
 
-/** Locks the attempt while another transaction, which has the lock of the run, makes `change` to its execution. */
+/** Locks the attempt. Meanwhile another transaction, which holds the lock of the run, makes `change` to its execution. */
 async function lockBehind(change: string): Promise<string> {
   const { db } = t.deps;
   let locking: Promise<string> | undefined;

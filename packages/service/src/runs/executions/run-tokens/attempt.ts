@@ -21,7 +21,7 @@ export const isAttempt = (e: string, hash: string): string =>
   `${e}.token_hash = ${hash} AND ${e}.phase IN ${assignedPhases}`;
 
 /**
- * Thrown where a request of an agent is refused; it changed nothing. `superseded` 401: the execution has ended or was assigned
+ * Thrown if a request of an agent is refused; the request changed nothing. `superseded` 401: the execution has ended or was assigned
  * again; `stopping` 409: the agent may only report its end.
  */
 export class AttemptOver extends Error {
@@ -40,8 +40,8 @@ const lockRuns = defineStatement({
 });
 
 /**
- * Runs as a separate statement after `lockRuns`, so that it sees the changes that others committed while the lock waited. A token changes only under
- * that lock.
+ * Runs as a separate statement after `lockRuns`, so that it sees changes that were committed while the lock waited. A token changes only
+ * under that lock.
  */
 const readPhase = defineStatement({
   name: 'read_phase_of_attempt',

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 import { serve, serveOnce } from '../../../team/access/serve.ts';
 import { serveRun } from './sessions.ts';
 
-test('tsc refuses an entry that does not fit its route', () => {
+test('tsc refuses an entry that does not match its route', () => {
   const entries = [
     // @ts-expect-error: the route declares once, so its work must be done once.
     serve(routes.createTeam, async () => null as never),
     // @ts-expect-error: the route does not declare once.
     serveOnce(routes.listKeys, { work: async () => null as never }),
-    // @ts-expect-error: the result is not the answer of the route, and no step makes the answer of it.
+    // @ts-expect-error: the result is not the answer of the route, and no step converts it to the answer.
     serveOnce(routes.createTeam, { work: async () => 3 }),
     // @ts-expect-error: the answer of the route has other members.
     serve(routes.listKeys, async () => ({ teams: [] })),

@@ -20,9 +20,9 @@ import type { Phase } from '../transitions/transition.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
 
 /**
- * SQL: the follow-up `f` belongs to the first prompt or the present turn of an execution, and was written neither by the executor of its run nor by a
- * run that follows only texts of the executor. Follow-ups that wait before the start become part of the first prompt; each later follow-up is its own
- * turn. `run` and `execution` are names of rows of `runs` and `executions`.
+ * SQL: the follow-up `f` belongs to the first prompt or the present turn of an execution, and neither the executor of its run wrote it, nor
+ * a run that follows only texts of the executor. Follow-ups that arrive before the start become part of the first prompt; each later
+ * follow-up is a separate turn. `run` and `execution` are names of rows of `runs` and `executions`.
  */
 export const isOfTurnByOther = (run: string, execution: string): string => `(
   f.run_id = ${run}.id
@@ -34,8 +34,8 @@ export const isOfTurnByOther = (run: string, execution: string): string => `(
       WHERE l.run_id = ${run}.id AND l.execution_id = ${execution}.id AND l.taken_at > ${execution}.started_at), f.taken_at) END)`;
 
 /**
- * SQL: whether the run may use the personal credentials of its executor now: by its rights, by the author of its present turn, and by the owner of
- * its pool.
+ * SQL: whether the run may use the personal credentials of its executor now. This depends on its rights, on the author of its present turn,
+ * and on the owner of its pool.
  */
 const mayUsePersonalCredentials = (run: string, execution: string): string => `(
   coalesce((${run}.rights->>'personal_credentials')::boolean, true)
@@ -67,7 +67,7 @@ export interface RunSession extends Attempt {
   readonly grantedSecrets: readonly SealedValue[];
 }
 
-/** SQL: the UID of the first content of this kind that the run `r` executes; NULL if it executes none. */
+/** SQL: the UID of the first content of this kind that the run `r` executes; NULL if there is none. */
 const uidOfContent = (kind: RunContentKind): string =>
   `jsonb_path_query_first(r.contents, '$[*] ? (@.kind == "${kind}").uid') #>> '{}'`;
 
@@ -116,7 +116,7 @@ export async function authenticateRunToken(db: Database, token: string): Promise
   return { ...session, token, tokenHash, grantedSecrets: toSealedValues(sealed) };
 }
 
-/** Does the same, but also returns null for a stopping execution: its agent needs no model and no repository to report its end. */
+/** Does the same, but also returns null for a stopping execution: to report its end, an agent needs neither a model nor a repository. */
 export async function authenticateWorkingRunToken(db: Database, token: string): Promise<RunSession | null> {
   const session = await authenticateRunToken(db, token);
   return session?.phase === 'stopping' ? null : session;

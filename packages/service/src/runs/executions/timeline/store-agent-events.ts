@@ -30,9 +30,9 @@ const keepProgress = defineStatement({
 interface AgentProgress {
   /** Number of the last event that was applied. */
   readonly lastSeq: number;
-  /** Text that redaction holds back, per stream. */
+  /** Text that redaction keeps back for each stream, because it may be the beginning of a secret. */
   readonly heldTexts: Readonly<Record<string, string>>;
-  /** The lease lasts at least so long from now on. */
+  /** The lease lasts at least this long from now on. */
   readonly leaseSeconds: number;
 }
 
@@ -93,14 +93,19 @@ interface Target {
   readonly executionId: string;
 }
 
-/** Events of an agent in their order. Each row is the JSON of `{position, event_type?, event, occurred_at}`: with `event_type` it goes to the timeline, without to the conversation. */
+/**
+ * Events of an agent in their order. Each row is the JSON of `{position, event_type?, event, occurred_at}`. A row with `event_type` goes to
+ * the timeline; a row without it goes to the conversation.
+ */
 interface EventRows {
   readonly rows: readonly string[];
   /** Added to the run's `event_bytes`. */
   readonly bytes: number;
 }
 
-/** Stores events of an agent and notifies those who follow the run. The caller has locked the run's row. */
+/**
+ * Stores events of an agent and notifies the readers of the run. The caller has locked the run's row.
+ */
 export async function storeAgentEvents(
   tx: Queryable,
   { runId, executionId }: Target,
@@ -111,7 +116,7 @@ export async function storeAgentEvents(
 
 /** Lines for the transcript of an execution. */
 interface TranscriptLines {
-  /** Each with its line feed; '': none. */
+  /** The lines, each with its line feed; '': none. */
   readonly lines: string;
   /** Added to the `transcript_bytes` of the run. */
   readonly countedBytes: number;

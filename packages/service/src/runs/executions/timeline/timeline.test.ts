@@ -10,7 +10,7 @@ afterAll(() => t.close());
 
 test('updates updated_at for an event that changes the run, and for other events at most once a second', async () => {
   const { runId, executionId } = await t.newSession();
-  /** Sets the time of the last change by SQL, adds an event, and returns whether the event moved the time. */
+  /** Sets the time of the last change by SQL, adds an event, and returns whether the event changed this time. */
   const moves = async (lastChange: string, changesRun?: true) => {
     const [before] = await t.deps.db.query<{ at: string }>(
       `UPDATE runs SET updated_at = clock_timestamp() + ${lastChange} WHERE id = $1 RETURNING updated_at AS at`,

@@ -15,8 +15,9 @@ import { enqueueDeliveries, enqueuedColumns } from '../../subscriptions/enqueue.
 import { runChannel } from '../notices.ts';
 
 /**
- * SQL: the new `updated_at` of a run that gets events. Events within a second of the last change do not change it: most indexes of `runs` contain
- * `updated_at`, so each change writes some twenty index entries. Statements that change a field of the run set `updated_at` themselves.
+ * SQL: the new `updated_at` of a run that gets events. Events within a second of the last change do not change it: most indexes of `runs`
+ * contain `updated_at`, so each change writes about twenty index entries. Statements that change a field of the run set `updated_at`
+ * themselves.
  */
 export const lastChange =
   "CASE WHEN updated_at > clock_timestamp() - interval '1 second' THEN updated_at ELSE clock_timestamp() END";

@@ -19,7 +19,9 @@ const maxFeatures = 30;
 const maxFeatureText = 100;
 const maxReasonText = 300;
 
-/** A worker reports the level of all of its sandboxes when it connects. Workers of other programs report no level. */
+/**
+ * A worker reports the isolation level of all its sandboxes when it connects. Workers of other programs report no level.
+ */
 const recordOfWorker = defineStatement({
   name: 'record_sandbox_of_worker',
   text: `
@@ -37,7 +39,7 @@ const record = defineStatement({
   row: { level: nullable(json<SandboxLevel>()) },
 });
 
-/** Returns the isolation for a timeline event: the present features, and the missing ones with their reasons. */
+/** Returns the isolation for a timeline event: the present features, and the missing features with their reasons. */
 const isolationOf = ({ features, missing }: Partial<SandboxLevel>): SandboxIsolation => ({
   ...(features ? { features: features.slice(0, maxFeatures).map((each) => shorten(each, maxFeatureText)) } : {}),
   ...(missing
@@ -75,7 +77,7 @@ export async function addReadySandbox(
     const payload = { ...sandbox, ...isolationOf(recorded.level ?? {}) };
     return await appendTimelineEvent(tx, { ...target, type: 'worker_container_ready', payload });
   }
-  // The agent was faster than the worker, whose backend may read the states of its sandboxes only from time to time.
+  // The agent reported its start before the worker did, because a backend may read the states of its sandboxes only from time to time.
   await tx.query(completeEvent, [target.runId, target.executionId, JSON.stringify(sandbox)]);
 }
 
@@ -93,8 +95,8 @@ export async function addSandboxOfAgent(tx: Queryable, target: Target): Promise<
 type ImageStep = Extract<WorkerMessage, { type: 'image_step' }>['data'];
 
 /**
- * Largest number of events about the image of one execution. A pull has a start, an end, and a report every few seconds; the reports
- * become rarer the longer it takes.
+ * Largest number of events about the image of one execution. A pull has a start, an end, and a report every few seconds; the reports become
+ * rarer during a long pull.
  */
 const mostEvents = 40;
 

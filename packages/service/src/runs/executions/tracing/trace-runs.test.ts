@@ -24,7 +24,7 @@ afterAll(async () => {
 const planted = 'planted-prompt-or-secret';
 const foreign = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
 
-/** Plays a run with a request to a model and a call of a tool, and ends the service, which sends all spans. */
+/** Executes a run with a request to a model and a tool call, and stops the service, which sends all spans. */
 async function playRun() {
   answerAtFixedCost(fake);
   const created = await service.request<{ run_id: string }>('POST', '/agent/runs', {
@@ -63,7 +63,7 @@ describe('the trace of a run', async () => {
   const spans = collector.spans().filter(({ traceId }) => traceId === rootOf(runId).traceId);
   const named = (name: string) => spans.find((span) => span.name.startsWith(name));
 
-  test('has request, queue, start, turn, model call and tool in one tree', () => {
+  test('has request, queue, start, turn, model call and tool call in one tree', () => {
     const root = rootOf(runId).spanId;
     const turn = named('invoke_agent');
     const tree = spans.map(({ name, parentSpanId }) => [

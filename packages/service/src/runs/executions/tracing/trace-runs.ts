@@ -15,13 +15,16 @@ const maxWaiting = 10_000;
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Returns the place of the root span. It depends only on the run, so every process adds spans to the same trace. */
+/** Returns the place of the root span. The result depends only on the run, so every process adds spans to the same trace. */
 export const rootOf = (runId: string): SpanPlace => ({
   traceId: digest(`trace of run ${runId}`).slice(0, 32),
   spanId: digest(`root of run ${runId}`).slice(0, 16),
 });
 
-/** Returns the place that a valid `traceparent` names (W3C Trace Context, 3.2). Its flags are not read: a caller decides nothing. */
+/**
+ * Returns the place that a valid `traceparent` names (W3C Trace Context, 3.2). Its flags are ignored, so a caller cannot influence
+ * sampling.
+ */
 function placeOf(traceparent: string | undefined): SpanPlace | undefined {
   const [, traceId, spanId] =
     /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}(?:-|$)/.exec(traceparent ?? '') ??
@@ -92,7 +95,7 @@ async function sendTurn({ db, traces }: TraceDeps, turn: EndedTurn): Promise<voi
   for (const span of spansOfTurn(turn, execution, requests, actions)) traces.send(rootOf(turn.runId), span);
 }
 
-/** Returns the spans of a turn: queue and start if it is the first one of its execution, and the turn with its requests and tools. */
+/** Returns the spans of a turn: the turn with its requests and tools, and for the first turn of its execution also queue and start. */
 export function spansOfTurn(
   { runId, state, code, wantedMs, endMs }: EndedTurn,
   execution: TracedExecution,

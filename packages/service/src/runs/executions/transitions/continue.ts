@@ -5,8 +5,8 @@ import { queueChannel, runChannel } from '../notices.ts';
 import { countQueued } from './transition.ts';
 
 /**
- * SUCCEEDED, FAILED, ERROR, CANCELLED, BLOCKED (its sandbox is gone) → QUEUED, with a new execution that is assigned when the
- * old one has ended. `continues` names the execution whose conversation the new one continues, where there is one.
+ * SUCCEEDED, FAILED, ERROR, CANCELLED, BLOCKED (without a sandbox) → QUEUED, with a new execution. The new execution is assigned when the
+ * old one has ended. `continues` is the number of the execution whose conversation the new one continues, if there is one.
  */
 const continueStatement = defineStatement({
   name: 'transition_continue',
@@ -44,7 +44,7 @@ export async function continueRun(
     readonly executionId: string;
     /** Of the timeline event. */
     readonly payload: Record<string, unknown>;
-    /** False: the harness never got the run's prompt, so the new execution begins with it. */
+    /** False: the harness never received the run's prompt, so the new execution begins with the prompt. */
     readonly begun: boolean;
   },
 ): Promise<boolean> {

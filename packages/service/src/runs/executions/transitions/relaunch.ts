@@ -15,7 +15,7 @@ interface Relaunch {
   readonly from: string;
   /** SQL condition on the run's current execution `e`; `$6` is a number. */
   readonly guard: string;
-  /** SQL: how many turns of `executions` have ended, without the one that is repeated. */
+  /** SQL: how many turns of `executions` have ended, without the repeated turn. */
   readonly finishedTurns: string;
   /** SQL: when `executions` stopped working. */
   readonly finishedAt: string;
@@ -34,14 +34,13 @@ interface Relaunch {
 }
 
 /**
- * Builds the statement of a relaunch: the run becomes QUEUED with a new execution. It is one statement, so a run always has exactly
- * one current execution. The old execution ends or is stopped; the new one waits for its end and for the pause.
- * If the repeated turn was the first, the new execution begins where the old one did.
- * The follow-ups of the repeated turn wait again: all that the execution took, or only the last one where turns had ended. A
- * follow-up that answered a question of this execution does not wait again.
+ * Builds the statement of a relaunch: the run becomes QUEUED with a new execution. It is one statement, so a run always has exactly one
+ * current execution. The old execution ends or is stopped; the new one waits for its end and for the pause. If the repeated turn was the
+ * first, the new execution begins where the old one did. The follow-ups of the repeated turn wait again: all follow-ups of the execution,
+ * or only the last one if turns had ended. A follow-up that answered a question of this execution does not wait again.
  *
- * Parameters: run, execution, id of the next one, message, error code, number for the guard, pauses, whether the sandbox has ended, seconds until it
- * must end.
+ * Parameters: run, execution, id of the next one, message, error code, number for the guard, pauses, whether the sandbox has ended, seconds
+ * until it must end.
  */
 const relaunchStatement = (kind: Relaunch): Statement =>
   defineStatement({
@@ -91,7 +90,7 @@ const relaunchStatement = (kind: Relaunch): Statement =>
     row: {},
   });
 
-/** SQL: the value of a column that belongs to the repeated turn; NULL if other turns had ended before it. */
+/** SQL: the value of a column if it belongs to the repeated turn; NULL if other turns had ended before. */
 const ofSameTurn = (column: string, otherwise: string): string =>
   `CASE WHEN previous.finished_turns = 0 THEN previous.${column} ELSE ${otherwise} END`;
 
@@ -124,10 +123,10 @@ interface PlatformFailure {
   readonly sandboxGone: boolean;
 }
 
-/** `retried`: a new execution is queued; `errored`: the run has ended; `moved_on`: the run had changed, and nothing was done. */
+/** `retried`: a new execution is queued; `errored`: the run has ended; `moved_on`: the run has changed meanwhile, and nothing was done. */
 type RetryOutcome = 'retried' | 'errored' | 'moved_on';
 
-/** Tries the run again after its backoff (1 s, 5 s, 25 s, each ± 20 %), or ends it in ERROR when its tries are used up. */
+/** Tries the run again after its backoff (1 s, 5 s, 25 s, each ± 20 %), or ends it in ERROR after its last attempt. */
 export async function retryOrError(
   deps: ExecutionDeps,
   db: Queryable,
@@ -168,9 +167,9 @@ const followUpTurns = `(SELECT count(*) FROM followups f
   WHERE f.run_id = $1 AND f.execution_id = $2 AND f.answers IS NULL AND f.taken_at >= previous.started_at)`;
 
 /**
- * INPROGRESS → QUEUED with a new execution, which resumes the turn in which the machine was lost. The sandbox has ended or is ending, or its
- * lease has expired. The time after the agent's last call does not count as work. If the agent had taken no follow-up for the turn yet, the
- * new turn begins with the waiting follow-ups.
+ * INPROGRESS → QUEUED with a new execution, which resumes the turn that was in progress when the machine was lost. The sandbox has ended or
+ * is ending, or its lease has expired. The time after the agent's last call does not count as work. If the agent had taken no follow-up for
+ * the turn yet, the new turn begins with the waiting follow-ups.
  */
 const resumeStatement = relaunchStatement({
   name: 'resume_lost',

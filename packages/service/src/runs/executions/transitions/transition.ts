@@ -13,16 +13,18 @@ import { noticeEnded } from '../tracing/notice.ts';
 /** The phases of an execution, as `executions.phase` stores them. */
 export type Phase = 'queued' | 'assigned' | 'claimed' | 'running' | 'idle' | 'stopping' | 'ended';
 
-/** Returns a group of phases as the list of an `IN` in SQL. No other file writes such a list. */
+/** Returns a group of phases as the list of an `IN` in SQL. Only this file writes such lists. */
 const listOf = (...phases: Phase[]): string => `(${phases.map((phase) => `'${phase}'`).join(', ')})`;
 
-/** Was assigned to a worker, whose agent has not begun the first turn yet. */
+/** Was assigned to a worker, but its agent has not begun the first turn yet. */
 export const beforeStartPhases = listOf('assigned', 'claimed');
 
 /** Is being set up or runs a turn: a deadline counts. */
 export const workingPhases = listOf('claimed', 'running');
 
-/** Takes a slot of its worker and of its team's limit. The index `executions_busy` has the same list. */
+/**
+ * Takes a slot of its worker and of its team's limit. The index `executions_busy` has the same list of phases.
+ */
 export const slotPhases = listOf('assigned', 'claimed', 'running');
 
 /** The agent works or waits in its sandbox, and has not been asked to leave. */
@@ -41,10 +43,10 @@ export const hasSandbox = (phase: string | null): boolean => withSandbox.some((e
 /** Was assigned to a worker and has not ended: the run token is valid. */
 export const assignedPhases = listOf('assigned', 'claimed', 'running', 'idle', 'stopping');
 
-/** In the sandbox of a failed setup: the agent waits there, or runs a turn. */
+/** Phases in which the sandbox of a failed setup stays: the agent waits in it, or runs a turn. */
 export const debugPhases = listOf('running', 'idle');
 
-/** The end of the sandbox does not change the run, which has its final state already. */
+/** The end of the sandbox does not change the run, because the run already has its final state. */
 export const settledPhases = listOf('running', 'idle', 'stopping');
 
 /** Takes no slot: the agent waits for a follow-up, or was asked to leave. */
@@ -96,17 +98,17 @@ interface TransitionInput {
   readonly args?: Record<string, unknown>;
 }
 
-/** Tries the change. Returns true if this call made it, false where the run was in none of the states that it may leave. */
+/** Tries the change. Returns true if this call changed the run, false if the state of the run did not allow it. */
 export type Transition = (db: Queryable, input: TransitionInput) => Promise<boolean>;
 
 /**
- * Builds the statement of a change. All or nothing, it changes the run (compare-and-set on state and current execution) and
- * its execution, adds the timeline event, enqueues deliveries and notifies listeners. The row lock on `runs` puts all changes
- * of one run in an order.
+ * Builds the statement of a change. The statement is atomic: it changes the run (compare-and-set on state and current execution) and its
+ * execution, adds the timeline event, enqueues deliveries and notifies listeners. The row lock on `runs` puts all changes of one run in an
+ * order.
  */
 export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
-  // Subscribers get no notice of a change that can leave the state as it was.
+  // Subscribers get no event for a change that can keep the state.
   const subscriberEvent = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
   const statement: Statement = {
     name: `transition_${definition.name}`,
@@ -156,12 +158,12 @@ export function defineTransition(definition: TransitionDefinition): Transition {
   };
 }
 
-/** Counts the runs that a statement of its own queued: new ones, retries and continuations. */
+/** Counts the runs that a separate statement queued: new runs, retries and continuations. */
 export function countQueued(db: Queryable, runs: number): void {
   if (runs > 0) afterCommit(db, () => count('runyard_run_transitions_total', { state: 'QUEUED' }, runs));
 }
 
-/** A change that was made: when its work was asked for, and the time since then. */
+/** A completed change: when its work was requested, and the time since then. */
 interface Made {
   readonly seconds: number;
   readonly wanted_ms: number;

@@ -32,7 +32,7 @@ afterAll(() => t.close());
 // Removes executions that an earlier test left in the queue, so that they are not assigned.
 beforeEach(() => t.deps.db.query("UPDATE executions SET phase = 'ended'", []));
 
-/** Each transition, the states that the contract lets it leave, and its new state. */
+/** Each transition, its allowed start states according to the contract, and its new state. */
 const contract: readonly (readonly [string, Transition, readonly RunState[], RunState])[] = [
   ['claim', claim, ['PENDING'], 'CLAIMED'],
   ['requeue', requeue, ['PENDING'], 'QUEUED'],
@@ -104,7 +104,7 @@ test.each(contract)(
 test.each([
   ['claim', claim],
   ['requeue', requeue],
-])('%s by an assignment that was taken back changes nothing', async (_name, change) => {
+])('%s changes nothing if the assignment was taken back', async (_name, change) => {
   const first = await assigned();
   const { runId, executionId } = first;
   const taken = { runId, executionId, args: { ...args, assignment_id: first.assignmentId } };

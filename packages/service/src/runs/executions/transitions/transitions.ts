@@ -1,7 +1,7 @@
 /**
- * The state changes of a run that are one `defineTransition` each. There are others: `runs/runs/submit` inserts a run as QUEUED, and
- * `queue/assign.ts`, `relaunch.ts` and `continue.ts` change the state together with more rows. Only `runs/executions/` updates `runs.state`:
- * the check "one writer per table" of `bin/test` enforces that.
+ * The state changes of a run that are one `defineTransition` each. Other files also change states: `runs/runs/submit` inserts a run as
+ * QUEUED, and `queue/assign.ts`, `relaunch.ts` and `continue.ts` change the state together with further rows. Only `runs/executions/`
+ * updates `runs.state`: the check "one writer per table" of `bin/test` enforces that.
  */
 
 import type { ErrorCode } from '@runyard/contract/wire/errors';
@@ -10,9 +10,9 @@ import type { ExecutionDeps } from '../deps.ts';
 import { allowedSeconds, fromNow, workedSeconds } from '../time.ts';
 import { defineTransition } from './transition.ts';
 
-/** SQL: the time at which the limit of the run's team for a setup is reached. */
+/** SQL: the time at which the setup reaches the limit of the run's team. */
 const setupDeadline = fromNow('SELECT max_setup_seconds FROM teams WHERE teams.id = moved.team_id');
-/** SQL: the time at which the rest of the run's `max_duration_minutes`, or the limit of its team, is reached. */
+/** SQL: the time at which the run reaches its `max_duration_minutes`, or the limit of its team. */
 const workDeadline = fromNow(`least((SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id),
   ${allowedSeconds('moved.id')} - ${workedSeconds('moved.id')})`);
 const leaseFromArgs = fromNow("args->>'lease_seconds'");
@@ -31,8 +31,8 @@ export const claim = defineTransition({
 });
 
 /**
- * Deletes the rows that the agent of the attempt wrote: the next agent numbers its events from 1 again, and announces its own
- * files. The sweep of blobs finds those that no row names now.
+ * Deletes the rows that the agent of the attempt wrote: the next agent numbers its events from 1 again, and announces its own files. The
+ * sweep of blobs deletes the blobs of these rows.
  */
 const deleteRowsOfAttempt = `, lines AS (
   ${deleteTranscript('$2', 'moved')}
@@ -121,7 +121,7 @@ export const resume = defineTransition({
     deadline_at = ${workDeadline}`,
 });
 
-/** → FAILED: a user error, or the agent failed at the task. From BLOCKED where the harness ended before the answer arrived. */
+/** → FAILED: a user error, or the agent failed at the task. From BLOCKED if the harness ended before the answer arrived. */
 export const fail = defineTransition({
   name: 'fail',
   from: ['CLAIMED', 'INPROGRESS', 'BLOCKED'],
@@ -130,7 +130,9 @@ export const fail = defineTransition({
   execution: finishing,
 });
 
-/** → FAILED: the setup failed. The sandbox stays for `args.idle_seconds`, so that people can look at it. If that is 0, the agent leaves. */
+/**
+ * → FAILED: the setup failed. The sandbox stays for `args.idle_seconds`, so that people can examine it. If that is 0, the agent leaves.
+ */
 export const failSetup = defineTransition({
   name: 'fail_setup',
   from: ['CLAIMED', 'INPROGRESS'],
@@ -202,7 +204,7 @@ export const expireQueued = defineTransition({
   execution: over,
 });
 
-/** Marks a run with descendants where `args.cascades` says so: `cancel-descendants.ts` cancels them after it. */
+/** Marks a run with descendants if `args.cascades` is set: `cancel-descendants.ts` cancels the descendants afterwards. */
 const cascade = `cascade_at = CASE WHEN (args->>'cascades')::boolean AND EXISTS (
   SELECT FROM run_facets f WHERE f.team_id = runs.team_id AND f.facet = 'ancestor:' || runs.id)
   THEN clock_timestamp() ELSE runs.cascade_at END`;
@@ -241,7 +243,7 @@ export const cancelBlocked = defineTransition({
     idle_until = NULL, deadline_at = NULL`,
 });
 
-/** Ends a run in the middle of its work, because a budget is used up. Does nothing if the run has changed. */
+/** Ends a working run, because a budget is used up. Does nothing if the run has changed meanwhile. */
 export async function endOverBudget(
   deps: Pick<ExecutionDeps, 'db' | 'timing'>,
   { runId, executionId }: { readonly runId: string; readonly executionId: string },

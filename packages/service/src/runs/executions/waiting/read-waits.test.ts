@@ -95,7 +95,7 @@ test('reports how long a retry pauses, and that an older sandbox must end first'
   expect(await waitOf(runId)).toBe('The run waits until the sandbox of its earlier execution has ended.');
 });
 
-test('reports worker, sandbox and setup in turn, and nothing once the run has begun', async () => {
+test('reports worker, sandbox and setup one after the other, and nothing once the run has begun', async () => {
   const connection = await fixture.newConnection();
   const runId = await fixture.newRun();
   const assignment = await fixture.assign(connection);

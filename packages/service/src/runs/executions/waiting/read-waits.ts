@@ -25,7 +25,7 @@ import { waitSentence } from './wait-sentence.ts';
 
 /**
  * `unnest`: with `id = ANY` the plan for all teams reads an index of the team, which in a team with many runs has many entries.
- * Team and pools are read once for all runs, and only for pools in which one of the runs is queued. A worker without a
+ * Team and pools are read once for all runs, and only pools in which one of the runs is queued. A worker without a
  * number of slots has no limit.
  */
 const readFacts = defineStatement({
@@ -107,8 +107,7 @@ export async function readWaits(
 }
 
 /**
- * Returns why a run of the team has no message yet: the reason for its wait, that it has just begun, or that it ended before the first
- * message.
+ * Returns why a run of the team has no message yet: the reason for its wait, that it has just begun, or that it ended without a message.
  */
 export async function whyNothingWasSaid(
   db: Queryable,
@@ -119,5 +118,5 @@ export async function whyNothingWasSaid(
   if (waits !== undefined) return waits;
   return isTerminal(state)
     ? `The run ended as ${state} before its agent said anything; its status_message says why.`
-    : 'The agent has begun and has said nothing yet.';
+    : 'The agent has begun but has sent no message yet.';
 }

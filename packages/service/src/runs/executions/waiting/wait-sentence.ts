@@ -1,7 +1,7 @@
 import type { RunState } from '@runyard/contract/runs/states';
 import { leastDepth } from '../queue/may-take.ts';
 
-/** The facts about a waiting run, from which its sentence is made. */
+/** The facts that determine the sentence about a waiting run. */
 export interface WaitFacts {
   readonly state: RunState;
   /** '' for the hosted pool, else the name of a team's own worker. */
@@ -17,13 +17,13 @@ export interface WaitFacts {
   readonly team_live: number;
   /** Runs above it. */
   readonly depth: number;
-  /** Minimum depth of a run for which one of `workers` has room besides its working and waiting sandboxes. */
+  /** Minimum depth of a run that at least one of `workers` has room for, in addition to its working and waiting sandboxes. */
   readonly least_depth: number;
   /** Connected workers of the pool that accept runs. */
   readonly workers: number;
   /** Connected workers of the pool that are shutting down. */
   readonly leaving_workers: number;
-  /** Container image of its environment; null: none. */
+  /** Container image of the run's environment; null: no image. */
   readonly image: string | null;
   /** Number of `workers` that can run container images. */
   readonly image_workers: number;
@@ -40,7 +40,7 @@ export interface WaitFacts {
   readonly step_name: string | null;
   /** Time until which the agent waits for a message after an interrupt, RFC 3339. */
   readonly idle_until: string | null;
-  /** Whether people can cancel a run of its kind. */
+  /** Whether people can cancel this kind of run. */
   readonly can_cancel: boolean;
 }
 

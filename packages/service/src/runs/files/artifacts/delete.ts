@@ -12,7 +12,7 @@ const deleteRow = defineStatement({
 });
 
 /**
- * Deletes an artifact of the team; false if there is none. Deletes the row first, so that no reader finds the bytes any
+ * Deletes an artifact of the team; returns false if there is no such artifact. Deletes the row first, so that no reader finds the bytes any
  * more. The nightly sweep deletes bytes that are left after a crash.
  */
 export async function deleteArtifact(

@@ -26,7 +26,7 @@ const findNewest = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns the newest run of the team that reported the locator; null: none did, or the text is no locator. */
+/** Returns the newest run of the team that reported the locator; null if no run did, or the text is not a locator. */
 export async function findRunByExternalReference(
   db: Queryable,
   teamId: string,

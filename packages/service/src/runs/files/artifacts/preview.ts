@@ -35,7 +35,7 @@ function isText(head: Buffer): boolean {
   }
 }
 
-/** Returns the media type with which a browser runs markup; undefined if the file does not look like markup. */
+/** Returns the media type under which a browser would execute the markup of a file; undefined if the file does not look like markup. */
 function markupType(name: string, mimeType: string): string | undefined {
   if (/^image\/svg\+xml\b/i.test(mimeType) || /\.svg$/i.test(name)) return 'image/svg+xml';
   return /^(text\/html|application\/xhtml\+xml)\b/i.test(mimeType) || /\.x?html?$/i.test(name)

@@ -94,8 +94,7 @@ const readOutputs = defineStatement({
 });
 
 /**
- * Reads an artifact of any team; null if there is none, or its bytes have not arrived. The caller checks who may see
- * it.
+ * Reads an artifact of any team; null if there is none with this id, or its bytes have not arrived. The caller checks who may read it.
  */
 export async function findArtifact(db: Queryable, artifactUid: string): Promise<StoredArtifact | null> {
   if (!isUuid(artifactUid)) return null;

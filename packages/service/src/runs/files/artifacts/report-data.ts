@@ -9,10 +9,10 @@ import type { Fault } from '../../../platform/fault.ts';
 import { canonicalUrl } from './external-reference.ts';
 
 const maxPlanLength = 2 * 1024 * 1024;
-/** Each answer with the run contains the metadata of its references. */
+/** Each answer that shows the run contains the metadata of its references. */
 const maxMetadataLength = 4096;
 
-/** Returns the text without characters that change the direction of text: with them, a person reads `gpj.exe` as `exe.jpg`. */
+/** Returns the text without characters that change the text direction: with such characters, `gpj.exe` looks like `exe.jpg`. */
 function inReadingOrder(text: string): string {
   return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
 }
@@ -62,7 +62,7 @@ const schemas = {
   }),
 } satisfies Record<ArtifactType, z.ZodType>;
 
-/** Returns the path without a root and without `..`, because readers join it to a folder of theirs; may be empty. */
+/** Returns the path without a root and without `..`, because readers join it to a folder of their own; the result may be empty. */
 const relativePath = (text: string): string => posix.join('/', text).replace(/^\/+|\/+$/g, '');
 
 /** A report that is valid for its type. */

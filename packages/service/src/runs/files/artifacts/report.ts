@@ -48,7 +48,7 @@ export async function reportArtifact(
   const { data, isFileLike, canonicalUrl } = checked.report;
   await lockWorkingAttempt(tx, session);
   if (request.artifact_type === 'PULL_REQUEST') {
-    // A pull request may be found in the output of a command, reported by hand, and reported by each execution: it stays one artifact.
+    // A pull request may be found in a command's output, reported by hand, and reported by each execution, but it stays one artifact.
     const [known] = await tx.query(updatePullRequest, [session.runId, canonicalUrl, JSON.stringify(data)]);
     if (known) return { kind: 'stored', artifactUid: known.id, isFileLike };
   }

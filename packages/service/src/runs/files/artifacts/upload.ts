@@ -17,7 +17,7 @@ import { bytesOfTeam, type StorageRefusal, teamFull } from '../stored-bytes.ts';
  */
 export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'other_bytes' | StorageRefusal;
 
-/** Uploads of a run at once, because their bytes take disk before they are counted. */
+/** Maximum number of concurrent uploads of a run, because their bytes use disk space before they are counted. */
 const maxUploads = 4;
 
 /** Sums the bytes of the run's artifacts except `$1`. A run has at most 100, so no total is stored. */
@@ -72,7 +72,7 @@ export async function uploadArtifact(
   const roomOfRun = Math.max(0, maxBytesOfRun - Number(known.others));
   const full = roomOfTeam < roomOfRun ? teamFull(executionDeps, Number(known.stored)) : 'run_full';
   const room = Math.min(roomOfRun, roomOfTeam);
-  // Each upload has its own blob, so that two concurrent uploads do not mix their bytes.
+  // Each upload has a separate blob, so that two concurrent uploads do not mix their bytes.
   const blobKey = `artifacts/${artifactUid}/${randomUUIDv7()}`;
   const kind = { name: `artifacts/${known.run_id}`, most: maxUploads };
   const mask = byteMaskOf(deps, { grantedSecrets: await readGrantedSecrets(db, known.run_id) });

@@ -41,7 +41,8 @@ export function decodeAttachments(request: {
   }
   for (const [path, file] of sent) {
     const bytes = Buffer.from(file.data, 'base64');
-    // Buffer skips characters that are not base64, so only text that encodes back unchanged was base64 (RFC 4648, 3.5 and 4).
+    // Buffer skips characters that are not base64. So the text was base64 only if encoding the bytes returns the same text (RFC 4648, 3.5
+    // and 4).
     if (bytes.toString('base64') !== file.data) {
       faults.push({
         path: `${path}.data`,

@@ -43,7 +43,9 @@ export function attachmentParameters(requests: readonly FilesOfRequest[]): [rows
   return [JSON.stringify(rows), bytesArray(placed.map(({ file }) => file.content))];
 }
 
-/** Writes the rows of the attachments of a run's request, or of one of its follow-ups. The bytes of large ones are stored already. */
+/**
+ * Writes the rows of the attachments of a run's request or follow-up. The bytes of large attachments are already stored.
+ */
 export async function insertAttachments(tx: Queryable, request: FilesOfRequest): Promise<void> {
   if (request.attachments.length > 0) await tx.query(insertRows, attachmentParameters([request]));
 }

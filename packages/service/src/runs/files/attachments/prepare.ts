@@ -38,7 +38,7 @@ const insertRows = defineStatement({
   row: { id: uuid },
 });
 
-/** The ids of the files in their order; `full`: the caller or the team has reached its limit of unused files. */
+/** The ids of the files in their order; `full`: the caller or the team has too many unused files. */
 export type PrepareOutcome =
   | { readonly kind: 'prepared'; readonly ids: readonly string[] }
   | { readonly kind: 'not_found' }
@@ -61,7 +61,7 @@ export async function prepareAttachments(
   return written.length === 0 ? { kind: 'not_found' } : { kind: 'prepared', ids: rows.map(({ id }) => id) };
 }
 
-/** Locks in the same order as the uploads of other files: the run before the rows of its files. */
+/** Takes locks in the same order as uploads of other files: first the run, then the rows of its files. */
 const lockRun = defineStatement({
   name: 'lock_run_of_prepared_attachments',
   text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE',
@@ -99,8 +99,8 @@ export interface HeldAttachments {
 }
 
 /**
- * Locks uploaded files that the same caller has prepared for the run, until the end of the transaction. Returns the first id that names
- * none, or that comes twice, if there is one.
+ * Locks uploaded files that the same caller has prepared for the run, until the end of the transaction. Returns the first id that is
+ * unknown or is repeated, if there is one.
  */
 export async function holdPrepared(
   tx: Queryable,

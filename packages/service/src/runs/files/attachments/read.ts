@@ -37,8 +37,7 @@ const readOne = defineStatement({
 });
 
 /**
- * Reads an attachment of the run's request or of one of its follow-ups; null if there is none with this id, which may
- * be any text.
+ * Reads an attachment of the run's request or of one of its follow-ups; null if there is none with this id. The id may be any text.
  */
 export async function findAttachment(
   db: Queryable,
@@ -56,12 +55,12 @@ const readOfRequest = defineStatement({
   row,
 });
 
-/** Reads the attachments of the run's request, in the order of the request, without those of its follow-ups. */
+/** Reads the attachments of the run's request, in the order of the request, without the attachments of follow-ups. */
 export async function readAttachmentsOfRequest(db: Queryable, runId: string): Promise<StoredAttachment[]> {
   return (await db.query(readOfRequest, [runId])).map(toAttachment);
 }
 
-/** Columns of `attachments` that the agent's form is made of. */
+/** Columns of `attachments` that the agent's form of an attachment needs. */
 export interface AttachmentRow {
   readonly id: string;
   readonly file_name: string;
@@ -69,7 +68,9 @@ export interface AttachmentRow {
   readonly size_bytes: number;
 }
 
-/** Returns SQL for a JSON array of `AttachmentRow`s, in the order of their request: the rows `a` of `attachments` that meet the condition. */
+/**
+ * Returns SQL for a JSON array of `AttachmentRow`s: the rows `a` of `attachments` that meet the condition, in the order of their request.
+ */
 export const attachmentsOf = (condition: string): string => `
   coalesce((SELECT jsonb_agg(jsonb_build_object('id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type, 'size_bytes', a.size_bytes) ORDER BY a.position)
     FROM attachments a WHERE ${condition}), '[]')`;

@@ -4,7 +4,7 @@ import { maxAttachmentBytes } from '@runyard/contract/limits';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { DecodedAttachment } from './decode.ts';
 
-/** Files up to this size are in their row: a file of the blob store costs two flushes of the disk. */
+/** Files up to this size are stored in their row, because a file in the blob store costs two flushes of the disk. */
 export const maxBytesInRow = 64 * 1024;
 
 /** The place of the bytes of an attachment: its row, or a blob. */
@@ -12,7 +12,7 @@ type AttachmentBytes =
   | { readonly content: Buffer; readonly blobKey: null }
   | { readonly content: null; readonly blobKey: string };
 
-/** An attachment whose bytes are in the blob store, or will be in its row. */
+/** An attachment whose bytes are in the blob store, or will be stored in its row. */
 export type StoredAttachment = AttachmentBytes & {
   readonly id: string;
   readonly fileName: string;
@@ -55,8 +55,8 @@ export async function discardAttachments(blobs: BlobStore, stored: readonly Stor
 }
 
 /**
- * Copies stored files to new rows and blobs, so that either run can be deleted without the other. Returns null if the
- * bytes of a file are lost, and nothing was copied.
+ * Copies stored files to new rows and blobs, so that each of the two runs can be deleted without the other. Returns null and copies nothing
+ * if the bytes of a file are lost.
  */
 export async function copyAttachments(
   blobs: BlobStore,

@@ -18,7 +18,7 @@ import { blobKeyOf } from './store.ts';
  */
 export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'other_bytes' | StorageRefusal;
 
-/** Uploads for a run at once, because their bytes take disk before they are counted. */
+/** Maximum number of concurrent uploads for a run, because their bytes use disk space before they are counted. */
 const maxUploads = 8;
 
 const readRun = defineStatement({
@@ -54,9 +54,9 @@ export async function uploadAttachment(
   const { db, blobs, vault, executionDeps } = deps;
   const [known] = isUuid(attachmentId) ? await db.query(readRun, [attachmentId]) : [];
   if (!known) return 'not_found';
-  // The bytes count as stored bytes of the team only after a follow-up uses them; until then, their number is limited.
+  // The bytes count as stored bytes of the team only when a follow-up uses them; until then, the number of files is limited.
   const room = await readTeamRoom(executionDeps, undefined, known.teamId);
-  // Each upload has its own blob, so that two concurrent uploads do not mix their bytes.
+  // Each upload has a separate blob, so that two concurrent uploads do not mix their bytes.
   const key = `${blobKeyOf(attachmentId)}/${randomUUIDv7()}`;
   const kind = { name: `attachments/${known.runId}`, most: maxUploads };
   const mask = byteMaskOf({ vault }, { grantedSecrets: await readGrantedSecrets(db, known.runId) });

@@ -7,7 +7,10 @@ import { runChannel } from '../../executions/notices.ts';
 
 const decompress = promisify(gunzip);
 
-/** Limit of a report as JSON: the limit of the request body, in which redaction may have replaced each secret with a mark. */
+/**
+ * Limit of a report as JSON. It equals the limit of the request body, because redaction may have made the report longer: a mark can be
+ * longer than the secret.
+ */
 const maxReportBytes = 64 * 1024 * 1024;
 
 const readReport = defineStatement({
@@ -16,7 +19,7 @@ const readReport = defineStatement({
   row: { reported_at: nullable(timestamp), content: nullable(bytes) },
 });
 
-/** Asks at most once in 5 seconds, whichever process gets the requests. */
+/** Asks the agent at most once in 5 seconds, across all processes. */
 const askAgent = defineStatement({
   name: 'ask_agent_for_changes',
   text: `

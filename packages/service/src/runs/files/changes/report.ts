@@ -19,7 +19,10 @@ const keepReport = defineStatement({
   row: {},
 });
 
-/** Stores the changed files of a run in place of the earlier ones; returns why the team has no room for them (413). Throws `AttemptOver`. */
+/**
+ * Stores the changed files of a run in place of the earlier ones; returns the reason if the team has no room for them (413). Throws
+ * `AttemptOver`.
+ */
 export async function reportChanges(
   deps: {
     readonly db: Database;

@@ -24,7 +24,7 @@ const deleteRows = defineStatement({
 });
 
 /**
- * Deletes handoffs of the execution. The transaction holds the lock of its run's row. Returns the keys of the blobs that
+ * Deletes handoffs of the execution. The transaction holds the lock of the run's row. Returns the keys of the blobs that
  * the caller deletes after the commit.
  */
 export async function deleteReplacedHandoffs(
@@ -52,8 +52,8 @@ const insertRows = defineStatement({
 });
 
 /**
- * Writes the rows of a handoff whose bytes follow, and deletes an unfinished one of the execution. Returns the ids of the
- * files, in their order; or why the team has no room for them (413). Throws `AttemptOver`.
+ * Writes the rows of a handoff whose bytes follow, and deletes an unfinished one of the execution. Returns the ids of the files, in their
+ * order; or the reason if the team has no room for them (413). Throws `AttemptOver`.
  */
 export async function beginHandoff(
   deps: {

@@ -44,14 +44,14 @@ interface AnnouncedFile {
   readonly executionId: string;
 }
 
-/** Streams the bytes of a file into the blob store. With its last file the handoff is ready and replaces the older one. */
+/** Streams the bytes of a file into the blob store. With the last file, the handoff is ready and replaces the older handoff. */
 export async function putHandoffFile(
   { db, blobs, vault }: { readonly db: Database; readonly blobs: BlobStore; readonly vault: Vault },
   fileId: string,
   body: AsyncIterable<Uint8Array>,
 ): Promise<PutOutcome> {
   const [file] = isUuid(fileId) ? await db.query(readFile, [fileId]) : [];
-  // An execution without a token is between two attempts, and the next one announces its own files.
+  // An execution without a token is between two attempts; the next attempt announces its own files.
   if (!file?.tokenHash) return 'not_found';
   const { executionId, tokenHash, sizeBytes } = file;
   const key = `handoffs/${file.handoffId}/${randomUUIDv7()}`;
@@ -70,7 +70,10 @@ export async function putHandoffFile(
   return outcome.kind;
 }
 
-/** Uploads of one run change its handoffs one after another. The next attempt of the execution deletes the files that this one announced. */
+/**
+ * Uploads of one run change its handoffs one after another. The next attempt of the execution deletes the files that this attempt
+ * announced.
+ */
 const lockRun = defineStatement({
   name: 'lock_run_of_handoff_file',
   text: 'SELECT FROM runs WHERE id = $1 FOR NO KEY UPDATE',

@@ -36,7 +36,7 @@ const readOne = defineStatement({
   row,
 });
 
-/** Reads a file of a ready handoff; null if there is none with this id, which may be any text. */
+/** Reads a file of a ready handoff; null if there is none with this id. The id may be any text. */
 export async function findHandoffFile(db: Queryable, fileId: string): Promise<HandoffFile | null> {
   const [file] = isUuid(fileId) ? await db.query(readOne, [fileId]) : [];
   return file ?? null;

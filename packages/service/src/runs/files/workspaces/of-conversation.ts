@@ -5,7 +5,7 @@ import { defineStatement, integer, nullable, text, uuid } from '../../../platfor
 import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 
 /**
- * SQL: why the run `r`, in its execution `own`, does not get the files of the run `o`; NULL: it gets them. Files may hold the values of
+ * SQL: why the run `r`, in its execution `own`, does not get the files of the run `o`; NULL if it gets them. Files may hold the values of
  * secrets and clones of private repositories, so `r` must have the rights of `o`.
  */
 const reasonAgainst = `CASE
@@ -19,7 +19,7 @@ const reasonAgainst = `CASE
     OR coalesce(jsonb_typeof(o.rights->'secrets') <> 'array' OR jsonb_typeof(r.rights->'secrets') <> 'array', true)
     OR EXISTS (SELECT FROM jsonb_array_elements(o.rights->'secrets') s
       WHERE NOT r.rights->'secrets' @> jsonb_build_array(jsonb_build_object('id', s->'id')))
-    THEN 'this run has not all rights of the run that left the files of the conversation, such as its secrets'
+    THEN 'this run lacks some rights of the run that saved the files of the conversation, such as its secrets'
   END`;
 
 const readLast = defineStatement({
@@ -46,15 +46,15 @@ const readLast = defineStatement({
   },
 });
 
-/** The workspace of the task. `runId`: the run that left the files; absent: the task has only the reason why there are none. */
+/** The workspace of the task. `runId`: the run that saved the files; absent: the task has only the reason why there are no files. */
 export interface WorkspaceOfConversation {
   readonly workspace: AgentTask['workspace'];
   readonly runId?: string;
 }
 
 /**
- * Returns the first workspace of a run that continues another run's conversation: the files of the last run, or the reason why there are
- * none. Returns undefined if the conversation has no other run, or the last one left nothing.
+ * Returns the first workspace of a run that continues another run's conversation: the files of the last run, or the reason why it gets
+ * none. Returns undefined if the conversation has no other run, or the last run saved nothing.
  */
 export async function workspaceOfConversation(
   db: Queryable,
@@ -91,7 +91,7 @@ const readBlob = defineStatement({
 });
 
 /**
- * Returns the key of the archive that an execution of the run, or of a run whose files it gets, left; null if there is
+ * Returns the key of the archive that an execution of the run saved, or an execution of a run whose files this run gets; null if there is
  * none.
  */
 export async function findWorkspace(

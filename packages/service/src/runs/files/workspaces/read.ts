@@ -10,8 +10,8 @@ import {
 } from '../../../platform/store/database/statement.ts';
 
 /**
- * Returns the session of a harness only if nothing happened after it, because the session would not know of that. A resumed turn (`$3`) gets the
- * archive in any case, together with the record of the later events.
+ * Returns the session of a harness only if nothing happened after it was saved, because the session would not contain the later events. A
+ * resumed turn (`$3`) gets the archive in any case, together with the record of the later events.
  */
 const readLatest = defineStatement({
   name: 'read_latest_workspace',
@@ -38,20 +38,20 @@ const readLatest = defineStatement({
   },
 });
 
-/** The files that an execution begins with, and the event of the conversation that they fit. */
+/** The files with which an execution begins, and the event of the conversation at which they were saved. */
 interface RestorableWorkspace {
   readonly workspace: AgentTask['workspace'];
-  /** The last event whose effects the archive has; undefined: unknown, or nothing is restored. */
+  /** The last event whose effects are in the archive; undefined: unknown, or nothing is restored. */
   readonly seq?: number | undefined;
-  /** Commands of a runbook whose effects it has. */
+  /** Number of runbook commands whose effects are in the archive. */
   readonly doneBlocks: number;
   /** RFC 3339 in UTC. */
   readonly keptAt?: string | undefined;
 }
 
 /**
- * Returns the workspace for an execution that continues the execution number `continues` of its run, or resumes its lost turn (`resumes`).
- * No workspace: the execution begins with the run's prompt in a new one.
+ * Returns the workspace for an execution that continues the execution with the number `continues` of its run, or resumes the lost turn of
+ * the execution `resumes`. No workspace: the execution begins with the run's prompt in a new one.
  */
 export async function workspaceToRestore(
   db: Queryable,

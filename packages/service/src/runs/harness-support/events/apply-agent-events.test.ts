@@ -18,7 +18,10 @@ beforeEach(async () => {
 afterEach(() => t.close());
 
 const at = '2026-01-02T03:04:05.000Z';
-/** Redaction holds back the end of a text that begins a spelling of the run token, such as r, c or ye; these texts end otherwise. */
+/**
+ * Redaction keeps back the end of a text if it may begin a spelling of the run token, such as r, c or ye; these texts end with other
+ * letters.
+ */
 const text = (seq: number, words: string): AgentEvent => ({
   seq,
   occurred_at: at,
@@ -90,7 +93,7 @@ it('makes the run INPROGRESS and starts its deadline on agent_started', async ()
   expect(rows).toEqual([{ state: 'INPROGRESS', phase: 'running', far: true }]);
 });
 
-it('never stores the run token, also where two batches cut it', async () => {
+it('never stores the run token, even if two batches split it', async () => {
   const half = Math.floor(session.token.length / 2);
   await applyAgentEvents(t.deps, session, [text(1, `it is ${session.token.slice(0, half)}`)]);
   await applyAgentEvents(t.deps, session, [

@@ -28,8 +28,8 @@ import { fullConversationRows } from './event-rows.ts';
 import { type EventAction, planAgentEvents } from './plan-agent-events.ts';
 
 /**
- * Locks the run, then the execution. Both rows are as they are once the locks are held: If PostgreSQL had to wait for
- * the lock of a row, it reads the row again.
+ * Locks the run, then the execution. Both rows have their latest values once the locks are held: if PostgreSQL has to wait for the lock of
+ * a row, it reads the row again.
  */
 const lockForAgent = defineStatement({
   name: 'lock_run_and_execution_of_agent',
@@ -59,9 +59,9 @@ const lockForAgent = defineStatement({
 export type ApplyOutcome = { readonly acknowledged: number } | 'superseded';
 
 /**
- * Applies the events that were not applied before, in order, in one transaction with the acknowledgement. So an event that is
- * sent twice counts once. Events behind a gap are not applied: the agent sends them again. After a cancel the agent's last
- * events are still stored.
+ * Applies the events that were not applied before, in order, in one transaction with the acknowledgement. So an event that is sent twice
+ * counts only once. Events behind a gap are not applied: the agent sends them again. After a cancel the agent's last events are still
+ * stored.
  */
 export async function applyAgentEvents(
   deps: ExecutionDeps,
@@ -150,7 +150,7 @@ async function carryOut(
   }
 }
 
-/** Starts the run. An agent whose event arrives before its worker's claim proves that the worker took the assignment. */
+/** Starts the run. An agent's event that arrives before its worker's claim proves that the worker took the assignment. */
 async function startRun(
   deps: ExecutionDeps,
   tx: Queryable,
@@ -170,8 +170,8 @@ async function startRun(
 type Decided = Extract<AgentEvent, { readonly type: 'decided' }>;
 
 /**
- * Returns the events with the author of the follow-up that decided a request, by the record of the service. The agent's own statement about the
- * author is ignored. Asks nothing if no request was decided by a follow-up.
+ * Returns the events with the author of the follow-up that decided a request, by the record of the service. The agent's own statement about
+ * the author is ignored. Sends no query if no request was decided by a follow-up.
  */
 async function nameDeciders(
   tx: Queryable,

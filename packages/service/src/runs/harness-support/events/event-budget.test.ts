@@ -60,7 +60,7 @@ const limitEvents = async () =>
 const conversation = () =>
   readConversation(t.deps.db, 'c', [{ id: session.runId, state: 'INPROGRESS' }]).then((read) => read?.steps ?? []);
 
-it('stores text and output up to the limit, counts the rest, and reports the limit once', async () => {
+it('stores text and output up to the limit, counts the dropped events, and reports the limit once', async () => {
   await send(begin, action);
   for (let batch = 0; batch < 60; batch += 1) await send(text('x'.repeat(500)), output('y'.repeat(500)));
   expect(await storedBytes()).toBeLessThanOrEqual(eventBytes);
@@ -78,7 +78,7 @@ it('stores text and output up to the limit, counts the rest, and reports the lim
   const shown = JSON.stringify(await conversation());
   expect(shown.split('"output_limit_reached"')).toHaveLength(2);
   const { rows } = await t.deps.db.pool.query('SELECT count(*)::int AS kept FROM conversation_events');
-  // All but the two before the texts and the one that reports the limit.
+  // All events except the two before the texts and the event that reports the limit.
   expect(Number((await run()).dropped_events)).toBe(120 - (rows[0].kept - 3));
 });
 
@@ -116,7 +116,7 @@ it('blocks the run without storing the event when the reserve is used up', async
   expect(await run()).toMatchObject({ state: 'BLOCKED', dropped_events: 4 });
 });
 
-it('bounds the transcript separately and reports the limit in its last line', async () => {
+it('limits the transcript separately and reports the limit in its last line', async () => {
   await send(begin);
   for (let batch = 0; batch < 20; batch += 1) await send(line('x'.repeat(300)), line('x'.repeat(300)));
   const chunks = await t.deps.db.query<{ lines: string }>('SELECT lines FROM transcript_chunks ORDER BY agent_seq');

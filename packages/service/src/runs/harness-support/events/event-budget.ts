@@ -23,8 +23,7 @@ export interface RunCounters {
 }
 
 /**
- * A row needs about this many bytes besides its JSON, index entry included. Without this number, many small events
- * would hardly count.
+ * A row needs about this many bytes besides its JSON, index entry included. Without it, many small events would hardly count.
  */
 const rowBytes = 100;
 
@@ -69,9 +68,9 @@ export type ReachedLimit = 'run' | 'team';
 
 /** The bytes that one batch of events may add. */
 export interface EventBudget {
-  /** Reserves room for the row that `toRow` makes of the event, and returns its JSON; undefined if there is no room. */
+  /** Reserves room for the row that `toRow` makes of the event, and returns the row's JSON; undefined if there is no room. */
   take(event: AgentEvent, toRow: (event: AgentEvent) => object): string | undefined;
-  /** Takes room for a transcript line; false if there is none. */
+  /** Takes room for a transcript line; returns false if there is no room. */
   takeLine(line: string): boolean;
   /** True after the first line of the run that found no room. */
   isTranscriptFull(): boolean;
@@ -100,7 +99,9 @@ export function openEventBudget(
     return false;
   };
 
-  /** Returns the row's JSON where the events of the run stay within `limit`, and those of the batch within the room of the team. */
+  /**
+   * Returns the row's JSON if it fits: the events of the run stay within `limit`, and the events of the batch within the room of the team.
+   */
   function within(limit: number, roomOfTeam: number, row: object): string | undefined {
     const json = JSON.stringify(row);
     const bytes = Buffer.byteLength(json) + rowBytes;

@@ -1,4 +1,4 @@
-/** Turns events of an agent, and reached limits of stored data, into rows of the timeline and of the conversation. */
+/** Converts events of an agent, and reached storage limits, to rows of the timeline and of the conversation. */
 
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { TimelineEventType } from '@runyard/contract/runs/timeline';
@@ -18,20 +18,20 @@ const timelineTypes: Partial<Record<AgentEvent['type'], TimelineEventType>> = {
   setup_step_finished: 'setup_step_finished',
 };
 
-/** Returns the conversation step that an event names; undefined where it names none or belongs to the timeline. */
+/** Returns the conversation step of an event; undefined if the event has no step or belongs to the timeline. */
 export const stepOf = (event: AgentEvent): string | undefined =>
   'step_id' in event && !timelineTypes[event.type] ? event.step_id : undefined;
 
 const rfc3339Utc = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
 
-/** Returns the time that the sandbox wrote as RFC 3339 in UTC, or `now` where that is no time of the years 1 to 9999. */
+/** Returns the event's time as RFC 3339 in UTC, or `now` if it is not a time of the years 1 to 9999. */
 export function timeOf(event: AgentEvent, now: Date): string {
   const time = new Date(event.occurred_at);
   const year = time.getUTCFullYear();
   return (year >= 1 && year <= 9999 ? time : now).toISOString();
 }
 
-/** Returns the row of an event. Its time is RFC 3339 in UTC, in whatever zone the sandbox wrote it, because clients read it. */
+/** Returns the row of an event. Its time is RFC 3339 in UTC, because clients read it; the sandbox may use another time zone. */
 export function rowOf(event: AgentEvent, now: Date): EventRow {
   const { seq: _seq, ...withoutSeq } = event;
   const time = timeOf(event, now);

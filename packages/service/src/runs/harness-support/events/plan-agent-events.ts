@@ -24,7 +24,7 @@ export interface PlanInput {
     readonly heldTexts: HeldTexts;
   };
   readonly run: RunCounters & {
-    /** The assignment if its worker has not claimed it yet; null otherwise. */
+    /** The assignment, if its worker has not claimed it yet; otherwise null. */
     readonly assignment_id: string | null;
   };
   readonly limits: RunLimits;
@@ -35,7 +35,7 @@ export interface PlanInput {
   readonly now: Date;
 }
 
-/** A checkpoint that the agent begins, or that its last archive still fits. */
+/** A checkpoint that the agent begins, or the present position of the files in its last archive. */
 export type CheckpointMark = Pick<
   Extract<AgentEvent, { type: 'checkpoint' }>,
   'number' | 'state' | 'turn' | 'done_blocks'
@@ -43,9 +43,9 @@ export type CheckpointMark = Pick<
 
 /** One change that the events of a batch cause. */
 export type EventAction =
-  /** Stores rows; each is the JSON that `storeAgentEvents` reads, and `bytes` is what they count for. */
+  /** Stores rows; each row is the JSON that `storeAgentEvents` reads, and `bytes` is the size that counts for the limits. */
   | { readonly kind: 'store_events'; readonly rows: readonly string[]; readonly bytes: number }
-  /** Reports that the conversation is full; without `stepId` at the step that the stored conversation is at. */
+  /** Reports that the conversation is full; without `stepId`, at the present step of the stored conversation. */
   | {
       readonly kind: 'report_full_conversation';
       readonly occurredAt: string;
@@ -63,12 +63,12 @@ export type EventAction =
   | { readonly kind: 'block_run'; readonly request: OpenRequest }
   | { readonly kind: 'mark_checkpoint'; readonly checkpoint: CheckpointMark };
 
-/** The effects of a batch of events, for one transaction: the actions in their order, then the rest. */
+/** The effects of a batch of events, for one transaction: first the actions in their order, then the other members. */
 export interface EventPlan {
   /** Number of the last event that the plan contains. */
   readonly acknowledged: number;
   readonly actions: readonly EventAction[];
-  /** Lines to add to the transcript, each with its line feed; empty for none. */
+  /** Lines to add to the transcript, each with its line feed; may be empty. */
   readonly transcript: string;
   readonly heldTexts: HeldTexts;
   readonly added: AddedCounts;
@@ -89,7 +89,7 @@ function collectActions(budget: EventBudget, now: Date) {
   const placed = (row: EventRow) => ({ position: rows.length, ...row });
   return {
     actions,
-    /** Adds the event's row where there is room for it. */
+    /** Adds the event's row if there is room for it. */
     takeRow(event: AgentEvent): void {
       const json = budget.take(event, (kept) => placed(rowOf(kept, now)));
       if (json !== undefined) rows.push(json);

@@ -20,10 +20,10 @@ interface Input {
 }
 
 /**
- * Ends a turn as the agent reported it. User errors, and the agent's own failure at the task, make the run FAILED. Platform errors make
- * it ERROR: retryable ones after their retries, or at once if the agent has retried. If a follow-up waits and the agent can continue,
- * the state stays. A turn in the sandbox of a failed setup does not change the run. The report changes nothing if the run was cancelled,
- * timed out or assigned to another execution, or if the turn was reported before. The caller has locked the run's row.
+ * Ends a turn as the agent reported it. User errors, and the agent's own failure at the task, make the run FAILED. Platform errors make it
+ * ERROR: after the retries if the error is retryable, or at once if the agent has already retried. If a follow-up waits and the agent can
+ * continue, the state stays. A turn in the sandbox of a failed setup does not change the run. The report changes nothing if the run was
+ * cancelled, timed out or assigned to another execution, or if the same turn was reported before. The caller has locked the run's row.
  */
 export async function finishRun(deps: ExecutionDeps, tx: Queryable, input: Input): Promise<void> {
   const { report } = input;
@@ -49,7 +49,7 @@ async function endInSuccess(
   { runId, executionId, report }: Input,
   { idle_seconds }: FinishedTurn,
 ): Promise<void> {
-  // A person who interrupts a turn will send a follow-up, so the sandbox stays, even if the configuration says 0.
+  // A person who interrupts a turn will send a follow-up, so the sandbox stays, even if the configured time is 0.
   const configured = report.interrupted ? idle_seconds || null : idle_seconds;
   const args = { stop_seconds: deps.timing.leaveSeconds, idle_seconds: configured ?? deps.timing.idleSeconds };
   const payload = { summary: report.summary, ...(report.interrupted ? { interrupted: true } : {}) };

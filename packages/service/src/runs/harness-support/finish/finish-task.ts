@@ -90,9 +90,9 @@ const readWorker = defineStatement({
 const maxReasonBytes = 2000;
 
 /**
- * Logs the exit of an agent. If the worker is a public one, which does not report the ends of all sandboxes, the execution ends too: when the agent's
- * process has exited, or when the agent leaves after an order. Every program with the run token can send this report, so the report does not prove
- * the end of the sandbox: the worker is ordered to end it. Throws `AttemptOver`.
+ * Logs the exit of an agent. A public worker does not report the ends of all sandboxes. For such a worker, the execution ends too: when the
+ * agent's process has exited, or when the agent leaves after an order. Every program with the run token can send this report, so it does
+ * not prove the end of the sandbox: the worker is ordered to end the sandbox. Throws `AttemptOver`.
  */
 export async function reportExit(
   deps: ExecutionDeps,

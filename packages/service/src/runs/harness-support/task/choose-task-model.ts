@@ -11,9 +11,9 @@ import { chooseModel, switchModel } from '../../runs/model-in-use.ts';
 import type { TaskRow } from './read-task-row.ts';
 
 /**
- * Returns the model for an execution that begins: the one that the run was created with. In an outage of its provider, returns the
- * first fallback that works and that the harness can use, and the run then has it as its model. If there is none, the gateway still
- * tries the provider.
+ * Returns the model for an execution that begins: the model with which the run was created. In an outage of the model's provider, returns
+ * the first fallback that is available and that the harness can use; this becomes the model of the run. If there is no such fallback, the
+ * gateway still tries the provider.
  */
 export async function chooseTaskModel(
   { db, models }: { readonly db: Database; readonly models: Pick<Models, 'resolve' | 'resolveForTask' | 'target'> },
@@ -45,6 +45,6 @@ export async function chooseTaskModel(
   return resolution.reason === 'outage' ? { ok: true, model: resolution.model } : resolution;
 }
 
-/** The built-in harness speaks every protocol. The others keep the protocol of their first model. */
+/** The built-in harness speaks every protocol. The other harnesses keep the protocol of their first model. */
 const mayUse = (harness: string, wanted: string, { id, agentModel }: ResolvedModel): boolean =>
   agentModel !== undefined && (isBuiltin(harness) || speakSameProtocol(wanted, id));

@@ -33,7 +33,10 @@ type SecretsOfTask =
   | { readonly kind: 'secrets'; readonly secrets: readonly UsableSecret[] }
   | { readonly kind: 'refused'; readonly message: string };
 
-/** Returns the secret values that the sandboxes of another run ever got, because a run with that run's files also has these values. */
+/**
+ * Returns the secret values that the sandboxes of another run ever received, because a run with the files of that run may also have these
+ * values.
+ */
 export async function readSecretsInFiles(
   { db, vault }: { readonly db: Database; readonly vault: Vault },
   runId: string,
@@ -48,8 +51,8 @@ type RowOfGrant = Pick<
 >;
 
 /**
- * Returns the names of the secrets of a run that was created before runs had rights. Names in an environment of another team mean
- * secrets of that team: a guest gets neither these secrets nor own secrets of the same names.
+ * Returns the names of the secrets of a run that was created before runs had rights. Names in an environment of another team mean secrets
+ * of that team: a guest gets neither these secrets nor the guest's own secrets with the same names.
  */
 const namesOf = ({ config, environment_config, is_own_environment }: RowOfGrant): SecretNames => ({
   ofRun: config.secrets ?? [],
@@ -57,7 +60,7 @@ const namesOf = ({ config, environment_config, is_own_environment }: RowOfGrant)
 });
 
 /**
- * Returns the secrets of the run with their present values. The permission is checked again: since the run was created, a secret may have
+ * Returns the secrets of the run with their present values. The permission is checked again: after the run was created, a secret may have
  * been deleted, or its user may have left the team.
  */
 export async function secretsOfTask(

@@ -20,7 +20,7 @@ export type TaskServers =
     }
   | { readonly kind: 'mcp_server_gone' | 'mcp_server_sealed' | 'secret_unusable'; readonly message: string };
 
-/** Returns the agent's view of the run's MCP servers: for servers over HTTP it has neither address nor headers. */
+/** Returns the agent's view of the run's MCP servers; it omits the address and headers of servers over HTTP. */
 export async function mcpServersOfTask(
   deps: { readonly db: Queryable; readonly vault: Vault },
   teamId: string,
@@ -52,15 +52,15 @@ const revisionOf = (contents: readonly RunContent[], id: string): number =>
   contents.find(({ kind, uid }) => kind === 'mcp_server' && uid === id)?.revision ?? 1;
 
 /**
- * Earlier revisions of the values are not stored, so the run cannot execute its own revision, and the run's rights were decided for that revision
- * only.
+ * Earlier revisions of the values are not stored. So the run cannot use its own revision, and the run's rights were decided only for that
+ * revision.
  */
 function changedProblem(name: string, id: string): Exclude<TaskServers, { kind: 'servers' }> {
   const message = `config.mcp_servers.${name}: the stored MCP server ${id} was changed after the run was created. Create a run again.`;
   return { kind: 'mcp_server_gone', message };
 }
 
-/** Returns the values of headers, and for values with a scheme, such as `Bearer`, also the part after it. */
+/** Returns the values of headers, and for values with a scheme such as `Bearer` also the part after the scheme. */
 const partsOfHeaders = (headers: ServerValues): string[] =>
   Object.values(headers).flatMap((value) => [value, ...(/^[A-Za-z]+ +(.+)$/.exec(value)?.slice(1) ?? [])]);
 

@@ -48,18 +48,18 @@ const readTask = defineStatement({
     title: text(),
     prompt: text(),
     mode: nullable(text<RunMode>()),
-    /** Number of the execution whose conversation this one continues; NULL: no agent has begun the run's prompt. */
+    /** Number of the execution whose conversation this execution continues; NULL: no agent has begun the run's prompt. */
     continues: nullable(integer),
     /** The last state in which the run ended; NULL: it has not ended. */
     ended_as: nullable(text<RunState>()),
-    /** Number of the execution whose lost turn this one resumes; NULL: none. */
+    /** Number of the execution whose lost turn this execution resumes; NULL: none. */
     resumes: nullable(integer),
     loss_message: nullable(text()),
-    /** If no setup of the run succeeded: the last execution that took a follow-up to its failed setup; NULL: none did. */
+    /** If no setup of the run succeeded: the last execution with a failed setup that took a follow-up; NULL: none did. */
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),
     contents: json<RunContent[]>(),
-    /** The pool that has the execution, if the run was created without it, and its owner is not the executor. */
+    /** The pool of the execution, if the run was created without it and its owner is not the executor. */
     pool: nullable(json<RunContent>()),
     /** NULL: the run is older than rights. */
     rights: nullable(json<RunRights>()),
@@ -69,7 +69,7 @@ const readTask = defineStatement({
     executor_uid: text(),
     conversation_id: uuid,
     model_id: text(),
-    /** Model that the run was created with; set while an outage makes the run use another one. */
+    /** Model with which the run was created; set while an outage makes the run use another model. */
     wanted_model_id: nullable(text()),
     parent_id: nullable(uuid),
     parent_title: nullable(text()),
@@ -77,7 +77,7 @@ const readTask = defineStatement({
     environment_id: nullable(text()),
     /** NULL: the run has no environment, or it or its revision was deleted. */
     environment_uid: nullable(text()),
-    /** Includes the setup commands of the run's runner. NULL: the run has neither environment nor such commands. */
+    /** Includes the setup commands of the run's runner. NULL: the run has neither an environment nor such commands. */
     environment_config: nullable(json<EnvironmentConfig>()),
     image: nullable(text()),
     /** False: the run has no environment, or executes as a guest of its environment. */

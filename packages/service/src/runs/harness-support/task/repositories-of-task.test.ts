@@ -32,7 +32,7 @@ function names({ team = 't1', row = {}, config: changed = {}, answers = [readabl
 }
 
 describe('the names of objects that runs leave on a worker', () => {
-  test('are the same for the same setup, and a worker accepts them', () => {
+  test('are the same for the same setup, and a worker accepts these names', () => {
     expect(names()).toEqual(names({ config: { variables: { B: '2', A: '1' }, description: 'new', name: 'new' } }));
     expect(names().prepared).toMatch(/^[A-Za-z0-9_-]{43}$/);
     expect(names().mirror).toMatch(/^[A-Za-z0-9_-]{43}$/);

@@ -56,7 +56,7 @@ export function detailOf(
 const version = 1;
 
 export interface NamedObjects {
-  /** Head and mirror of a repository of the task; empty if they are not known now. */
+  /** Head and mirror of a repository of the task; empty if they are unknown at the moment. */
   mirrorOf(repository: {
     readonly owner: string;
     readonly repo: string;
@@ -65,13 +65,13 @@ export interface NamedObjects {
 }
 
 /**
- * Names the objects that a run may take from a worker's cache and leave there: the mirrors of repositories, per team and credential, and the
- * prepared workspace, per team, environment, image and executor. There is no prepared workspace if a repository did not
- * answer, or if the run has secrets: its setup could write them into a file.
+ * Names the objects that a run may take from a worker's cache and store there: the mirrors of repositories, one for each team and
+ * credential, and the prepared workspace, one for each team, environment, image and executor. There is no prepared workspace if a
+ * repository did not answer, or if the run has secrets, because its setup could write them into a file.
  *
- * Worker and agent cannot create a name: the service signs it over everything that the object depends on, and over the team that may have
- * the object. So another team never has the same name, and a run gets the name of a mirror only after the code host has let it read the
- * repository with its own credential.
+ * Worker and agent cannot create a name: the service signs everything that the object depends on, including the team that may have the
+ * object. So another team never has the same name. A run gets the name of a mirror only after the code host has let it read the repository
+ * with its own credential.
  */
 export function nameKeptObjects(
   signing: Pick<Signer, 'sign'>,

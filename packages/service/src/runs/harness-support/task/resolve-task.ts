@@ -97,7 +97,7 @@ export async function resolveTask(
   const row = await readTaskRow(db, session);
   if (!row) return { kind: 'not_found' };
   const resolution = await chooseTaskModel(deps, session, row);
-  // A program that the run itself names may have a model of its own.
+  // A program that the run itself configures may use a model of its own choice.
   const hasOwnModel = findHarness(row.harness)?.neededCommand !== undefined;
   const isNeeded = resolution.ok || resolution.reason !== 'unreachable' || !hasOwnModel;
   if (!resolution.ok && isNeeded) {
@@ -239,13 +239,13 @@ function firstTurnOf(row: TaskRow, followups: readonly JoinedFollowup[]) {
   const answer = followups.findLast(({ request }) => request !== null);
   const messages = followups.filter((followup) => followup !== answer).map(({ message }) => message);
   const parts = (isContinued ? messages : [row.prompt, ...messages]).filter((part) => part.trim() !== '');
-  // The run's mode "plan" is about its own prompt only. A follow-up that wants a plan has that mode itself.
+  // The mode "plan" of a run applies only to its own prompt. A follow-up that asks for a plan has the mode itself.
   const modeOfRun = isContinued && row.mode === 'plan' ? null : row.mode;
   const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? modeOfRun;
   return { prompt: parts.join('\n\n') || (answer ? '' : 'Continue.'), mode, answer };
 }
 
-/** Returns the attachments of the request and of the taken follow-ups. `earlier` marks those that an earlier execution received. */
+/** Returns the attachments of the request and of the taken follow-ups. `earlier` marks attachments that an earlier execution received. */
 async function attachmentsOfTask(
   db: Database,
   session: RunSession,

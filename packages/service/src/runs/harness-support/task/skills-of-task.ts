@@ -10,15 +10,15 @@ import { recordSkills } from '../../runs/submit/run-skills.ts';
 import type { TaskRow } from './read-task-row.ts';
 import { detailOf } from './repositories-of-task.ts';
 
-/** `skill_unfit`: a skill is not there or malformed; `skill_unavailable`: the code host cannot be asked now. */
+/** `skill_unfit`: a skill does not exist or is malformed; `skill_unavailable`: the code host cannot answer now. */
 export type TaskSkills =
   | { readonly kind: 'skills'; readonly skills: readonly RunSkill[] }
   | { readonly kind: 'skill_unfit' | 'skill_unavailable'; readonly message: string }
   | { readonly kind: 'no_access'; readonly message: string; readonly detail: ErrorDetail };
 
 /**
- * Returns the skills of an execution's run, and records on the run where they were found. `values`: secrets of the run, which are
- * removed from the skills: they would be stored with the run.
+ * Returns the skills of an execution's run, and records on the run where they were found. `values`: secrets of the run, which are removed
+ * from the skills, because the skills are stored with the run.
  */
 export async function skillsOfTask(
   deps: RunSkillDeps & { readonly codeHosts: CodeHosts; baseUrl(): string },
@@ -59,7 +59,7 @@ export function membersOfSkills(
 ): Pick<AgentTask, 'agent_config' | 'skills'> {
   const [first] = skills;
   if (first === undefined) return { agent_config: config };
-  // A run whose skills are only available to its agent follows no skill.
+  // If the skills are only available to the agent, the run does not follow a skill.
   const isFollowed = config.skill_spec !== undefined;
   const base = [config.base_prompt ?? '', isFollowed ? first.body : '', aboutSkills(skills, isFollowed)]
     .filter((part) => part.trim() !== '')
@@ -81,6 +81,6 @@ function aboutSkills(skills: readonly RunSkill[], isFollowed: boolean): string {
 export function promptOfSkill(skills: readonly RunSkill[], isRunbook: boolean): string {
   const [first] = skills;
   if (first === undefined) return '';
-  // A runbook runs the commands of its prompt, and reads nothing else.
+  // A runbook only executes the commands of its prompt, and reads nothing else.
   return isRunbook ? first.body : `Follow the skill ${first.name}.`;
 }

@@ -20,7 +20,7 @@ async function findOpen(ask: AskApi, wanted: Wanted): Promise<AtHost | undefined
   const fault = faultOf(answer, wanted);
   if (fault !== undefined) return fault;
   const found = (Array.isArray(answer.json) ? answer.json : []).find(
-    // A host that does not support the filter `head` lists all, including those of forks.
+    // A host that does not support the filter `head` lists all pull requests, including those of forks.
     (each) => isOf(Reflect.get(Object(each), 'head'), wanted),
   );
   const url = textOf(found, 'html_url');

@@ -82,7 +82,7 @@ export function saidBy(json: unknown): string {
     .slice(0, 300);
 }
 
-/** Returns the meaning of a status that is the same for all requests; undefined if it depends on the request. */
+/** Returns the meaning of a status that is the same for all requests; undefined if the meaning depends on the request. */
 export function faultOf({ status, json }: ApiAnswer, { owner, repo }: Wanted): AtHost | undefined {
   const name = `${owner}/${repo}`;
   const hostMessage = saidBy(json);

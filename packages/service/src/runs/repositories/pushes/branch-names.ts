@@ -2,7 +2,7 @@
 
 /** Beginnings of full names: `git push origin main` fails where the repository has `refs/heads/main` and `refs/heads/refs/heads/main`. */
 const refPrefixes = /^(?:refs|heads|tags|remotes|origin)\//i;
-/** Names that git itself gives a meaning: HEAD, FETCH_HEAD, @, stash. */
+/** Names that have a meaning in git itself: HEAD, FETCH_HEAD, @, stash. */
 const ownNames = /^(?:@|stash|(?:[A-Z]+_)*HEAD)$/i;
 /** Hosts and git read such a name as a commit. */
 const commitId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
@@ -22,8 +22,8 @@ export function misleadingName(branch: string): string | undefined {
 }
 
 /**
- * Letters that look like a letter of ASCII, after compatibility decomposition (NFKD) and in lower case: Cyrillic, Greek, Armenian, Cherokee, and
- * Latin letters that have no decomposition. From confusables.txt of Unicode (UTS 39).
+ * Letters that look like an ASCII letter, after compatibility decomposition (NFKD) and in lower case: Cyrillic, Greek, Armenian, Cherokee,
+ * and Latin letters without a decomposition. From confusables.txt of Unicode (UTS 39).
  */
 const lookAlikes: Readonly<Record<string, string>> = {
   a: 'аαɑ\u{ff41}ᴀꭺ',
@@ -57,7 +57,7 @@ const asciiOf: ReadonlyMap<string, string> = new Map(
   Object.entries(lookAlikes).flatMap(([letter, others]) => [...others].map((other) => [other.toLowerCase(), letter])),
 );
 
-/** Returns a form in which names are equal if they look alike. */
+/** Returns the same text for names that look alike. */
 export function skeletonOf(name: string): string {
   const plain = name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
   return [...plain].map((letter) => asciiOf.get(letter) ?? letter).join('');

@@ -3,16 +3,16 @@ import { misleadingName, skeletonOf } from './branch-names.ts';
 import { type Commits, descendsFrom } from './leading-commits.ts';
 import { isNone, type PushCommand } from './read-commands.ts';
 
-/** The facts from which a push is decided. */
+/** The facts that decide about a push. */
 export interface PushFacts {
   readonly commands: readonly PushCommand[];
   /** True: the push has options for the code host. */
   readonly hasOptions: boolean;
   /** Patterns of protected branches; `HEAD`: the default branch. */
   readonly protectedBranches: readonly string[];
-  /** Branches from which factories take their definitions, whatever the environment allows; null: the default branch. */
+  /** Branches from which factories take their definitions, independent of the environment; null: the default branch. */
   readonly followedBranches: readonly (string | null)[];
-  /** Null: the repository has none yet. */
+  /** Null: the repository has no branch yet. */
   readonly defaultBranch: string | null;
   /** Branch that is only another name → the real branch. */
   readonly aliases: ReadonlyMap<string, string>;
@@ -28,13 +28,12 @@ export type Refusals = ReadonlyMap<string, string>;
 const heads = 'refs/heads/';
 const instead = 'push to another branch and open a pull request';
 
-/** Returns the short name of a branch; undefined if the ref is no branch. */
+/** Returns the short name of a branch; undefined if the ref is not a branch. */
 export const branchOf = (ref: string): string | undefined =>
   ref.startsWith(heads) ? ref.slice(heads.length) : undefined;
 
 /**
- * Returns a form in which two names are equal if they are the same branch on any code host: file systems can ignore
- * case and Unicode forms.
+ * Returns the same text for two names that are the same branch on some code host: file systems can ignore case and Unicode forms.
  */
 const folded = (name: string): string => name.normalize('NFC').toLowerCase();
 
@@ -57,7 +56,7 @@ export function matchesPattern(pattern: string, name: string): boolean {
 /** GitLab merges a branch by an option (`merge_request.auto_merge`); Gitea and Forgejo make a repository public (`repo.private=false`). */
 const optionsRefused = 'push options can merge branches and change the repository: push without -o';
 
-/** Decides the refs of a push. An empty result: the whole push may be forwarded; otherwise nothing is forwarded. */
+/** Decides the refs of a push. If the result is empty, the whole push may be forwarded; otherwise nothing is forwarded. */
 export function decidePush(facts: PushFacts): Refusals {
   const { commands, hasOptions } = facts;
   const refused = new Map<string, string>();
@@ -93,7 +92,7 @@ function reasonAgainst({ ref, from, to }: PushCommand, facts: PushFacts): string
   return 'it may drop commits that this run did not make: put your work on top of the branch as it is now, or push to a new branch';
 }
 
-/** Returns whether a factory takes its definition from the branch, or from a branch that is the same one by another name. */
+/** Returns whether a factory takes its definition from the branch, or from the same branch under another name. */
 function isFollowed(branch: string, { followedBranches, defaultBranch, aliases }: PushFacts): boolean {
   const behind = (name: string) => folded(aliases.get(name) ?? name);
   return followedBranches.some((each) => {
@@ -102,7 +101,7 @@ function isFollowed(branch: string, { followedBranches, defaultBranch, aliases }
   });
 }
 
-/** Returns why a run may not push to the branch of this name; undefined if the branch is not protected. */
+/** Returns why a run may not push to the branch with this name; undefined if the branch is not protected. */
 function protectionOf(branch: string, { protectedBranches, defaultBranch }: PushFacts): string | undefined {
   for (const pattern of protectedBranches) {
     const isDefault = pattern === 'HEAD';
@@ -115,7 +114,7 @@ function protectionOf(branch: string, { protectedBranches, defaultBranch }: Push
   return undefined;
 }
 
-/** Returns why a run pushes nothing to a branch that people would take for a protected or followed one. */
+/** Returns the reason why a run may not push to a branch that people could confuse with a protected or followed branch. */
 function lookAlikeOf(branch: string, facts: PushFacts): string | undefined {
   const { protectedBranches, followedBranches, defaultBranch } = facts;
   const looks = skeletonOf(branch);

@@ -48,12 +48,12 @@ describe('the commits of a pack', () => {
     expect(descendsFrom(commits, tip, 'f'.repeat(40))).toBe(false);
   });
 
-  it('come from a pack in which one of them is a delta', () => {
+  it('are found in a pack in which one of them is a delta', () => {
     const delta = [...packOf('--delta-base-offset').subarray(12)].length;
     expect(delta).toBeLessThan([...packOf('--window=0').subarray(12)].length);
   });
 
-  it('from a pack that is cut anywhere are among those of the whole pack', () => {
+  it('of a pack that is cut anywhere are among the commits of the whole pack', () => {
     const pack = packOf('--delta-base-offset');
     const all = readLeadingCommits(pack, 40).commits;
     for (let end = 0; end < pack.length; end += 7)

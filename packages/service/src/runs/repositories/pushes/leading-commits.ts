@@ -8,7 +8,7 @@ import { inflateSync } from 'node:zlib';
 /** Id of a commit → ids of its parents. An id is the hash of the content, so a pack cannot lie about parents. */
 export type Commits = ReadonlyMap<string, readonly string[]>;
 
-/** `isCut`: the bytes end before the last of the leading commits, and the rest of the pack may contain further ones. */
+/** `isCut`: the bytes end before the last of the leading commits, so the rest of the pack may contain further commits. */
 export interface LeadingCommits {
   readonly commits: Commits;
   readonly isCut: boolean;
@@ -106,7 +106,7 @@ function inflate(bytes: Buffer, size: number): { content: Buffer; consumed: numb
 }
 
 /**
- * Returns the object that results from a delta and its base; undefined if the delta does not fit the base, or the limit of instructions is reached.
+ * Applies a delta to its base and returns the object; undefined if the delta does not fit the base, or has too many instructions.
  */
 function applyDelta(base: Buffer, delta: Buffer, instructions: { left: number }): Buffer | undefined {
   let at = 0;

@@ -64,7 +64,7 @@ describe('the beginning of a push', () => {
     expect(read(text)).toEqual(read(text, 'anything'));
   });
 
-  it('never throws, and never returns a command that is not in the bytes', () => {
+  it('never throws, and never returns a command that the bytes do not contain', () => {
     const valid = Buffer.from(`${line(`${a} ${b} refs/heads/c\0report-status`)}0000`);
     let seed = 1;
     const random = (below: number) => {

@@ -21,7 +21,10 @@ export interface PushHead {
   readonly packAt: number;
 }
 
-/** `more`: the bytes end too early. `bad`: not a push that the gateway understands; `capabilities` as far as they were read. */
+/**
+ * `more`: the bytes end too early. `bad`: the gateway does not understand the push; `capabilities` are those that were read before the
+ * fault.
+ */
 export type ReadHead =
   | { readonly kind: 'head'; readonly head: PushHead }
   | { readonly kind: 'more'; readonly capabilities: readonly string[] }
@@ -31,12 +34,12 @@ const commandPattern = /^([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64})
 const maxLines = 1_000;
 const tooMany = `a push can update at most ${maxBranchesOfPush} branches`;
 
-/** Returns whether an id is all zeros: there is no such commit. */
+/** Returns whether an id is all zeros, which means that there is no commit. */
 export const isNone = (id: string): boolean => /^0+$/.test(id);
 
 /**
- * Reads the commands from the first bytes of a push. It accepts less than git: a line that git and the gateway could read in
- * two ways is `bad`.
+ * Reads the commands from the first bytes of a push. It accepts less than git does: a line that git and the gateway could parse differently
+ * is `bad`.
  */
 export function readPushHead(bytes: Buffer): ReadHead {
   const commands: PushCommand[] = [];

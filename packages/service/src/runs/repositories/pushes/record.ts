@@ -17,7 +17,9 @@ export interface Push extends Omit<PushFacts, 'own'> {
   readonly repository: Repository;
 }
 
-/** `forward`: the push is recorded as sent; `numbers` are its branches in the record. `refused`: nothing may be forwarded. */
+/**
+ * `forward`: the push is recorded as sent; `numbers` are the numbers of its branches in the record. `refused`: nothing may be forwarded.
+ */
 export type BegunPush =
   | { readonly kind: 'forward'; readonly numbers: readonly number[] }
   | { readonly kind: 'refused'; readonly refusals: Refusals };
@@ -59,7 +61,10 @@ const setResults = defineStatement({
 const nameOf = (ref: string): string => branchOf(ref) ?? ref;
 const keyOf = ({ owner, repo }: Repository): string => `${owner}/${repo}`.toLowerCase();
 
-/** Returns the branches that the run created, with the commit that it left on each. A later push of another author to the branch ends this. */
+/**
+ * Returns the branches that the run created, each with the run's last commit on it. A branch is not included if another author pushed to it
+ * later. A later push of another author to the branch ends this.
+ */
 async function readOwn(tx: Queryable, runId: string, { repository, commands }: Push): Promise<Map<string, string>> {
   const own = new Map<string, string>();
   const names = commands.map(({ ref }) => nameOf(ref));
@@ -95,8 +100,8 @@ async function appendPush(
 }
 
 /**
- * Decides a push and records it, in one transaction under the lock of the run: so a cancelled run pushes nothing, and two pushes of a run are decided
- * one after the other. Throws `AttemptOver`, `TooManyChanges`.
+ * Decides about a push and records it, in one transaction under the lock of the run. So a cancelled run pushes nothing, and two pushes of a
+ * run are decided one after the other. Throws `AttemptOver`, `TooManyChanges`.
  */
 export async function beginPush(
   { db, ...service }: ServiceSecrets & { readonly db: Database },
@@ -141,7 +146,7 @@ export async function beginPush(
   });
 }
 
-/** Records the answer of the code host to a push that was forwarded. `report` null: there was none, or it was cut. */
+/** Records the answer of the code host to a push that was forwarded. `report` null: there was no report, or it was incomplete. */
 export async function endPush(
   { db, ...service }: ServiceSecrets & { readonly db: Database },
   session: RunSession,

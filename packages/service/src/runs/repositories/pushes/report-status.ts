@@ -9,8 +9,8 @@ const bandBytes = 65_515;
 const smallBandBytes = 995;
 
 /**
- * Writes the report of a push that was not forwarded, in the form that the client asked for. Returns undefined if it
- * asked for none. `unpack`: why the push as a whole failed; absent: only its refs are refused.
+ * Writes the report of a push that was not forwarded, in the form that the client requested. Returns undefined if the client requested no
+ * report. `unpack`: why the whole push failed; absent: only its refs are refused.
  */
 export function writeReport(
   capabilities: readonly string[],

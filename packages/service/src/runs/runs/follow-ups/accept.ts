@@ -1,4 +1,4 @@
-/** Takes a follow-up for a run: reads the run under its locks, decides (`decide.ts`), applies the decision. */
+/** Accepts a follow-up for a run: reads the run under its locks, decides (`decide.ts`), and applies the decision. */
 
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWaitingFollowups } from '@runyard/contract/limits';
@@ -24,7 +24,7 @@ import { insertAttachments } from '../../files/attachments/insert.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
 import { decideFollowup, type FollowupDecision, type FollowupSituation } from './decide.ts';
 
-/** A follow-up that was taken, and the id of the request that it answers; absent: it answers none. */
+/** An accepted follow-up, and the id of the request that it answers; absent: it is not an answer. */
 interface Accepted {
   readonly id: string;
   readonly routing: FollowupRouting;
@@ -35,7 +35,7 @@ interface Accepted {
 export type FollowupOutcome =
   /** 200. The follow-up waits for the agent, which takes it with its first prompt or as a later turn. */
   | (Accepted & { readonly kind: 'joined' })
-  /** 200. The agent was idle and continues with it. */
+  /** 200. The agent was idle and continues with this follow-up. */
   | (Accepted & { readonly kind: 'resumed' })
   /** 200. The agent in the sandbox of a failed setup gets it; the run stays FAILED. */
   | (Accepted & { readonly kind: 'debugging' })
@@ -52,7 +52,7 @@ export type FollowupOutcome =
   /** 400: the run does not ask the question that the follow-up answers. */
   | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id'; readonly reason: string };
 
-/** A person, a service account, or the agent of another run of the tree, whose id is the uid. */
+/** A person, a service account, or the agent of another run of the tree; the uid is the id of that run. */
 type FollowupAuthor =
   | (RunActor & { readonly displayName?: string })
   | {
@@ -91,8 +91,8 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
 }
 
 /**
- * Returns whether the author may answer the run's question, also with a message. A person decides, or an agent whose decisions the person who
- * configured the run wants.
+ * Returns whether the author may answer the run's question, also with a message. Either a person decides, or an agent whose decisions are
+ * accepted by the person who configured the run.
  */
 function mayAnswer(from: FollowupAuthor, approvalsFrom: readonly string[]): boolean {
   const authors = from.kind === 'run' ? from.authors : [from];
@@ -116,14 +116,14 @@ const lockRun = defineStatement({
   },
 });
 
-/** Runs after `lockRun`, and locks the execution as well: its wait may end at this moment, without the lock of the run. */
+/** Runs after `lockRun`, and locks the execution as well, because its wait may end at this moment without the lock of the run. */
 const lockExecution = defineStatement({
   name: 'lock_execution_for_followup',
   text: 'SELECT phase, debug_request FROM executions WHERE id = $1 FOR UPDATE',
   row: { phase: text<Phase>(), debug_request: nullable(json<OpenRequest>()) },
 });
 
-/** Runs after the locks, to see what other transactions committed before them. */
+/** Runs after the locks, so that it sees changes that other transactions committed before. */
 const readRecord = defineStatement({
   name: 'read_record_for_followup',
   text: `
@@ -134,7 +134,7 @@ const readRecord = defineStatement({
   row: { has_conversation: boolean, has_started: boolean, waiting: integer },
 });
 
-/** Locks the run and its current execution and reads the facts for the decision; null if there is no such run. */
+/** Locks the run and its current execution, and reads the facts for the decision; null if there is no such run. */
 async function readSituation(
   tx: Queryable,
   runId: string,
@@ -200,7 +200,7 @@ const insertRow = defineStatement({
   row: {},
 });
 
-/** Writes the rows of the follow-up and of its files; returns its id. */
+/** Writes the rows of the follow-up and of its files; returns the follow-up's id. */
 async function insertFollowup(
   tx: Queryable,
   runId: string,

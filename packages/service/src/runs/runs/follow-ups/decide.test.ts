@@ -7,7 +7,7 @@ import { decideFollowup, type FollowupContent, type FollowupSituation } from './
 
 const phases = ['queued', 'assigned', 'claimed', 'running', 'idle', 'stopping', 'ended'] as const satisfies Phase[];
 
-/** The effect of a follow-up, by the run's state and the phase of its execution. `idle` is a live sandbox whose agent waits. */
+/** The effect of a follow-up, by the run's state and the phase of its execution. `idle` means a live sandbox whose agent waits. */
 const table: Record<RunState, readonly string[]> = {
   //            queued      assigned    claimed     running     idle        stopping    ended
   QUEUED: /*    */ ['join', 'join', 'join', 'join', 'join', 'join', 'join'],
@@ -31,7 +31,7 @@ const question: OpenRequest = {
   asked_at: '2026-01-02T03:04:05.000Z',
 };
 
-/** A run that has run a turn, and that asks something if its state and phase allow it. */
+/** A run that has completed a turn, and that asks a question if its state and phase allow this. */
 const situation = (state: RunState, phase: Phase, more: Partial<FollowupSituation> = {}): FollowupSituation => ({
   state,
   phase,

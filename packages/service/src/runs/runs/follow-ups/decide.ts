@@ -33,16 +33,16 @@ export interface FollowupContent extends Pick<RunFollowupRequest, 'decision' | '
 type FollowupWay =
   /** The agent takes it with its first prompt or as a later turn. */
   | { readonly kind: 'join' }
-  /** The idle agent of a SUCCEEDED run continues with it. */
+  /** The idle agent of a SUCCEEDED run continues with the follow-up. */
   | { readonly kind: 'resume' }
   /** The idle agent of a BLOCKED run continues with this answer. */
   | { readonly kind: 'answer' }
   /** The agent in the sandbox of a failed setup gets it; the run stays FAILED. `wakes`: that agent is idle. */
   | { readonly kind: 'debug'; readonly wakes: boolean }
-  /** A new execution begins with it, and with the run's own prompt where `withPrompt` is true. */
+  /** A new execution begins with the follow-up, and also with the run's own prompt if `withPrompt` is true. */
   | { readonly kind: 'continue'; readonly withPrompt: boolean };
 
-/** An accepted follow-up has the question that it answers (null: nothing was asked), and its routing for the sender. */
+/** An accepted follow-up has the question that it answers (null: there is no question), and its routing for the sender. */
 export type FollowupDecision =
   | (FollowupWay & { readonly question: OpenRequest | null; readonly routing: FollowupRouting })
   /** 400: the run does not ask the question that the follow-up answers. */
@@ -66,13 +66,13 @@ export function decideFollowup(situation: FollowupSituation, content: FollowupCo
   return { ...way, question, routing: routingOf(situation, way) };
 }
 
-/** Returns the question that the agent of the run asks now; null: none. */
+/** Returns the question that the agent of the run asks now; null: no question. */
 function openQuestionOf({ state, phase, openRequest, debugRequest }: FollowupSituation): OpenRequest | null {
   if (state === 'FAILED' && phase === 'idle') return debugRequest;
   return openRequest;
 }
 
-/** Returns why the follow-up cannot answer the question; undefined if it can, or it is not an answer. */
+/** Returns why the follow-up cannot answer the question; undefined if it can, or if it is not an answer. */
 function refuseAnswer(
   state: RunState,
   question: OpenRequest | null,
@@ -123,7 +123,7 @@ function routingOf({ state, phase, hasStarted }: FollowupSituation, way: Followu
       return 'handoff_execution';
     case 'join':
       if (state === 'INPROGRESS') return phase === 'running' ? 'live_session' : 'queue_pending';
-      // The agent of a CLAIMED run may have its first prompt already. A run that has started has had its prompt.
+      // The agent of a CLAIMED run may have its first prompt already. A run that has started has already had its prompt.
       return state !== 'CLAIMED' && !hasStarted ? 'queued_prompt' : 'queue_pending';
   }
 }

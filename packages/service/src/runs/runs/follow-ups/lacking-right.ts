@@ -36,7 +36,7 @@ const isOpenToTeam = ({ followups_from }: AmbientAgentConfig, contents: readonly
   followups_from === 'team' && !contents.some(({ kind, accepted }) => !accepted && configuring.includes(kind));
 
 /**
- * Returns the name of a secret whose value the run's sandbox holds, or will get, now or in its kept files, and that the author may not use.
+ * Returns the name of a secret that the author may not use and that is in the run's sandbox, now or later, or in its saved files.
  * Returns null if the author has every right, or the executor allowed follow-ups of the team.
  */
 export async function findLackingRight(
@@ -51,7 +51,7 @@ export async function findLackingRight(
     const inSandbox = run.rights.secrets.filter(isInSandbox);
     return (await findLacking(db, { teamId, actor: author }, inSandbox))[0]?.name ?? null;
   }
-  // An older run has no record of the owners of its secrets.
+  // An older run has no record of its secrets' owners.
   const [granted] = await readGrantedNames(db, run.id);
   return granted ?? (run.names_secrets ? (run.config.secrets?.[0]?.name ?? null) : null);
 }

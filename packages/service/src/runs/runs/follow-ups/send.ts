@@ -41,14 +41,14 @@ export type SendOutcome =
   | { readonly kind: 'sent'; readonly answer: RunFollowupResponse }
   /** 409: the Idempotency-Key was used with another request. */
   | { readonly kind: 'idempotency_conflict' }
-  /** 403: the sandbox holds the value of this secret, which the author may not use. */
+  /** 403: the sandbox has the value of this secret, and the author may not use the secret. */
   | { readonly kind: 'lacks_right'; readonly secret: string }
   /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
   /** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
   | Exclude<PolicyVerdict, { kind: 'allowed' }>
   | StorageRefusal
-  /** 422: no file has this id, or the actor did not prepare it for the run, or has not uploaded it. */
+  /** 422: no file has this id, or the sender did not prepare it for the run, or has not uploaded it. */
   | UnknownAttachment
   | FollowupRefusal;
 

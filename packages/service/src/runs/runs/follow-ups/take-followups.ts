@@ -1,4 +1,4 @@
-/** The follow-ups with which an agent begins. Each is taken once, under the lock of its run's row. */
+/** The follow-ups that an agent takes as prompts. Each follow-up is taken only once, under the lock of its run's row. */
 
 import type { AnsweredBy } from '@runyard/contract/runs/agent-events';
 import type { Decision } from '@runyard/contract/runs/approvals';
@@ -33,14 +33,16 @@ const takeOne = defineStatement({
   row: {},
 });
 
-/** Marks the follow-up as taken by the execution, whose agent begins a turn with it. The caller holds the run's row. */
+/**
+ * Marks the follow-up as taken by the execution, whose agent begins a turn with it. The caller holds the lock of the run's row.
+ */
 export async function takeFollowup(tx: Queryable, { runId, executionId }: Target, followupId: string): Promise<void> {
   if (isUuid(followupId)) await tx.query(takeOne, [runId, followupId, executionId]);
 }
 
 /**
- * Takes follow-ups only before the agent's first turn: a later one is a turn of its own. If the sandbox of a failed
- * setup asked a question, the question ended with that sandbox. So its answer is an ordinary message.
+ * Takes follow-ups only before the agent's first turn, because a later follow-up is a separate turn. If the sandbox of a failed
+ * setup asked a question, the question ended with that sandbox. So an answer to it is treated as an ordinary message.
  */
 const takeWaiting = defineStatement({
   name: 'take_waiting_followups',
@@ -73,8 +75,8 @@ export interface JoinedFollowup {
 }
 
 /**
- * Takes all waiting follow-ups for the first prompt of the attempt's execution. A second call returns the same follow-ups and those
- * that came since. Throws `AttemptOver`.
+ * Takes all waiting follow-ups for the first prompt of the attempt's execution. A second call returns the same follow-ups and the newer
+ * ones. Throws `AttemptOver`.
  */
 export async function joinFollowups(tx: Queryable, attempt: Attempt): Promise<JoinedFollowup[]> {
   await lockWorkingAttempt(tx, attempt);

@@ -1,4 +1,4 @@
-/** Counts the runs of a list. Reads no more of them than it may count, so that the time does not grow with the number of runs. */
+/** Counts the runs of a list. Reads at most as many runs as it may count, so that the time does not grow with the number of runs. */
 
 import {
   type CountStep,
@@ -41,7 +41,7 @@ interface Steps {
   readonly count: number;
 }
 
-/** Counts the runs of the team that match the filters. `now`: where the last step ends, unless the query says it. */
+/** Counts the runs of the team that match the filters. `now`: the end of the last step, unless the query has another end. */
 export async function countRuns(
   db: Database,
   teamId: string,
@@ -102,7 +102,9 @@ function stepsOf(
   };
 }
 
-/** Returns SQL of the number of the step in which the run was created. `bind` adds a value and returns its placeholder. */
+/**
+ * Returns SQL of the number of the step in which the run was created. `bind` adds a value and returns its placeholder.
+ */
 const stepOf = (createdAt: string, steps: Steps | null, bind: (value: unknown) => string): string =>
   steps
     ? `floor(date_part('epoch', ${createdAt} - ${bind(new Date(steps.from).toISOString())}::timestamptz) * 1000 / ${bind(steps.ms)}::integer)::integer`
@@ -142,8 +144,8 @@ const isOnlyTime = (filters: RunFilters): boolean =>
   Object.entries(filters).every(([name, value]) => value === undefined || name.startsWith('created_'));
 
 /**
- * Counts the runs of a time from the index `runs_created` alone. If a run and one above it are in the time, those between them are too,
- * so the parent shows whether a run is below another one.
+ * Counts the runs of a time from the index `runs_created` alone. If a run and an ancestor of it are in the time, the runs between them are
+ * in it too. So the parent shows whether a run is below another run.
  */
 async function countInTime(
   db: Database,

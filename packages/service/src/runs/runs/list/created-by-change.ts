@@ -14,10 +14,10 @@ const maxStragglers = 5_000;
 const extremeIds = { asc: '00000000-0000-0000-0000-000000000000', desc: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
 
 /**
- * Strategy for the order of the creation: reads the first `length` runs of one filter's list, which are in the order of the last change.
- * A run is never created after its last change. So a list of the latest creations is complete up to the change of the last run that was read. A list of
- * the earliest creations also needs the *stragglers*: runs that were created before the end of the page, and changed after the last
- * run that was read. Null: the runs do not fill the page, and the list has more.
+ * Strategy for the order of creation: reads the first `length` runs from the list of one filter, which is in the order of the last change.
+ * A run is never created after its last change. So a list of the latest creations is complete up to the last change of the last run that
+ * was read. A list of the earliest creations also needs the *stragglers*: runs that were created before the end of the page, but changed
+ * after the last run that was read. Null: the runs do not fill the page, and the list has more.
  */
 export async function createdByChange(
   db: Queryable,
@@ -73,7 +73,9 @@ export async function createdByChange(
   return await readFound(db, request, conditions, relations, `${isAllSeen} AND (NOT ${hasMore} OR ${isFull})`);
 }
 
-/** Returns the creation after which the latest creations of the page are not listed, or before which the earliest ones are not; null: none. */
+/**
+ * Returns the time limit of the list: the latest creations after it, or the earliest creations before it, are not listed; null: no limit.
+ */
 function startOf({ query, position }: PageRequest): string | null {
   if (position) return position.value;
   return (query.sort_order === 'desc' ? query.created_before : undefined) ?? null;

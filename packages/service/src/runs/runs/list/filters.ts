@@ -8,7 +8,8 @@ import type { Conditions } from './page-query.ts';
 /** A filter by facets; a run matches it with any one of these. A run has at most one of several. */
 export type Facet = readonly string[];
 
-// No key of a run contains an equals sign. In the key of a query it is encoded, so that it is not read as the start of the value.
+// No key of a run contains an equals sign. In the key of a query, an equals sign is encoded, so that it is not read as the start of the
+// value.
 const facetOfPair = ([key, value]: readonly [string, string]): string =>
   `metadata:${key.replaceAll('=', '%3D')}=${value}`;
 
@@ -47,7 +48,7 @@ const facetFilters: readonly string[] = [
   'artifact_type',
 ];
 
-/** Filters of a query, each of which alone is a list of runs in an index. */
+/** Filters of a query; for each of them an index has the list of its runs. */
 export interface GivenFilters {
   readonly facets: readonly Facet[];
   /** Filters on a column of the run. */
@@ -69,10 +70,13 @@ export function filtersOf(query: ListRunsQuery): GivenFilters {
 export const hasFacet = ({ bind }: Pick<Conditions, 'bind'>, alias: string, facet: Facet): string =>
   facet.length === 1 ? `${alias}.facet = ${bind(facet[0])}` : `${alias}.facet = ANY(${bind(facet)}::text[])`;
 
-/** Alias of the first facet's row. The other facets are joined on its hour as well, so that the planner may begin with any of them. */
+/** Alias of the first facet's row. The other facets are also joined on its hour, so that the planner may begin with any of them. */
 export const firstFacet = 'f0';
 
-/** Joins the rows of the facets, from the hours in which runs of the list may have changed last. Returns the column with the hour of the last change, which the order may begin with; null: no facet. */
+/**
+ * Joins the rows of the facets, limited to the hours in which runs of the list may have changed last. Returns the column with the hour of
+ * the last change, which the order may begin with; null: there is no facet.
+ */
 export function joinFacets(conditions: Conditions, query: ListRunsQuery): string | null {
   const facets = facetsOf(query);
   for (const [index, facet] of facets.entries()) {
@@ -88,7 +92,7 @@ export function joinFacets(conditions: Conditions, query: ListRunsQuery): string
   return hour;
 }
 
-/** Adds the conditions of all filters on columns of the run, except those of `alternativesOf`, which `partsOf` adds. */
+/** Adds the conditions of all filters on columns of the run, except the filters of `alternativesOf`, which `partsOf` adds. */
 export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQuery): void {
   // The indexes compare text by bytes.
   const equal = (column: string, value: string | undefined) => {

@@ -22,8 +22,8 @@ import { type Strategy, strategiesFor } from './strategies.ts';
 import { readShortList, walkList, walkMatches, walkSkills, walkSort } from './walk-sort.ts';
 
 /**
- * Bytes of prompts and configurations in a page, unless its first run has more. A run has 2 MB at most, so 500 runs without
- * this limit have up to a gigabyte, which exhausts the memory of the service.
+ * Bytes of prompts and configurations in a page, unless its first run has more. A run has at most 2 MB, so without this limit 500 runs
+ * could have a gigabyte, which exhausts the memory of the service.
  */
 const maxPageBytes = 16 * 1024 * 1024;
 
@@ -42,11 +42,11 @@ interface PageKey {
 /** A run of a page, with the columns of a view. */
 export type PageRow<Row> = Row &
   PageKey & {
-    /** Runs that the query found, with those that the size of the page leaves out. */
+    /** Number of runs that the query found, including runs that do not fit on the page. */
     readonly found: number;
   };
 
-/** Reads what the caller needs about the runs that a query finds. Returns no rows if it finds none. */
+/** Reads the data that the caller needs of the runs that a query finds. Returns no rows if the query finds none. */
 export type ReadPage<T> = (db: Queryable, request: PageRequest, page: PageQuery) => Promise<T[]>;
 
 /** Returns SQL of the order of a page. */
@@ -85,8 +85,8 @@ export interface FoundPage<T> {
 }
 
 /**
- * Finds a page. Looks for the run with the id `q`; if there is no such run, looks for words. Compares words exactly, and where that finds
- * nothing, by similarity. A cursor keeps the comparison of its first page.
+ * Finds a page. Looks for the run with the id `q`; if there is no such run, searches for words. Compares words exactly; if this finds
+ * nothing, compares by similarity. A cursor keeps the way in which its first page was found.
  */
 export async function findPage<T>(db: Database, request: PageRequest, read: ReadPage<T>): Promise<FoundPage<T>> {
   const runId = runIdIn(request.query.q);
@@ -208,7 +208,7 @@ function inOrderQuery({ teamId, query, position, count }: PageRequest): PageQuer
   addColumnFilters(conditions, query);
   const hour = query.sort_by === 'updated_at' ? facetHour : null;
   const several = facets.find((facet) => facet.length > 1) ?? [];
-  // Each facet has an order of its own in the index.
+  // In the index, each facet has a separate order.
   const ofFacets = several.map((facet) => hasFacet(conditions, firstFacet, [facet]));
   const parts = partsOf(conditions, query, order, position, hour).flatMap((part) =>
     ofFacets.length === 0 || hour === null ? [part] : ofFacets.map((ofFacet) => [ofFacet, ...part]),

@@ -8,7 +8,7 @@ import { addAlternatives, alternativesOf, partsOf } from './parts.ts';
 export const canIntersect = (query: ListRunsQuery): boolean =>
   query.sort_by === 'updated_at' && (columnsOf(query).length > 1 || facetsOf(query).length > 1);
 
-/** Returns the filters on columns whose lists are in the order of last changes without a merge of parts. */
+/** Returns the filters on columns whose lists are sorted by last change without merging parts. */
 const columnsOf = (query: ListRunsQuery): (keyof ListRunsQuery)[] =>
   filtersOf(query).columns.filter(
     (name) =>

@@ -1,4 +1,4 @@
-/** The last runs of things that runs use, for answers of folders below this one. */
+/** Reads the last runs of things that runs use, for routes of other folders. */
 import type { RunState } from '@runyard/contract/runs/states';
 import {
   boolean,

@@ -39,7 +39,7 @@ const change = fc.oneof(
 );
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 
-/** Each filter, with a function that tells which runs it lists. */
+/** Each filter, with a function that returns whether the filter lists a run. */
 const filters: [Record<string, unknown>, (run: SomeRun) => boolean][] = [
   [{}, () => true],
   [{ state: ['FAILED'] }, (run) => run.state === 'FAILED'],

@@ -15,7 +15,9 @@ import { type ReadContext, toRunItems } from '../read/run-items.ts';
 import { toRunSummaries } from '../read/run-summaries.ts';
 import { type FoundPage, findPage, type PageRow, readItems, readSummaries } from './find-page.ts';
 
-/** Why there is no list with these filters. `invalid` 400, `not_available` 403 `feature_not_available`. */
+/**
+ * The reason why there is no list with these filters. `invalid` 400, `not_available` 403 `feature_not_available`.
+ */
 export type ListRefusal =
   | { readonly kind: 'invalid'; readonly faults: Fault[] }
   | { readonly kind: 'not_available'; readonly detail: string };

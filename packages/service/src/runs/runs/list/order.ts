@@ -25,11 +25,11 @@ export interface ListOrder {
   /** Collation of the column, with a space before it; empty for times. */
   readonly collation: string;
   readonly direction: 'ASC' | 'DESC';
-  /** True: some runs have no value. These runs come last in both directions, as a separate part. */
+  /** True: some runs have no value. These runs come last in both directions, as a separate part of the list. */
   readonly hasEmptyPart: boolean;
 }
 
-/** Returns the order that the query asks for. */
+/** Returns the order that the query requests. */
 export function orderOf(query: ListRunsQuery): ListOrder {
   return {
     column: sortKeys[query.sort_by].column,
@@ -44,8 +44,7 @@ export const orderBy = ({ collation, direction }: ListOrder, of: string): string
   `ORDER BY ${of}sort_value${collation} ${direction} NULLS LAST, ${of}id ${direction}`;
 
 /**
- * Returns the conditions that a run comes after the position. `hour` is the column with the hour of the last change, if the list is
- * read by it.
+ * Returns the conditions that a run comes after the position. `hour` is the column with the hour of the last change, if the list uses it.
  */
 export function afterPosition(
   { bind }: Conditions,

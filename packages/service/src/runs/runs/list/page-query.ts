@@ -6,7 +6,7 @@ import { sortTypeOf } from './order.ts';
 export interface Conditions {
   /** Joins of `FROM runs r`. */
   readonly joins: string[];
-  /** All of them must be true. */
+  /** All conditions must be true. */
   readonly texts: string[];
   readonly values: unknown[];
   /** Adds a value and returns its placeholder. */
@@ -43,7 +43,7 @@ export interface PageQuery {
   readonly values: readonly unknown[];
 }
 
-/** Returns the query of a page whose runs are found already, by their ids and sort values. */
+/** Returns the query of a page whose runs are already known, by their ids and sort values. */
 export function foundPage(
   query: ListRunsQuery,
   ids: readonly string[],

@@ -5,10 +5,10 @@ import type { CursorPosition } from '../../../platform/store/cursor.ts';
 import { afterPosition, type ListOrder } from './order.ts';
 import type { Conditions } from './page-query.ts';
 
-/** Longest time from creation to last change in each class of `run_span`; the last class, which is not in this list, has no limit. */
+/** Longest time between creation and last change in each class of `run_span`; the last class has no limit and is not in this list. */
 export const spans = ['5 minutes', '1 hour', '12 hours', '7 days'];
 
-/** The states of a run with this status, whatever the states of the runs below it. */
+/** The states of a run with this status, independent of the runs below it. */
 const statesOfStatus: Record<RunTaskStatus, readonly RunState[]> = {
   running: ['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'],
   failed: ['FAILED', 'ERROR'],
@@ -28,7 +28,7 @@ function statusesOf({ bind }: Pick<Conditions, 'bind'>, statuses: readonly RunTa
   return [...own, `(r.state <> ALL(${bind(states)}::text[]) AND r.id = ANY(${aboveWork}))`];
 }
 
-/** Returns, of each filter that may have several values, a condition for each value. At most one of them holds for a run. */
+/** Returns, of each filter that may have several values, a condition for each value. A run matches at most one of them. */
 export function alternativesOf(
   { bind }: Pick<Conditions, 'bind'>,
   query: Pick<ListRunsQuery, 'state' | 'source' | 'task_status' | 'error_code' | 'creator'>,
@@ -48,14 +48,14 @@ export function alternativesOf(
   ];
 }
 
-/** Adds the conditions that one value of each of these filters matches. */
+/** Adds the conditions that require one value of each of these filters. */
 export function addAlternatives(conditions: Conditions, alternatives: readonly (readonly string[])[]): void {
   conditions.texts.push(...alternatives.map((each) => `(${each.join(' OR ')})`));
 }
 
 /**
- * Returns the conditions of each part of the list. At most one part holds for a run. `hour` is the column with the hour of
- * the last change, where the list is read by it. Adds conditions that hold for all parts to `conditions`.
+ * Returns the conditions of each part of the list. A run belongs to at most one part. `hour` is the column with the hour of the last
+ * change, if the list uses it. Adds conditions that hold for all parts to `conditions`.
  */
 export function partsOf(
   conditions: Conditions,

@@ -42,7 +42,7 @@ async function probe(order: 'asc' | 'desc', list: FilterList, length: number, co
 describe.each(['desc', 'asc'] as const)('%s', (order) => {
   const expected = () => (order === 'desc' ? titles : titles.toReversed());
 
-  test('returns from the list of a facet, which is ordered by hour, only runs of hours that it has read completely', async () => {
+  test('the list of a facet, which is ordered by hour, returns only runs of hours that were read completely', async () => {
     const facet = { facet: ['metadata:a=b'] };
     expect(await probe(order, facet, 6, 4)).toEqual(expected().slice(0, 4));
     expect(await probe(order, facet, 6, 5)).toBeNull();

@@ -37,7 +37,7 @@ test('indexes each new run once when several processes index', async () => {
   expect(await waiting()).toBe(0);
 });
 
-test('leaves no words in the pending list, which each search would read', async () => {
+test('leaves no words in the pending list, because each search would read them', async () => {
   const { db } = service.deps;
   for (let i = 0; i < 3; i += 1) await service.newRun();
   expect(await indexRunWords(db, 10)).toBe(3);
@@ -53,7 +53,7 @@ test('removes a run from the queue that was deleted before it was indexed', asyn
   expect([await waiting(), await indexed()]).toEqual([0, []]);
 });
 
-test('keeps a changing run in the queue, and indexes it in the hour of its change in the next round', async () => {
+test('keeps a changing run in the queue, and indexes it under the hour of its change in the next round', async () => {
   const { db } = service.deps;
   const id = await service.newRun();
   await db.transaction(async (tx) => {
@@ -99,7 +99,7 @@ test('moves all parts of a run to the week of its last change', async () => {
   }
 });
 
-test('finds a changed prompt by its new words at once, also when its old words are indexed later', async () => {
+test('finds a changed prompt by its new words at once, even if its old words are indexed later', async () => {
   const { db } = service.deps;
   const found = () => withParts("'@=second' & !'@=first'");
   const id = await service.newRun({ prompt: 'first' });

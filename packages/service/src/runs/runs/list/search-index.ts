@@ -7,8 +7,8 @@ export const runsPerTurn = 250;
 const runsBeforeSearch = 100;
 
 /**
- * Takes a long time, but locks no run against changes. Takes the newest runs first, because people look for them soonest.
- * Keeps words that are there: a change of the run's text wrote them, and they are newer than what this statement sees.
+ * Takes a long time, but locks no run against changes. Takes the newest runs first, because people search for them most often.
+ * Keeps existing words: a change of the run's text wrote them, and they are newer than the text that this statement sees.
  */
 const takeWords = defineStatement({
   name: 'index_run_words',
@@ -35,9 +35,9 @@ const takeWords = defineStatement({
 });
 
 /**
- * Corrects the hour of runs that changed during `takeWords`: their triggers could not see its uncommitted rows. The locks
- * make later changes wait until they see the rows. A run that another transaction is changing stays queued for the next
- * turn, because waiting for its lock could be a deadlock.
+ * Corrects the hour of runs that changed during `takeWords`: their triggers could not see its uncommitted rows. The locks make later
+ * changes wait until they see the rows. A run that another transaction is changing stays queued for the next round, because waiting for its
+ * lock could cause a deadlock.
  */
 const settle = defineStatement({
   name: 'settle_run_words',
@@ -61,8 +61,8 @@ const settle = defineStatement({
 });
 
 /**
- * Adds the words of all runs of `takeWords` to the index at once, so that the long list of runs of a frequent word is written once
- * and not once for each of them. Until then a search reads the pending words as they are.
+ * Adds the words of all runs of `takeWords` to the index at once. So the long list of runs of a frequent word is written once, and not once
+ * for each run. Until then a search reads the pending words directly.
  */
 const addPending = defineStatement({
   name: 'add_pending_run_words',
@@ -71,8 +71,8 @@ const addPending = defineStatement({
 });
 
 /**
- * Indexes the words of about `max` runs, the newest first (up to 99 more, where they were created together). Returns their
- * number. Any number of processes may call it at once.
+ * Indexes the words of about `max` runs, the newest first (up to 99 more if they were created together). Returns their number. Returns
+ * their number. Any number of processes may call it at the same time.
  */
 export async function indexRunWords(db: Database, max: number): Promise<number> {
   return await db.transaction(async (tx) => {
@@ -92,7 +92,7 @@ export const readWaiting = defineStatement({
   row: {},
 });
 
-/** Indexes new runs before a search, so that it finds a run as soon as its create was answered, unless many are created at once. */
+/** Indexes new runs before a search, so that it finds a run right after its creation, unless many runs are created at once. */
 export async function indexBeforeSearch(db: Database): Promise<void> {
   const waiting = await db.query(readWaiting);
   if (waiting.length > 0) await indexRunWords(db, runsBeforeSearch);

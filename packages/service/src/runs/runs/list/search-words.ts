@@ -1,4 +1,4 @@
-/** Parses `q`: the id of a run, or words that must all be in a run's title, its skill or the beginning of its prompt. */
+/** Parses `q`: the id of a run, or words. A run must have all the words in its title, its skill or the beginning of its prompt. */
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { addColumnFilters, changedAfter, joinFacets } from './filters.ts';
 import { orderBy, orderOf } from './order.ts';
@@ -12,17 +12,17 @@ const maxLetters = 40;
 
 /** How words are compared with those of a run. */
 export type SearchTier =
-  /** Each word begins a word of title, skill or prompt, in any case, or is anywhere in title or skill. */
+  /** Each word is the beginning of a word of title, skill or prompt, or any part of title or skill; upper and lower case are equal. */
   | 'exact'
   /**
-   * Each word is a word of title or skill with one mistake: a wrong, missing or additional letter, or two neighbours
-   * exchanged. A word of six letters and more may also be the beginning of such a word.
+   * Each word is a word of title or skill with one mistake: a wrong, missing or additional letter, or two swapped letters. A word of six
+   * letters and more may also be the beginning of such a word.
    */
   | 'similar';
 
 const runIdOrUrl = /^(?:\S*\/runs\/)?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\/?(?:[?#]\S*)?$/i;
 
-/** Returns the id, if `q` is the whole id of a run or the URL of its page. */
+/** Returns the id if `q` is the complete id of a run or the URL of its page. */
 export const runIdIn = (q: string | undefined): string | undefined => runIdOrUrl.exec(q?.trim() ?? '')?.[1];
 
 /** Returns the words of `q`, separated by punctuation as in `search_words`; empty: `q` has no letter or digit, and finds nothing. Null: no `q`. */
@@ -40,7 +40,10 @@ export function templateOf(words: readonly string[], tier: SearchTier): SearchTe
   return words.map((word) => `(${waysOf([...word].slice(0, maxLetters)).join(' | ')})`).join(' & ');
 }
 
-/** Returns the lexemes by which a run may have the word. Words have letters and digits only, so nothing is escaped. */
+/**
+ * Returns the lexemes by which a run may contain the word. Words have only letters and digits, so no character needs escaping. Words have
+ * letters and digits only, so nothing is escaped.
+ */
 function exactWays(letters: readonly string[]): string[] {
   const word = letters.join('');
   // Too many words begin with one given letter, and too many titles contain two given letters.
@@ -64,7 +67,9 @@ const queryOfWeek = (template: string, week: string): string =>
 export const matchOf = ({ bind }: Conditions, template: SearchTemplate): string =>
   `s.parts @@ ${queryOfWeek(bind(template), 'search_week(s.updated_hour)')}`;
 
-/** Returns SQL of the weeks of a list (week, query). `from`, `to`: SQL of times before and after the last change of each of its runs. */
+/**
+ * Returns SQL of the weeks of a list (week, query). `from`, `to`: SQL of times before and after the last change of every run of the list.
+ */
 const weeksOf = (template: string, from: readonly string[], to: readonly string[]): string =>
   `SELECT week, ${queryOfWeek(template, 'week')} AS query FROM generate_series(
     search_week(greatest(${['(SELECT min(updated_at) FROM runs WHERE team_id = $1)', ...from].join(', ')})),
@@ -78,8 +83,8 @@ export function foundByWords(conditions: Conditions, query: ListRunsQuery, templ
 }
 
 /**
- * Strategy for a search that no probe answers: looks for the words week by week, in the order of the list, until the page
- * is full. The index of `run_search` has the words of a team's runs of one week side by side.
+ * Strategy for a search for which no probe has found the page: searches the words week by week, in the order of the list, until the page is
+ * full. The index of `run_search` has the words of a team's runs of one week side by side.
  */
 export function searchByWeekQuery(
   { teamId, query, position, count }: PageRequest,
@@ -103,7 +108,7 @@ export function searchByWeekQuery(
 
   const limit = bind(count);
   const direction = order.direction;
-  // OFFSET 0 makes the planner keep the written order of joins, because it cannot know in how many runs of a week the words occur.
+  // OFFSET 0 makes the planner keep the written order of joins, because it cannot know how many runs of a week have the words.
   const text = `SELECT r.id, r.sort_value FROM (
       ${weeksOf(bind(template), from, to)} ORDER BY week ${direction}
     ) w CROSS JOIN LATERAL (

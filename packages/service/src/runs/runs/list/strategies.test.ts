@@ -69,7 +69,7 @@ const table: [string, Record<string, unknown>, string[]][] = [
   ],
 ];
 
-test.each(table)('for %s tries the strategies of the table', (_, given, expected) => {
+test.each(table)('%s tries the strategies of the table', (_, given, expected) => {
   const strategies = strategiesFor(ListRunsQuery.parse(given), 'q' in given).map(nameOf);
   expect([...strategies].sort()).toEqual([...expected].sort());
   expect(strategies.at(-1)).toBe(expected.at(-1));

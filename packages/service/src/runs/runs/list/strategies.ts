@@ -2,13 +2,15 @@ import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { changedAfter, type Facet, filtersOf } from './filters.ts';
 import { canIntersect } from './intersect-lists.ts';
 
-/** Runs in the order of an index: those with a facet, those that match a filter on a column, or all in the order of the sort. */
+/** Runs in the order of an index: the runs of a facet, the runs that match a filter on a column, or all runs in the order of the sort. */
 export type FilterList =
   | { readonly facet: Facet }
   | { readonly filter: keyof ListRunsQuery }
   | { readonly filter: null };
 
-/** Reads the first `length` runs of a list, and keeps those that match the other filters. The strategy may fail to find the page. */
+/**
+ * Reads the first `length` runs of a list, and keeps the runs that match the other filters. The strategy may fail to fill the page.
+ */
 export interface Probe {
   readonly kind: 'probe_list';
   readonly list: FilterList;
@@ -36,7 +38,10 @@ export type Strategy =
   | { readonly kind: 'short_list'; readonly length: number }
   /** `walk-sort.ts`: reads this number of runs in the order of the sort. May fail. */
   | { readonly kind: 'walk_sort'; readonly length: number }
-  /** `walk-sort.ts`: reads this number of runs of the shortest list, if it is not longer than `longest`, in the order of the sort. May fail. */
+  /**
+   * `walk-sort.ts`: reads this number of runs of the shortest list, if the list is not longer than `longest`, in the order of the sort. May
+   * fail.
+   */
   | { readonly kind: 'walk_list'; readonly length: number; readonly longest: number }
   /** `walk-sort.ts`: reads this number of runs that changed after a time, in the order of the skills. May fail. */
   | { readonly kind: 'walk_skills'; readonly length: number }
@@ -56,7 +61,7 @@ const searchProbe = 1500;
 const shortList = 1000;
 /** Runs that are read in the order of a sort that no filter has. */
 const walk = 1000;
-/** Number of runs that are read in that order if each filter matches so many runs that a list of their ids is long. */
+/** Number of runs that are read in that order if each filter matches so many runs that the list of their ids would be long. */
 const longWalk = 20_000;
 
 /** Returns the strategies to try, in this order. The last one always finds the page. */

@@ -42,7 +42,7 @@ const sorts = (['created_at', 'title', 'agent'] as const).flatMap((by) =>
   (['asc', 'desc'] as const).map((order) => [by, order] as const),
 );
 
-/** The strategies, with lengths that they often reach here. */
+/** The strategies, with lengths that these tests often reach. */
 const strategies: Record<string, (request: PageRequest) => Promise<PageQuery | null>[]> = {
   'a short list': (request) => [readShortList(database.db, request, 90, null)],
   'a walk along the sort': (request) => [walkSort(database.db, request, 60, null)],

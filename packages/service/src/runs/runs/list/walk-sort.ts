@@ -1,4 +1,4 @@
-/** Strategies for filters in another order than that of the last change: the lists of the filters do not have this order. */
+/** Strategies for lists that are not sorted by last change: the lists of the filters do not have the order of the sort. */
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { addColumnFilters, changedAfter, facetsOf, hasFacet } from './filters.ts';
 import { type IdList, idListsOf } from './id-lists.ts';
@@ -14,7 +14,10 @@ import {
 import { addAlternatives, alternativesOf, partsOf } from './parts.ts';
 import { foundByWords, matchOf, type SearchTemplate } from './search-words.ts';
 
-/** `sorted`: largest number of matches that are read and sorted. `walked`: largest number whose ids are compared with those of the sort's index. */
+/**
+ * `sorted`: largest number of matches that are read and sorted. `walked`: largest number of matches whose ids are compared with the index
+ * of the sort.
+ */
 const maxMatches = { sorted: 2_000, walked: 200_000 };
 
 /** Reads a page from a statement with a relation `page`. `isFound`: SQL that the page is complete. Null: it is not. */
@@ -44,7 +47,9 @@ function joinChecks(conditions: Conditions, { query }: PageRequest, of: string, 
   return checks.map((check, index) => `CROSS JOIN LATERAL (${check} OFFSET 0) c${index}`).join(' ');
 }
 
-/** Returns SQL that joins the run `r` (id, sort_value) of each id of `of`, if it matches the whole query and comes after the position. */
+/**
+ * Returns SQL that joins the run `r` (id, sort_value) of each id in `of`, if the run matches the whole query and comes after the position.
+ */
 export function joinMatching(
   conditions: Conditions,
   request: PageRequest,
@@ -86,8 +91,8 @@ export async function readShortList(
 }
 
 /**
- * Strategy for filters that many runs match: reads up to `length` runs in the order of the sort until those that match fill the page. Null:
- * they do not fill it.
+ * Strategy for filters that match many runs: reads up to `length` runs in the order of the sort until the matching runs fill the page.
+ * Null: the page is not full. Null: they do not fill it.
  */
 export async function walkSort(
   db: Queryable,
@@ -114,8 +119,9 @@ export async function walkSort(
 }
 
 /**
- * Strategy for a filter that some runs match: walks along the index of the sort, and reads up to `length` runs whose ids are in the
- * shortest list, until those that match fill the page. Null: they do not fill it, or each list is too long.
+ * Strategy for a filter that matches some runs: walks along the index of the sort, and reads up to `length` runs whose ids are in the
+ * shortest list, until the matching runs fill the page. Null: the page is not full, or each list is too long. Null: they do not fill it, or
+ * each list is too long.
  */
 export async function walkList(
   db: Queryable,
@@ -154,8 +160,8 @@ export async function walkList(
 }
 
 /**
- * Strategy for times and the sort by skill: walks along the index `runs_by_skill`, which has the last change of the runs of each skill, skips
- * those before the times, and reads up to `length` others. Null: they do not fill the page, or there are no times.
+ * Strategy for times and the sort by skill: walks along the index `runs_by_skill`, which has the last change of the runs of each skill. It
+ * skips runs outside the times, and reads up to `length` others. Null: the page is not full, or the query has no times.
  */
 export async function walkSkills(
   db: Queryable,
@@ -173,7 +179,7 @@ export async function walkSkills(
   const { column, direction } = order;
   const [part = 'true'] = sortParts(conditions, request);
   const select = {
-    // With the order of the index inside, PostgreSQL sorts the runs of one skill after the other, and reads no run.
+    // With the order of the index in the subquery, PostgreSQL sorts the runs of one skill after the other, and reads no row of `runs`.
     text: `SELECT m.id, m.sort_value FROM (
         SELECT k.id, k.sort_value FROM (
           SELECT r.id, ${column} AS sort_value FROM runs r WHERE ${part} AND r.skill_spec IS NOT NULL ${changed.join(' ')}
@@ -188,8 +194,8 @@ export async function walkSkills(
 }
 
 /**
- * Strategy for the other filters: intersects their lists from the indexes alone. Reads and sorts the runs that all lists have if these
- * are few, and walks along the index of the sort until they fill the page if they are many. Null: they are too many.
+ * Strategy for the other filters: intersects their lists with indexes only. If the intersection is small, reads and sorts its runs. If it
+ * is large, walks along the index of the sort until its runs fill the page. Null: it is too large. Null: they are too many.
  */
 export async function walkMatches(
   db: Queryable,
@@ -253,7 +259,7 @@ const isFull = (parts: readonly Select[], count: string): string =>
 interface Select {
   readonly text: string;
   readonly order: string;
-  /** SQL that there are no further runs; absent: there are none. */
+  /** SQL of a condition that there are no further runs; absent: there are none. */
   readonly hasEnded?: string;
 }
 
@@ -276,7 +282,10 @@ function pageOf(selects: readonly Select[], order: ListOrder, count: string): st
 /** Returns SQL of the order of the index of the sort. */
 const inOrder = ({ column, direction }: ListOrder): string => `ORDER BY ${column} ${direction}, r.id ${direction}`;
 
-/** Returns SQL of the same order of the rows `of`. With NULLS LAST, which the index does not have, PostgreSQL would read and sort the whole part. */
+/**
+ * Returns SQL of the same order of the rows `of`. With NULLS LAST, which the index does not have, PostgreSQL would read and sort the whole
+ * part.
+ */
 const inPart = ({ direction }: ListOrder, of: string): string =>
   `ORDER BY ${of}sort_value ${direction}, ${of}id ${direction}`;
 

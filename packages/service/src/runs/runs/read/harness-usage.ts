@@ -12,7 +12,7 @@ const readNumber = defineStatement({
   row: { number: integer },
 });
 
-/** Returns the usage of a run whose harness has counters of tokens of its own; it is not available for runs with another harness. */
+/** Returns the token usage that the harness of a run counted itself; not available for harnesses without such counters. */
 export async function harnessUsageOf(db: Database, run: RunReference): Promise<HarnessUsage> {
   const answer = { run_id: run.id, conversation_id: run.conversationId };
   const counters = findHarness(run.harness)?.usageCounters;

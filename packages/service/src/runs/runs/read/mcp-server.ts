@@ -48,7 +48,7 @@ const lockRun = defineStatement({
 export type ServerOfExecution = RunMcpServer | { readonly kind: 'unusable'; readonly message: string };
 
 /**
- * Returns one server of an execution's run as it is stored now; null if its run has no server of this name. Its headers
+ * Returns the stored values of one server of an execution's run; null if the run has no server with this name. Its headers
  * have the present values of the named secrets that both the run and the author of the present turn may still use.
  */
 export async function readServerOfExecution(
@@ -81,7 +81,7 @@ export async function readServerOfExecution(
   if (usable.kind !== 'ok') return { kind: 'unusable', message: `in its headers, ${describeUnusable(usable)}` };
   const [unfit] = faultsOfSecrets(servers, secretsByForm(usable.secrets));
   if (unfit) return { kind: 'unusable', message: `${unfit.path} ${unfit.message}` };
-  // A value that was set since the sandbox began is removed from the output of the run too.
+  // A value that was set after the sandbox began is also removed from the output of the run.
   const copies = await readRunSecrets(db, vault, runId);
   const isKept = (value: string) => copies.some((copy) => copy.value === value);
   if (!usable.secrets.every(({ value }) => isKept(value)))

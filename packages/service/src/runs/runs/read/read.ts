@@ -30,7 +30,7 @@ const readOne = defineStatement({
   row: { ...runRow, joined: texts },
 });
 
-/** Reads a run of the team; null if the team has none with this id, which may be any text. */
+/** Reads a run of the team; null if the team has no run with this id. The id may be any text. */
 export async function readRunItem(db: Queryable, context: ReadContext, runId: string): Promise<RunItem | null> {
   if (!isUuid(runId)) return null;
   const [row] = await db.query(readOne, [runId, context.teamId]);
@@ -59,7 +59,7 @@ const readReference = defineStatement({
   row: { id: uuid, state: text<RunState>(), conversationId: uuid, harness: text() },
 });
 
-/** Finds a run of the team; null if the team has none with this id, which may be any text. */
+/** Finds a run of the team; null if the team has no run with this id. The id may be any text. */
 export async function findRun(db: Queryable, teamId: string, runId: string): Promise<RunReference | null> {
   if (!isUuid(runId)) return null;
   const [run] = await db.query(readReference, [runId, teamId]);
@@ -67,8 +67,8 @@ export async function findRun(db: Queryable, teamId: string, runId: string): Pro
 }
 
 /**
- * Finds the targets of the links to sessions and conversations. A session is an execution, under an id that only readers use. It is
- * live as long as its sandbox.
+ * Finds the targets of the links to sessions and conversations. A session is an execution, under an id that only readers use. It is live as
+ * long as its sandbox exists.
  */
 
 const readSessionRedirect = defineStatement({
@@ -98,7 +98,9 @@ const readConversationRedirect = defineStatement({
   row: { sessionId: nullable(uuid) },
 });
 
-/** Returns the latest live session of a conversation; `{}`: none is live. Null: no such conversation. */
+/**
+ * Returns the latest live session of a conversation; `{}`: no session is live. Null: there is no such conversation.
+ */
 export async function findConversationRedirect(
   db: Queryable,
   conversationId: string,

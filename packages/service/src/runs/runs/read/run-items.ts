@@ -16,14 +16,14 @@ import { readWaits } from '../../executions/waiting/read-waits.ts';
 import { readArtifactItems } from '../../files/artifacts/read.ts';
 import type { RunRow } from './run-row.ts';
 
-/** Team of the runs, and the address at which its people reach the service. */
+/** Team of the runs, and the address of the service for its people. */
 export interface ReadContext {
   readonly teamId: string;
   readonly teamUid: string;
   readonly baseUrl: string;
 }
 
-/** Returns the items of the rows, in their order, with a number of queries that does not depend on the number of rows. */
+/** Returns the items of the rows, in the same order. The number of queries does not depend on the number of rows. */
 export async function toRunItems(db: Queryable, context: ReadContext, rows: readonly RunRow[]): Promise<RunItem[]> {
   if (rows.length === 0) return [];
   const ids = rows.map(({ id }) => id);
@@ -126,8 +126,8 @@ function droppedOf(row: RunRow): Pick<RunItem, 'dropped_output'> {
 }
 
 /**
- * Returns the contents that the run executes, and the rights that are withheld from it. Authors are shown without address: they may be of another
- * team.
+ * Returns the contents that the run executes, and the rights that are withheld from the run. Authors are shown without address: they may be
+ * of another team.
  */
 function rightsOf(
   { contents, rights }: RunRow,

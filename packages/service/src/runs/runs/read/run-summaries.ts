@@ -64,7 +64,7 @@ const countChildren = defineStatement({
   row: { id: uuid, total: integer, live: integer },
 });
 
-/** Returns the summaries of the rows, in their order, with a number of queries that does not depend on the number of rows. */
+/** Returns the summaries of the rows, in the same order. The number of queries does not depend on the number of rows. */
 export async function toRunSummaries(
   db: Queryable,
   { teamId, baseUrl }: ReadContext,

@@ -13,7 +13,7 @@ import { findMissingSecrets } from '../../../team/stored-secrets/stored-secrets.
 import { checkMcpServers, workerHostOf } from './request-config.ts';
 import { checkHarness } from './request-harness.ts';
 
-/** An agent is a guest of no environment, so its environment must belong to the team. */
+/** An agent cannot be a guest of an environment, so its environment must belong to the team. */
 const agent = { kind: 'service_account', uid: '' } as const;
 
 /** Largest harness, MCP servers and prompt of an identity together, UTF-16 units of JSON. */
@@ -25,7 +25,7 @@ export const checkIdentityDefaults =
   async (tx, teamId, { base_model, environment_id, skills, secrets, config }) => {
     const faults: DefaultFault[] = [];
     const add = (path: string, message: string) => void faults.push({ path, message });
-    // An outage ends; a disabled model stays disabled until an administrator enables it.
+    // An outage ends by itself; a disabled model stays disabled until an administrator enables it.
     const choices = { ...noChoices, disabledIds: (await readModelChoices(tx, teamId)).disabledIds };
     const modelOf = (path: string, name: string | null | undefined) => {
       const model = name ? models.resolve(name, choices) : null;

@@ -24,7 +24,7 @@ export interface NewRun {
   readonly config: AmbientAgentConfig;
   readonly name?: string;
   readonly modelId: string;
-  /** A model that the run may use and whose price is not known; absent: there is none. */
+  /** A model of the run whose price is unknown; absent: there is none. */
   readonly unpricedId?: string;
   readonly harness: string;
   readonly environmentId?: string;
@@ -35,7 +35,7 @@ export interface NewRun {
   readonly workerHost?: string;
   readonly source: RunSourceType;
   readonly creator: RunActor;
-  /** The key and request that create it, for the audit log; absent if an event, a schedule or an agent creates it. */
+  /** The key and request that created the run, for the audit log; absent if an event, a schedule or an agent created it. */
   readonly by?: Pick<Author, 'keyId' | 'from'>;
   readonly executor: RunActor;
   readonly mode?: string;

@@ -28,8 +28,8 @@ import { checkRunRequest, type RequestOutcome } from './request.ts';
 import { readRerun } from './rerun.ts';
 
 /**
- * `at_capacity`: a run would have to wait, because the team's limit is reached, or no connected worker of the pool has a free slot. The other members
- * show how much the team may still spend.
+ * `at_capacity`: a run would have to wait, because the team's limit is reached or no connected worker of the pool has a free slot. The
+ * other columns show how much the team may still spend.
  */
 const readCapacity = defineStatement({
   name: 'read_at_capacity',
@@ -61,9 +61,9 @@ const readState = brieflyKnown<ExecutionDeps, TeamState>(
 );
 
 /**
- * Returns whether a run would have to wait, and how much its team may spend. The answer is at most a second old, which is enough: the first
- * fact is only a hint for the caller, and each request to a model is checked against the budgets again. `tx`: the transaction of the
- * caller, if it has one.
+ * Returns whether a run would have to wait, and how much its team may spend. The answer is at most a second old. This is enough:
+ * `at_capacity` is only a hint for the caller, and each request to a model is checked against the budgets again. `tx`: the transaction of
+ * the caller, if it has one.
  */
 export const readTeamState = (
   deps: ExecutionDeps,
@@ -102,8 +102,8 @@ export interface RunSubmission {
 }
 
 /**
- * A run that passed the checks and is in no table. Its large files are in the blob store; if the run is not written,
- * `discardRun` deletes them, or later the sweep of unreferenced blobs.
+ * A run that passed the checks and is in no table. Its large files are in the blob store; if the run is not written, `discardRun` deletes
+ * them, or the sweep of unreferenced blobs does so later.
  */
 export interface PreparedRun {
   readonly kind: 'prepared';
@@ -178,7 +178,7 @@ export async function prepareRun(
 export const discardRun = ({ blobs }: SubmitDeps, { run }: PreparedRun): Promise<void> =>
   discardAttachments(blobs, run.attachments);
 
-/** A run that a submission would create, and why the service would refuse it after the checks of its request. */
+/** A run that a submission would create, and the reason why the service would still refuse it after the checks of its request. */
 export interface PreviewedRun {
   readonly kind: 'ok';
   readonly run: NewRun;
@@ -215,7 +215,7 @@ async function refusedByPolicy(
   { contentPolicy }: SubmitDeps,
   { teamId, prompt, config }: Pick<NewRun, 'teamId' | 'prompt' | 'config'>,
 ): Promise<PolicyRefusal | null> {
-  // The texts in the form that the agent gets: without the values of secrets, and with the configuration of its identity.
+  // The texts in the form that the agent gets: without the values of secrets, and with the configuration of its agent identity.
   const texts = [prompt, config.base_prompt ?? ''].map((text) => ({ kind: 'prompt' as const, text }));
   const verdict = await contentPolicy?.check(teamId, texts);
   return verdict && verdict.kind !== 'allowed' ? verdict : null;

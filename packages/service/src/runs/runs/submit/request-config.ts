@@ -10,7 +10,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { findUnusableServers, storedId } from '../../../team/mcp/of-run.ts';
 import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
 
-/** Values of `worker_host` with which published clients ask for the hosted pool. */
+/** Values of `worker_host` that published clients use for the hosted pool. */
 const hostedPool = ['', 'warp', 'runyard'];
 
 /** Returns the self-hosted worker that a configuration names; undefined: the hosted pool. */

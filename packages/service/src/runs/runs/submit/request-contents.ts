@@ -25,7 +25,7 @@ export interface ContentsOfRequest {
   readonly teamId: string;
   readonly creator: RunActor;
   readonly executor: RunActor;
-  /** Stored contents that the request was made from, such as a schedule; the environment and the agent identity among them. */
+  /** Stored contents from which the request was made, such as a schedule, the environment and the agent identity. */
   readonly revisions: readonly ContentRevision[];
   /** The run that is repeated, unless the request replaces its prompt and its configuration. */
   readonly rerunOf?: string | undefined;
@@ -63,8 +63,8 @@ export async function contentsOfRequest(db: Queryable, request: ContentsOfReques
 }
 
 /**
- * Returns each revision once, and only the first content without revisions of each author. Otherwise the list would grow with each repeat
- * of a repeated run.
+ * Returns each revision once, and only the first content without revisions of each author. Without this, the list would grow each time that
+ * a repeated run is repeated.
  */
 function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
   const keyOf = ({ kind, uid, revision, author, accepted }: RunContent) =>
@@ -105,7 +105,10 @@ async function contentsOfRun(
   return [...(made.accepted ? [] : [made]), ...contents];
 }
 
-/** Returns the contents of the parent run, and one for each further author whose text its agent may follow when it writes to this run. */
+/**
+ * Returns the contents of the parent run, and one content for each further author whose text the parent's agent may follow when it writes
+ * to this run.
+ */
 async function contentsAbove(db: Queryable, executor: RunActor, runId: string): Promise<RunContent[]> {
   const contents = await contentsOfRun(db, executor, runId);
   const authors = await readSteeringAuthors(db, [runId], executor);
@@ -150,7 +153,10 @@ const serversOf = (db: Queryable, teamId: string, { mcp_servers = {} }: AmbientA
     ...new Set(Object.values(mcp_servers).flatMap((server) => storedId(server)?.toLowerCase() ?? [])),
   ]);
 
-/** Returns the revision of the pool of self-hosted workers that a configuration names; empty if it names none, or no worker has connected under the name. */
+/**
+ * Returns the revision of the pool of self-hosted workers in a configuration; empty if the configuration has no pool, or no worker has
+ * connected to it.
+ */
 async function poolOf(db: Queryable, teamId: string, config: AmbientAgentConfig): Promise<readonly ContentRevision[]> {
   const name = workerHostOf(config);
   return name === undefined ? [] : await readPresentRevisions(db, teamId, 'worker_pool', [uidOfPool(teamId, name)]);

@@ -10,7 +10,7 @@ const models = {
   'openai-compatible': { id: 'local/qwen3', protocol: 'openai-compatible', providerModel: 'qwen3' },
 } as const;
 
-test.each(presetTypes)('lets %s use the models whose protocol it supports, and names the others', (type) => {
+test.each(presetTypes)('lets %s use the models whose protocol it supports, and lists these models', (type) => {
   const preset = presets[type];
   for (const [protocol, model] of Object.entries(models)) {
     const problem = presetProblem(preset, model);

@@ -20,7 +20,10 @@ const fault = (path: string, message: string): HarnessCheck => ({
   fault: { path: `config.${path}`, message },
 });
 
-/** Returns the harness of a run, the built-in one unless the configuration names another; or the fault of a configuration that the harness cannot follow. */
+/**
+ * Returns the harness of a run: the built-in harness unless the configuration names another one; or the fault of a configuration that the
+ * harness cannot use.
+ */
 export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
   const { type = builtinHarness, command } = config.harness ?? {};
   if (isBuiltin(type)) {

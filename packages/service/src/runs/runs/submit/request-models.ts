@@ -17,7 +17,7 @@ export type CheckedModels =
   | {
       readonly kind: 'ok';
       readonly modelId: string;
-      /** A model that the request names and whose price is not known; absent: there is none. */
+      /** A model of the request whose price is unknown; absent: there is none. */
       readonly unpricedId?: string;
     }
   | { readonly kind: 'not_available'; readonly detail: string }
@@ -39,7 +39,9 @@ function unusableModel(preset: HarnessPreset, { id, agentModel }: ResolvedModel)
   return presetProblem(preset, { id, protocol, providerModel: agentModel?.provider_model ?? '' });
 }
 
-/** Returns the model that the run begins with, also in an outage of its provider. The task of the agent then has another model. */
+/**
+ * Returns the model with which the run begins, even in an outage of its provider; the agent's task then has another model.
+ */
 export function checkModels(models: Models, choices: ModelChoices, wanted: Wanted, faults: Fault[]): CheckedModels {
   const { config, mayWait } = wanted;
   const { harness, preset } = wanted.harness;
@@ -60,7 +62,7 @@ export function checkModels(models: Models, choices: ModelChoices, wanted: Wante
   const namedIds = [modelId];
   for (const [index, named] of (config.model_fallbacks ?? []).entries()) {
     const path = `config.model_fallbacks.${index}`;
-    // An outage of a fallback is no fault, because it may have ended when the fallback is needed.
+    // An outage of a fallback does not count as a fault, because it may have ended when the fallback is needed.
     const fallback = models.resolve(named, { ...noChoices, disabledIds: choices.disabledIds });
     if (!fallback.ok && fallback.reason === 'disabled')
       return { kind: 'not_available', detail: `${path}: ${fallback.message}.` };

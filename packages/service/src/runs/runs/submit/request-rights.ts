@@ -32,7 +32,7 @@ interface RunOfRights {
   readonly teamId: string;
   readonly executor: RunActor;
   readonly contents: readonly RunContent[];
-  /** The environment of another team that admits the executor; absent: the run has none. */
+  /** The environment of another team that the executor may use as a guest; absent: the run has no such environment. */
   readonly guestOf?: string | undefined;
   /** MCP servers of its configuration. */
   readonly servers: NonNullable<AmbientAgentConfig['mcp_servers']>;

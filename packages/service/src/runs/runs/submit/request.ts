@@ -39,8 +39,8 @@ import { checkSkills } from './run-skills.ts';
 const maxTitleLength = 80;
 
 /**
- * Returns the first line of the prompt that has text, without the signs of a Markdown heading or code block, cut at 80 characters but
- * never inside a surrogate pair.
+ * Returns the first line of the prompt that has text, without the signs of a Markdown heading or code block. It has at most 80 characters,
+ * and the cut is never inside a surrogate pair.
  */
 export function titleOf(prompt: string): string {
   // A prompt may be one line of a megabyte, so read only the beginning.
@@ -55,8 +55,8 @@ export function titleOf(prompt: string): string {
 }
 
 /**
- * Removes the values of the run's secrets from all stored members of the request, because a person who names a secret may also paste
- * its value.
+ * Removes the values of the run's secrets from all stored members of the request, because a person who names a secret may also paste its
+ * value.
  */
 export function withoutValues(
   values: readonly string[],
@@ -118,7 +118,7 @@ async function checkConversation(
   if (rows.length === 0) faults.push({ path: 'conversation_id', message: 'there is no such conversation' });
 }
 
-/** Only a rerun has none of these: the schema requires one of them in other requests. */
+/** Only a rerun may omit all of these members; the schema requires one of them in other requests. */
 const missingPrompt: Fault = {
   path: 'prompt',
   message: 'is required: the run that is repeated has no prompt of its own, because it continued a conversation',
@@ -184,7 +184,7 @@ export interface RequestSource {
   readonly keepsLacking?: boolean | undefined;
 }
 
-/** Checks the rules that a schema cannot: every thing that the request names must exist and belong to the caller's team. */
+/** Checks the rules that a schema cannot check: every thing in the request must exist and belong to the caller's team. */
 export async function checkRunRequest(
   deps: CheckDeps,
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
@@ -195,7 +195,7 @@ export async function checkRunRequest(
   const { db, models, vault } = deps;
   const { teamId } = principal;
   const faults: Fault[] = [];
-  // A child has the configuration of its parent. From the identity it gets only the parts that the parent has.
+  // A child has the configuration of its parent. From its identity, the child gets only the parts that the parent has.
   const runAs = isChild ? runAsParent(principal, request) : await resolveRunAs(db, principal, request);
   if (runAs.kind === 'forbidden') return runAs;
   if (runAs.kind === 'invalid') return { kind: 'invalid', faults: [runAs.fault] };

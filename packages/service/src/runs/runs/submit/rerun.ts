@@ -25,8 +25,8 @@ const readRequest = defineStatement({
 });
 
 /**
- * Reads the request that created a run of the team, and replaces the members that `instead` has; null if there is no
- * such run. The new run has neither the conversation nor the parent of the first.
+ * Reads the request that created a run of the team, and replaces the members in `instead`; null if there is no such run. The new run has
+ * neither the conversation nor the parent of the first run.
  */
 export async function readRerun(
   db: Queryable,

@@ -9,7 +9,7 @@ import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { parseSkillSpec, specText } from '../../../team/skills/spec.ts';
 
-/** The configuration with its skills, each with owner and repository, and the one that the run follows. */
+/** The configuration with its skills, each with owner and repository, and the skill that the run follows. */
 export interface CheckedSkills {
   readonly config: AmbientAgentConfig;
   readonly first?: string;
@@ -17,9 +17,9 @@ export interface CheckedSkills {
 }
 
 /**
- * Checks the skills of a request without asking the code host, which may be slow. Whether they exist is checked before the agent
- * begins. `repositories`: repositories of the run's environment. A run follows the first skill. Skills of the
- * definition of a factory are only available to its agent, unless the request says that the run follows one.
+ * Checks the skills of a request without asking the code host, which may be slow. Whether they exist is checked before the agent begins.
+ * `repositories`: repositories of the run's environment. A run follows the first skill. Skills of a factory's definition are only available
+ * to its agent, unless the request makes the run follow one of them.
  */
 export function checkSkills(
   { skill, config = {} }: Pick<RunAgentRequest, 'skill' | 'config'>,
@@ -59,7 +59,7 @@ const recordStatement = defineStatement({
   row: {},
 });
 
-/** Records the skills of a run as they were found: each with its path, and for the run the name of the first. */
+/** Records the resolved skills of a run, each with its path, and for the run the name of the first skill. */
 export async function recordSkills(
   db: Queryable,
   runId: string,

@@ -9,7 +9,7 @@ const hosted: readonly (readonly [RegExp, Verdict])[] = [
   [/^web_fetch/, needs('web_fetch')],
   [/^code_execution/, needs('code_execution')],
   [/^mcp_toolset/, needs('mcp')],
-  [/^advisor/, { never: 'a tool that asks a model again' }],
+  [/^advisor/, { never: 'a tool that sends further requests to a model' }],
 ];
 
 /** Anthropic Messages, also the counting of tokens: the members of MessageCreateParams in @anthropic-ai/sdk 1.14.0, beta included. */

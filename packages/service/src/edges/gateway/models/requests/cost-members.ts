@@ -2,7 +2,7 @@
 import { member } from '../usage/counts.ts';
 import { objectOf, plainName } from './rules.ts';
 
-/** Tiers that cost at most the standard rate, or what the operator has set at the provider (`auto`). */
+/** Service tiers that cost at most the standard rate, or that the operator has chosen at the provider (`auto`). */
 const cheapTiers = ['auto', 'default', 'standard', 'standard_only', 'flex', 'batch'];
 
 /** Finds the member of `body` that would cost more than the run's model at the standard rate. */
@@ -30,7 +30,7 @@ function generationMembers(body: unknown): readonly (readonly [string, unknown])
   );
 }
 
-/** Returns the number of answers that a request asks for; undefined: a number that providers may read in several ways. */
+/** Returns the number of answers that a request asks for; undefined: providers could read the number in several ways. */
 export function answersOf(body: unknown): number | undefined {
   const asked = [
     member(body, 'n'),

@@ -18,8 +18,8 @@ function note(judgement: Judgement, verdict: Verdict, place: string): boolean {
 }
 
 /**
- * Judges a member of the body that the rules do not pass. Returns true if it stays, false if it asks for nothing,
- * `unknown` if it must be noted.
+ * Judges a member of the body that the rules do not pass. Returns true if the member may stay, false if it has no effect, `unknown` if its
+ * name must be recorded.
  */
 export function judgeMember(
   judgement: Judgement,
@@ -46,7 +46,7 @@ function judgeTool(judgement: Judgement, rules: RequestRules, tool: unknown, pla
   return isKnown && (!Array.isArray(inner) || inner.every((each) => judgeTool(judgement, rules, each, place)));
 }
 
-/** Judges a list of tools. Returns those that stay, and the kinds of the others. */
+/** Judges a list of tools. Returns the tools that may stay, and the kinds of the removed tools. */
 export function judgeTools(
   judgement: Judgement,
   rules: RequestRules,
@@ -75,7 +75,7 @@ export function judgeContent(judgement: Judgement, rules: RequestRules, value: u
     if (tool !== undefined && !judgement.uses.some((use) => use.tool === tool))
       judgement.uses.push({ tool, place: `${place} (${name})` });
     if (rules.free.has(plain)) continue;
-    // A message can add tools. The schemas of these tools have members of any name.
+    // A message can add tools. The schemas of these tools may have members with any name.
     const tools =
       plain === 'tools' && Array.isArray(inner) ? inner : plain === 'tool' && objectOf(inner) ? [inner] : null;
     if (tools === null) judgeContent(judgement, rules, inner, place);

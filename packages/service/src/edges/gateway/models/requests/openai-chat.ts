@@ -39,7 +39,7 @@ const ofCompatible = [
   ...['best_of', 'vl_high_resolution_images'],
 ];
 
-/** Members with which a server searches the web: OpenAI, xAI, Qwen, OpenRouter. */
+/** Members that make a server search the web: OpenAI, xAI, Qwen, OpenRouter. */
 const searches = new Set(['web_search_options', 'search_parameters', 'enable_search', 'search_options', 'plugins']);
 
 /** OpenAI chat completions, at OpenAI and at compatible endpoints. */

@@ -1,12 +1,12 @@
 import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 
 /**
- * The treatment of a part of a request by the gateway: A rule passes the member, removes it because it is `unknown`, lets it pass only with a
- * provider tool of the environment, or refuses it for the reason in `never`.
+ * How the gateway treats a part of a request. A rule passes the member, removes it as `unknown`, passes it only if the environment allows a
+ * provider tool, or refuses it for the reason in `never`.
  */
 export type Verdict = 'passes' | 'unknown' | { readonly needs: ProviderTool } | { readonly never: string };
 
-/** A member that a request needs a provider tool for: its place in the request, for messages. */
+/** A member for which a request needs a provider tool: its place in the request, for error messages. */
 export interface ProviderUse {
   readonly tool: ProviderTool;
   readonly place: string;
@@ -14,23 +14,26 @@ export interface ProviderUse {
 
 /** The rules of a protocol: which parts of a request reach the provider. */
 export interface RequestRules {
-  /** Members of the body that pass. All other names are removed, unless `reference` knows them. */
+  /** Members of the body that pass. All other names are removed, except names that `reference` knows. */
   readonly members: ReadonlySet<string>;
   /** Judges a member of the body that is not one of `members`. */
   reference(name: string, value: unknown): Verdict;
-  /** Members of the body that hold messages; their values are walked. */
+  /** Members of the body that hold messages; the check also visits their values. */
   readonly content: ReadonlySet<string>;
   /** Judges a tool, in the list of tools or in a message. */
   tool(tool: unknown): Verdict;
   /** Returns the tool that a member of a message or of its parts needs. `name`: in lower case without `_`; `within`: the object. */
   inContent(name: string, value: unknown, within: Readonly<Record<string, unknown>>): ProviderTool | undefined;
-  /** Names, in lower case without `_`, of members whose values are texts or arguments of a program's own tools: the check skips these values. */
+  /**
+   * Names, in lower case without `_`, of members whose values are texts, or arguments of the program's own tools; the check skips these
+   * values.
+   */
   readonly free: ReadonlySet<string>;
 }
 
 export const needs = (tool: ProviderTool): Verdict => ({ needs: tool });
 
-/** True if the value asks for nothing. */
+/** True if the value requests nothing. */
 export const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || value === false || (Array.isArray(value) && value.length === 0);
 

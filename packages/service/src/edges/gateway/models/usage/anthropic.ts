@@ -2,15 +2,15 @@ import type { TokenCounts } from '../../../../team/models/price.ts';
 import { count, member, noTokens, type UsageReader } from './counts.ts';
 
 /**
- * `usage` of Anthropic: `input_tokens` excludes the cache. A member that is missing or null does not change the last value, because `message_delta`
- * repeats only some of them, as totals.
+ * `usage` of Anthropic: `input_tokens` excludes the cache. A member that is missing or null keeps the last value, because `message_delta`
+ * repeats only some of the members, as totals.
  */
 function read(seen: TokenCounts, usage: unknown): TokenCounts {
   const creation = member(usage, 'cache_creation');
   let input = count(member(usage, 'input_tokens')) ?? seen.input;
   let output = count(member(usage, 'output_tokens')) ?? seen.output;
-  // With compaction the totals exclude the compacting iterations although these are billed; after a fallback at the provider the totals are right.
-  // Documented under "iterations" in platform.claude.com/docs/en/build-with-claude/compaction.
+  // With compaction the totals exclude the compacting iterations, which are billed all the same; after a fallback at the provider the
+  // totals are right. Documented under "iterations" in platform.claude.com/docs/en/build-with-claude/compaction.
   const list = member(usage, 'iterations');
   const iterations = Array.isArray(list) ? list : [];
   const own = iterations.filter((each) => ['message', 'compaction'].includes(String(member(each, 'type'))));

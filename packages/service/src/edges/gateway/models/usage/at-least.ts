@@ -33,8 +33,8 @@ function addSlice(count: Count, slice: Buffer): void {
 }
 
 /**
- * Estimates the tokens of a request from its bytes: four bytes of text count as one token, and encoded images and files do not count. Linear in the
- * size of the request.
+ * Estimates the tokens of a request from its bytes: four bytes of text count as one token; encoded images and files do not count. The time
+ * is linear in the size of the request.
  */
 export async function estimateTokens(request: readonly Buffer[]): Promise<number> {
   const count: Count = { text: 0, word: 0 };
@@ -55,9 +55,8 @@ export interface PassedTokens {
 }
 
 /**
- * Returns `reported`, with estimates for the counts that are missing: the tokens of the request, and the tokens of the
- * answer from its number of bytes. The report of a complete answer counts. The report of an answer that broke off is
- * too low.
+ * Returns `reported`, with estimates in place of missing counts: the tokens of the request, and the tokens of the answer from its number of
+ * bytes. The report of a complete answer counts. The report of an answer that broke off is too low.
  */
 export function usedAtLeast(
   reported: TokenCounts,

@@ -13,8 +13,7 @@ export const noTokens: TokenCounts = Object.freeze({
 });
 
 /**
- * Reads the token counts of a protocol. Both functions are pure and accept any input: input that they do not understand leaves `seen`
- * unchanged.
+ * Reads the token counts of a protocol. Both functions are pure and accept any input: unknown input leaves `seen` unchanged.
  */
 export interface UsageReader {
   /** Reads one event of a streamed answer. */
@@ -29,7 +28,7 @@ export function member(value: unknown, name: string): unknown {
   return (value as Record<string, unknown>)[name];
 }
 
-/** Returns an untrusted number of tokens; undefined if it is not a number. A database bigint can store each of them. */
+/** Returns an untrusted number of tokens; undefined if it is not a number. Every returned number fits into a database bigint. */
 export function count(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }

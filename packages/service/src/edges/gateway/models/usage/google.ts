@@ -2,8 +2,8 @@ import type { TokenCounts } from '../../../../team/models/price.ts';
 import { count, member, noTokens, rest, type UsageReader } from './counts.ts';
 
 /**
- * `usageMetadata` of Google, totals in each chunk: `promptTokenCount` includes the cache, `candidatesTokenCount` excludes
- * the thoughts, which are billed as output. Prompts of Google's own tools are billed as input.
+ * `usageMetadata` of Google, with totals in each chunk. `promptTokenCount` includes the cache. `candidatesTokenCount` excludes the
+ * thoughts, which are billed as output. Prompts of Google's own tools are billed as input.
  */
 function read(seen: TokenCounts, usage: unknown): TokenCounts {
   const prompt = count(member(usage, 'promptTokenCount'));

@@ -43,7 +43,7 @@ function meter(reader: UsageReader, type: string, ...parts: (string | Uint8Array
 describe.each(protocols)('the usage meter of $name', ({ dialect, reader }) => {
   const wire = Buffer.from(dialect.stream(reply).join(''));
 
-  it('counts the same wherever the stream is cut into pieces', () => {
+  it('counts the same wherever the stream is split into chunks', () => {
     const cuts = fc.array(fc.nat(wire.length), { maxLength: 40 });
     fc.assert(
       fc.property(cuts, (places) => {
@@ -80,7 +80,7 @@ describe.each(protocols)('the usage meter of $name', ({ dialect, reader }) => {
     expect(meter(reader, sse, events.join('').trimEnd())).toEqual(counted);
   });
 
-  it('counts nothing, and never throws, on anything else', () => {
+  it('counts nothing and does not throw for other input', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -160,7 +160,7 @@ describe('the usage of OpenAI', () => {
 });
 
 describe('the usage of Google', () => {
-  it('counts prompts of its own tools as input and an unfinished array of chunks by its last one', () => {
+  it('counts the prompts of its own tools as input, and uses the last chunk of an unfinished array', () => {
     const chunk = (candidates: number) => ({
       usageMetadata: { promptTokenCount: 10, toolUsePromptTokenCount: 5, candidatesTokenCount: candidates },
     });

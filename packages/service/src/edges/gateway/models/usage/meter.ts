@@ -20,8 +20,8 @@ const newline = 10;
 const usualBytes = 64 * 1024;
 
 /**
- * Collects bytes up to a limit, and drops all of them above it. Uses one buffer: with a list of pieces, a provider that sends single bytes would take
- * a hundred times their size.
+ * Collects bytes up to a limit; above the limit, it drops all of them. Uses one buffer: for a provider that sends single bytes, a list of
+ * pieces would take a hundred times the memory.
  */
 function pile(): { add(bytes: Uint8Array): void; take(): string } {
   let buffer: Buffer = Buffer.alloc(0);
@@ -97,7 +97,7 @@ function streamMeter(reader: UsageReader, tools: ToolCounter | undefined): Usage
       return seen;
     },
     passedTokens: () => {
-      // The shortest event consists of its frame only; the additional bytes of other events are text, four bytes a token.
+      // The shortest event is only a frame; the additional bytes of other events are text, with four bytes a token.
       const text = events > 0 ? size - events * shortest : 0;
       return { least: events, estimate: Math.max(events, Math.floor(text / 4)) };
     },

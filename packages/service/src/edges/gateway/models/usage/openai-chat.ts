@@ -18,8 +18,8 @@ function read(seen: TokenCounts, usage: unknown): TokenCounts {
 }
 
 /**
- * Chat completions: the chunk after the last choice has the counts if `stream_options.include_usage` asked for them; servers that count
- * in each chunk give totals.
+ * Chat completions: if `stream_options.include_usage` is set, the chunk after the last choice has the counts; servers that count in each
+ * chunk send totals.
  */
 export const openAiChatUsage: UsageReader = {
   event: (seen, event) => read(seen, member(event, 'usage')),

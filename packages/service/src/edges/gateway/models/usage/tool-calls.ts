@@ -37,7 +37,7 @@ const ofResponses: Readonly<Record<string, ProviderTool>> = {
   mcp_call: 'mcp',
 };
 
-/** Returns whether a call only reads a page that an earlier search found: the provider bills no search for it. */
+/** Returns whether a call only reads a page that an earlier search found: the provider does not bill this as a search. */
 const isFree = (item: unknown): boolean => {
   const action = member(member(item, 'action'), 'type');
   return action === 'open_page' || action === 'find_in_page' || action === 'find';
