@@ -26,6 +26,18 @@ describe('an expression', () => {
     ]);
   });
 
+  test('fires on the first days of a month after one that does not have all of its days', () => {
+    expect(upcoming('0 0 */5 * *', '2027-02-26T00:00Z')).toEqual([
+      '2027-03-01T00:00Z',
+      '2027-03-06T00:00Z',
+      '2027-03-11T00:00Z',
+    ]);
+    expect(upcoming('0 0 1,31 * *', '2027-02-02T00:00Z', { count: 2 })).toEqual([
+      '2027-03-01T00:00Z',
+      '2027-03-31T00:00Z',
+    ]);
+  });
+
   test('takes words, names, lists, ranges and steps', () => {
     expect(upcoming('@daily', '2026-11-10T05:00Z', { count: 1 })).toEqual(['2026-11-11T00:00Z']);
     expect(upcoming('@Hourly', '2026-11-10T05:00Z', { count: 1 })).toEqual(['2026-11-10T06:00Z']);
