@@ -8,27 +8,32 @@ import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
+import { giveDatabase } from './support/head-start.ts';
+import { programFile } from './support/programs.ts';
 
 /** Kills of each kind. Two: one start while the old database is still stopping, one after that. */
 const rounds = Number(process.env.CRASH_ROUNDS ?? 2);
 /** The goal is 2 s on a machine without other work (`bench/embedded.md`); this one may be shared. */
 const maxStartMs = 30_000;
-const program = path.join(import.meta.dirname, 'support/writing-service.ts');
+const program = await programFile('writing-service');
 
+/** The data folder, and in it the folder of the database. */
+let home: string;
 let folder: string;
 let acknowledged: Set<string>;
 let services: WritingService[];
 const measured = new Map<string, number[]>();
 
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'runyard-crash-'));
+  home = mkdtempSync(path.join(tmpdir(), 'runyard-crash-'));
+  folder = path.join(home, 'postgres');
   acknowledged = new Set();
   services = [];
 });
 afterEach(async () => {
   for (const service of services) service.child.kill('SIGKILL');
   await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 60_000 });
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(home, { recursive: true, force: true });
 });
 afterAll(() => {
   for (const [what, times] of measured) {
@@ -137,6 +142,7 @@ describe('kill -9 in the middle of writes', () => {
   });
 
   test('of the guard: replaces it, and still stops the database with its service', async () => {
+    await giveDatabase(home);
     for (let round = 1; round <= rounds; round += 1) {
       const service = await startService();
       await moreRows(50);
@@ -158,6 +164,7 @@ describe('kill -9 in the middle of writes', () => {
   });
 
   test('of service and guard together: the next start stops the remaining database server, and no row is lost', async () => {
+    await giveDatabase(home);
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);
@@ -173,6 +180,7 @@ describe('kill -9 in the middle of writes', () => {
   });
 
   test('of the postmaster: starts it again and continues to write', async () => {
+    await giveDatabase(home);
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);
@@ -181,7 +189,7 @@ describe('kill -9 in the middle of writes', () => {
       const killedAt = performance.now();
       // Backends of the dead server may still acknowledge work that they had begun, so only rows after the start of the new one count.
       const successorIsReady = () => expect([postmaster() === killed, pidFile()[7]?.trim()]).toEqual([false, 'ready']);
-      await vi.waitFor(successorIsReady, { timeout: 60_000, interval: 5 });
+      await vi.waitFor(successorIsReady, { timeout: 60_000, interval: 20 });
       await moreRows(1);
       note('kill -9 of the postmaster until the next acknowledged row', Math.round(performance.now() - killedAt));
       await expectNothingLost();
@@ -189,6 +197,7 @@ describe('kill -9 in the middle of writes', () => {
   });
 
   test('of everything at once: replays the log at the next start', async () => {
+    await giveDatabase(home);
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);
@@ -204,6 +213,7 @@ describe('kill -9 in the middle of writes', () => {
 });
 
 test('leaves no process and no socket folder when the service ends properly', async () => {
+  await giveDatabase(home);
   const { child } = await startService();
   const found = await findEmbeddedPostgres(folder);
   child.stdin?.end();

@@ -1,6 +1,6 @@
 /**
  * Readers that are cut off at random, a killed service and a killed listening connection: each reader gets each event once, in order.
- * More readers and writers: LIVE_STREAMS_SCALE=3 in the environment (`bin/test-long`).
+ * More readers and writers: LIVE_STREAMS_SCALE=4 in the environment (`bin/test-long`).
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from '@runyard/client';
@@ -12,13 +12,13 @@ import { type CutOffReader, readCutOff } from './support/cut-off-reader.ts';
 import { eventually, killHard, type System, startSystem } from './support/system.ts';
 
 const scale = Number(process.env.LIVE_STREAMS_SCALE ?? 1);
-const runCount = 4 * scale;
+const runCount = 3 * scale;
 /** Number of readers: at least two for each run. */
-const readersOfRuns = 8 * scale;
+const readersOfRuns = 6 * scale;
 const readersOfTeam = 2 * scale;
 /** Several, so that a transaction with an earlier number ends after one with a later number. */
 const writers = 6 + 2 * (scale - 1);
-const eventsOfWriter = 40 + 10 * (scale - 1);
+const eventsOfWriter = 30 + 10 * (scale - 1);
 
 interface Run {
   readonly id: string;

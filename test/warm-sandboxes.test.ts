@@ -5,9 +5,14 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findProcesses } from '../packages/worker/src/state/processes.ts';
 import { readWaitingFile } from '../packages/worker/src/waiting-file.ts';
-import { bubblewrapFeatures, spawnTestWorker, temporaryDataDir, until } from '../packages/worker/test/worker.ts';
+import {
+  bubblewrapFeatures,
+  processesWith,
+  spawnTestWorker,
+  temporaryDataDir,
+  until,
+} from '../packages/worker/test/worker.ts';
 import { type FakeWorkerService, fakeAssignment, startFakeWorkerService } from './fakes/worker-service.ts';
 import { lookForToken, sendSignal, startVictim } from './support/agent-attacks.ts';
 import { type AgentProbe, openAgentProbe } from './support/agent-probe.ts';
@@ -17,8 +22,8 @@ const works = (await bubblewrapFeatures()) !== undefined;
 const asRoot = process.getuid?.() === 0;
 
 /** Agents that wait in sandboxes of a state folder, by the paths that their processes have mounted. */
-async function waitingAgents(stateRoot: string): Promise<number[]> {
-  const agents = await findProcesses('cmdline', '/opt/runyard/agent/main.cjs');
+function waitingAgents(stateRoot: string): number[] {
+  const agents = processesWith('/opt/runyard/agent/main.cjs');
   // A mount names its path below the root of its file system.
   const mounted = stateRoot.replace(/^\/(tmp|dev\/shm)(?=\/)/, '');
   return agents.filter((pid) => {
@@ -63,7 +68,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
   });
   afterAll(() => probe[Symbol.asyncDispose]());
   const stateRoot = () => probe.it.worker.stateRoot;
-  const full = () => until(async () => (await waitingAgents(stateRoot())).length === 2);
+  const full = () => until(() => waitingAgents(stateRoot()).length === 2);
   /** Shell script that prints how the agent of its run was started. */
   const howStarted = 'tr "\\0" " " </proc/$PPID/cmdline; echo';
 
@@ -90,7 +95,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
       expect(text).not.toContain(mark);
     }
     expect(sandboxes.size, 'each run had a sandbox of its own, which is gone').toBe(3);
-    expect(await findProcesses('cmdline', `4719.${process.pid}`)).toEqual([]);
+    expect(processesWith(`4719.${process.pid}`)).toEqual([]);
     const told = () => readWaitingFile(probe.it.dataDir)?.pool;
     await until(async () => (told()?.taken ?? 0) >= 3);
     expect(told()?.wanted).toBe(2);
@@ -103,7 +108,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
     const control = 'known-to-the-control';
     expect(isInMemory(process.pid, control), 'the look finds what is there').toBe(true);
     await full();
-    for (const pid of await waitingAgents(stateRoot())) {
+    for (const pid of waitingAgents(stateRoot())) {
       // `probe.attemptInNode` wrote the token of the earlier run into the prompt.
       expect(isInMemory(pid, 'console.log("')).toBe(false);
       const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
@@ -119,7 +124,7 @@ describe.skipIf(!works || !asRoot)('a run in a sandbox whose agent already waite
       const open = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
       expect(open.filter((name) => name.startsWith('/') && name !== '/dev/null')).toEqual([]);
     }
-    const users = (await waitingAgents(stateRoot())).map(
+    const users = waitingAgents(stateRoot()).map(
       (pid) => /^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1],
     );
     expect(new Set(users).size, 'each has a user of its own').toBe(2);
@@ -167,8 +172,8 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
   const waiting = () => waitingAgents(dataDir);
-  const supervisors = async () =>
-    (await findProcesses('cmdline', 'runyard-supervisor:')).filter((pid) => {
+  const supervisors = () =>
+    processesWith('runyard-supervisor:').filter((pid) => {
       try {
         return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(dataDir);
       } catch {
@@ -179,12 +184,12 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
 
   test('gives no sandbox to runs that differ, gives each to one run at most, and ends with its worker', async () => {
     const worker = await spawnTestWorker(service, dataDir, settings);
-    await until(async () => (await waiting()).length === 2);
-    const before = await waiting();
+    await until(() => waiting().length === 2);
+    const before = waiting();
     // A variable that only this run has.
     service.send(fakeAssignment('other', ['--fixture', 'exit', '0'], { OTHER: 'variable' }));
     await service.waitFor('task_completed', (data) => data.execution_id === 'other');
-    expect(await waiting()).toEqual(before);
+    expect(waiting()).toEqual(before);
     const go = 'while ! [ -e /workspace/go ]; do sleep 0.05; done';
     for (const id of ['one', 'two', 'three']) service.send(fakeAssignment(id, ['--fixture', 'sh', `: ${id}; ${go}`]));
     for (const id of ['one', 'two', 'three'])
@@ -193,35 +198,35 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
       (await readdir(path.join(dataDir, 'worker/state/s'))).length,
       'no sandbox has two runs',
     ).toBeGreaterThanOrEqual(3);
-    await until(async () => (await waiting()).filter((pid) => !before.includes(pid)).length === 2);
+    await until(() => waiting().filter((pid) => !before.includes(pid)).length === 2);
 
     // The worker is killed during a hand-over, while two more sandboxes wait.
     service.send(fakeAssignment('hand-over', ['--fixture', 'sh', `: hand-over; ${go}`]));
     await service.waitFor('task_claimed', (data) => data.execution_id === 'hand-over');
     worker.process.kill('SIGKILL');
     await worker.exited;
-    await until(async () => (await waiting()).length === 0);
+    await until(() => waiting().length === 0);
 
     await using next = await spawnTestWorker(service, dataDir, { RUNYARD_WARM_SANDBOXES: '1' });
     const hello = service.messages.findLast(({ type }) => type === 'worker_hello');
     const listed = hello?.type === 'worker_hello' ? hello.data.executions.map(({ execution_id }) => execution_id) : [];
     expect(listed).toEqual(expect.arrayContaining(['one', 'two', 'three']));
-    const atWork = async (id: string) => (await findProcesses('cmdline', `: ${id}; `)).length > 0;
-    expect(await atWork('hand-over'), 'it is listed if it is at work').toBe(listed.includes('hand-over'));
+    const atWork = (id: string) => processesWith(`: ${id}; `).length > 0;
+    expect(atWork('hand-over'), 'it is listed if it is at work').toBe(listed.includes('hand-over'));
 
-    await until(async () => (await waiting()).length === 1);
+    await until(() => waiting().length === 1);
     next.process.kill('SIGUSR2');
     await service.waitFor('worker_hello', (data) => data.draining);
-    await until(async () => (await waiting()).length === 0);
+    await until(() => waiting().length === 0);
     next.process.kill('SIGINT');
     expect(await next.exited).toBe(0);
-    expect(await supervisors()).toEqual([]);
+    expect(supervisors()).toEqual([]);
   });
 
   test('the pool is empty with the setting 0, and runs start without it', async () => {
     await using _ = await spawnTestWorker(service, dataDir, { RUNYARD_WARM_SANDBOXES: '0' });
     service.send(fakeAssignment('cold', ['--fixture', 'sh', 'exit 0']));
     await service.waitFor('task_completed', (data) => data.execution_id === 'cold');
-    expect(await waiting()).toEqual([]);
+    expect(waiting()).toEqual([]);
   });
 });

@@ -52,6 +52,9 @@ test('loses no delivery that was answered with 202, accepts none twice, and star
 
   const answered = new Map<string, string>();
   let stopping = false;
+  // A service that starts beside all senders would take long.
+  let pause = Promise.withResolvers<void>();
+  pause.resolve();
   const load = Array.from({ length: senders }, async (_, sender) => {
     while (!stopping) {
       const id = randomUUID();
@@ -66,6 +69,7 @@ test('loses no delivery that was answered with 202, accepts none twice, and star
         if (response?.status === 202) {
           answered.set(id, ((await response.json()) as { delivery_id: string }).delivery_id);
           await delay(120);
+          await pause.promise;
           break;
         }
         await delay(50);
@@ -80,11 +84,18 @@ test('loses no delivery that was answered with 202, accepts none twice, and star
     }
   })();
   for (let kill = 0; kill < kills; kill += 1) {
-    const before = answered.size;
-    await eventually('deliveries', async () => answered.size > before + 20);
+    const more = async (count: number) => {
+      const before = answered.size;
+      await eventually('deliveries', async () => answered.size > before + count);
+    };
+    await more(20);
     const place = kill % services.length;
     await services[place]?.kill();
+    // The others take what the senders repeat.
+    await more(senders);
+    pause = Promise.withResolvers();
     services[place] = await start();
+    pause.resolve();
   }
   stopping = true;
   await Promise.all(load);

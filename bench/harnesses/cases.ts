@@ -1,5 +1,5 @@
 /** The cases that each program runs. A case returns the text for the page, and throws if the program fails it. */
-import { bundledMcpServer } from '../../test/fakes/mcp-servers.ts';
+import { bundleMcpServers } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
 import { begin, beginWith, followUp, type Ground, must, say, stepsOf, textOf, until, untilEnded } from './ground.ts';
 import { permissiveProject, projectInstructions } from './permissive-project.ts';
@@ -141,7 +141,7 @@ const askConfig = ({ preset }: Ground) => ({
 const slowServer = 'sleep 3; exec node /workspace/attachments/everything.mjs stdio';
 
 async function mcpTool(ground: Ground): Promise<string> {
-  const data = (await bundledMcpServer('everything')).toString('base64');
+  const data = (await bundleMcpServers()).everything.toString('base64');
   const id = await begin(ground, [{ tool: 'echo', input: { message: 'through-mcp' } }], {
     attachments: [{ file_name: 'everything.mjs', mime_type: 'text/javascript', data }],
     config: {

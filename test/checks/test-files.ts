@@ -39,9 +39,12 @@ export const longFiles: readonly string[] = [
  * TEST_LONG=1 (`test/support/long.ts`), or the variable of the file.
  */
 export const filesInPart: readonly string[] = [
-  // Half of the tests with each harness; those of `packages/agent` show each harness alone.
+  // Half of the tests with each harness; those of `packages/agent` show each harness alone. Of the decisions and sessions of an ACP harness
+  // those that `driver.approvals.test.ts` and `run-saved-workspace.test.ts` do not show.
   'test/interactive-runs.test.ts',
   'test/model-runs.test.ts',
+  // Two trees on one slot in place of three.
+  'test/children.test.ts',
   // Of three generated clients one; `published-client-python.test.ts` and `schemathesis.test.ts` read the same document and answers.
   'test/runs.test.ts',
   // The callers that a route lets in, but the weakest of each kind; `permission.test.ts` shows the order of roles.
@@ -50,7 +53,7 @@ export const filesInPart: readonly string[] = [
   'packages/service/src/edges/http/server/plain-faults.test.ts',
   // Fewer queries of each filter.
   'test/list-plans.test.ts',
-  // One operation of six; `answers.ts` compares the answers of all tests with the same document.
+  // One operation of 15; `answers.ts` compares the answers of all tests with the same document.
   'test/schemathesis.test.ts',
   // Kills at random moments; `chaos.test.ts` has some of them.
   'test/adoption.test.ts',

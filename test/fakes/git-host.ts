@@ -70,6 +70,8 @@ export interface FakeGitHost {
   replace(owner: string, repo: string, content: ReplacedContent): Promise<string>;
   /** Makes `alias` another name of a branch, as `git symbolic-ref` does. */
   alias(owner: string, repo: string, alias: string, branch: string): Promise<void>;
+  /** Commit of a branch; empty if there is none. */
+  branchAt(owner: string, repo: string, branch: string): Promise<string>;
   /** Content of a file on a branch, by default `main`. */
   read(owner: string, repo: string, path: string, branch?: string): Promise<string>;
   /** From now on requests to `from` (`owner/repo`) are redirected with 301, to `to` on this host or to an absolute URL. */
@@ -149,7 +151,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     const allowFilter = options.leavesOutFiles !== false;
     await writeFile(
       join(bare, 'config'),
-      `[core]\nrepositoryformatversion = 0\nbare = true\n[http]\nreceivepack = true\n[receive]\nadvertisePushOptions = true\n[uploadpack]\nallowFilter = ${allowFilter}\n`,
+      `[core]\nrepositoryformatversion = 0\nbare = true\n[http]\nreceivepack = true\n[receive]\nadvertisePushOptions = true\nautogc = false\n[uploadpack]\nallowFilter = ${allowFilter}\n`,
     );
     await writeFile(join(bare, 'HEAD'), 'ref: refs/heads/main\n');
     return bare;
@@ -207,6 +209,8 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     },
     alias: (owner, repo, alias, branch) =>
       writeFile(join(root, owner, `${repo}.git`, 'refs/heads', alias), `ref: refs/heads/${branch}\n`),
+    branchAt: (owner, repo, branch) =>
+      git(join(root, owner, `${repo}.git`), 'for-each-ref', '--format=%(objectname)', `refs/heads/${branch}`),
     read: (owner, repo, path, branch = 'main') => git(join(root, owner, `${repo}.git`), 'show', `${branch}:${path}`),
     redirect: (from, to) => void redirects.set(from, to),
     close: async () => {

@@ -12,17 +12,28 @@ import { freePort } from '../support/free-port.ts';
 const packages = fileURLToPath(new URL('../../node_modules/@modelcontextprotocol/', import.meta.url));
 const programOf = (name: string): string => path.join(packages, `server-${name}/dist/index.js`);
 
-/** Returns a server of the npm registry as one file, which Node runs in a sandbox without its packages. */
-export async function bundledMcpServer(name: 'everything' | 'filesystem'): Promise<Buffer> {
+/** Names of the bundled servers. */
+type BundledName = 'everything' | 'filesystem';
+
+/** Returns servers of the npm registry as one file each, which Node runs in a sandbox without their packages. */
+export async function bundleMcpServers(): Promise<Readonly<Record<BundledName, Buffer>>> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-mcp-'));
-  const outfile = path.join(folder, 'server.mjs');
   const banner = { js: "import { createRequire as r } from 'node:module';const require = r(import.meta.url);" };
+  const entryPoints = { everything: programOf('everything'), filesystem: programOf('filesystem') };
+  const read = (name: BundledName) => readFile(path.join(folder, `${name}.js`));
   try {
-    const entryPoints = [programOf(name)];
     await withEsbuild(({ build }) =>
-      build({ entryPoints, outfile, banner, bundle: true, platform: 'node', format: 'esm' }),
+      build({
+        entryPoints,
+        outdir: folder,
+        banner,
+        bundle: true,
+        minifyWhitespace: true,
+        platform: 'node',
+        format: 'esm',
+      }),
     );
-    return await readFile(outfile);
+    return { everything: await read('everything'), filesystem: await read('filesystem') };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -67,7 +67,6 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
         expect(done).toMatchObject({ state: 'SUCCEEDED' });
         expect(await conversation(again.run_id)).toContain('task-42');
       },
-      60_000,
     );
 
     test.each(kindsOfTurn(1))(
@@ -112,6 +111,5 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
         expect(after).toMatchObject({ state: 'FAILED', session_id: failed.session_id, is_sandbox_running: true });
         expect(after).not.toHaveProperty('blocked_on');
       },
-      60_000,
     );
   });

@@ -1,6 +1,7 @@
-/** Images that come with prompts and follow-ups reach models over the four real wire protocols, from real sandboxes. */
+/** Models over the four real wire protocols, from real sandboxes: tools, tokens, and images that come with prompts and follow-ups. */
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { describe, expect, test } from 'vitest';
-import type { FakeModels } from '../fakes/models.ts';
+import { type FakeModels, fakeModelKeys } from '../fakes/models.ts';
 import { eventually, type System } from '../support/system.ts';
 
 export const describeImages = (system: System, models: FakeModels) =>
@@ -15,21 +16,29 @@ export const describeImages = (system: System, models: FakeModels) =>
     const conversationOf = async (runId: string) =>
       JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
 
+    const expectUsage = (run: RunItem) => expect(run.request_usage?.total_tokens).toBe(100 + 20 + 140 + 10);
+
     test.each(['anthropic/claude-opus-4-5', 'openai/gpt-5.2', 'google/gemini-2.5-pro'])(
-      'sends %s the images of the request and of a follow-up, whatever their names are',
+      '%s calls a tool, its tokens are counted, it gets the images of the request and of a follow-up, and no provider key is shown',
       async (model_id) => {
         const before = models.requests.length;
-        const runId = await system.createRun('Please run `ls attachments`.', {
+        const runId = await system.createRun('Please run `echo from $((40 + 2)); ls attachments`.', {
           config: { model_id, idle_timeout_minutes: 5 },
           attachments: [attachment('one.bin', png('first image')), attachment('notes.png', 'bm90IGFuIGltYWdl')],
         });
-        expect((await system.untilEnded(runId)).state).toBe('SUCCEEDED');
+        const run = await system.untilEnded(runId);
+        expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
+        expectUsage(run);
+        expect(run.request_usage?.inference_cost_usd).toBeGreaterThan(0);
+        const answer = await conversationOf(runId);
+        for (const text of ['from 42', 'The command gave']) expect(answer).toContain(text);
         const first = sentSince(before);
         expect(first[0]).toContain(png('first image'));
         expect(first[0]).not.toContain('bm90IGFuIGltYWdl');
         const again = models.requests.length;
         await system.call('POST', `/agent/runs/${runId}/followups`, {
-          message: 'Please run `ls attachments; cat attachments/one-2.bin | wc -c`.',
+          message:
+            'Please run `ls attachments; env; cat /proc/*/environ /proc/*/cmdline; cat attachments/one-2.bin | wc -c`.',
           attachments: [attachment('one.bin', png('second image'))],
         });
         await eventually('the answer to the follow-up', async () =>
@@ -37,20 +46,26 @@ export const describeImages = (system: System, models: FakeModels) =>
         );
         await system.untilEnded(runId);
         expect(sentSince(again)[0]).toContain(png('second image'));
-        expect(await conversationOf(runId)).toContain('one-2.bin');
+        const conversation = await conversationOf(runId);
+        expect(conversation).toContain('one-2.bin');
+        for (const key of Object.values(fakeModelKeys)) expect(conversation).not.toContain(key);
+        expect(await system.logs()).not.toContain(fakeModelKeys.anthropic);
       },
-      60_000,
     );
 
-    test('gives the path of the image to a model that cannot see images, and says so in the run', async () => {
+    test('a local model calls a tool, its tokens are counted, and it gets the path of an image that it cannot see, as the run says', async () => {
       const before = models.requests.length;
-      const runId = await system.createRun('Please run `ls attachments`.', {
+      const runId = await system.createRun('Please run `echo from $((40 + 2)); ls attachments`.', {
         config: { model_id: 'local/fake-local' },
         attachments: [attachment('one.png', png('unseen'))],
       });
-      expect((await system.untilEnded(runId)).state).toBe('SUCCEEDED');
+      const run = await system.untilEnded(runId);
+      expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
+      expectUsage(run);
+      expect(run.request_usage?.inference_cost_usd).toBeUndefined();
       expect(sentSince(before)[0]).not.toContain(png('unseen'));
       expect(sentSince(before)[0]).toContain('/workspace/attachments/one.png');
-      expect(await conversationOf(runId)).toContain('image_not_sent');
-    }, 60_000);
+      const conversation = await conversationOf(runId);
+      for (const text of ['image_not_sent', 'from 42', 'The command gave']) expect(conversation).toContain(text);
+    });
   });

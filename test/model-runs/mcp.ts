@@ -1,15 +1,15 @@
 /** Runs in real sandboxes use the tools of real MCP servers: programs in the sandbox, and a server over HTTP behind the gateway. */
-import { fileURLToPath } from 'node:url';
 import type { McpServer } from '@runyard/contract/team/mcp-servers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bundledMcpServer, type HttpMcpServer, startHttpMcpServer } from '../fakes/mcp-servers.ts';
+import { bundleMcpServers, type HttpMcpServer, startHttpMcpServer } from '../fakes/mcp-servers.ts';
 import type { FakeConversation, FakeToolCall } from '../fakes/models/turns.ts';
 import type { FakeModels } from '../fakes/models.ts';
 import { startCommand } from '../support/command-line.ts';
+import { runyardFile } from '../support/programs.ts';
 import { oneModel } from '../support/run-kinds.ts';
 import type { System } from '../support/system.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+const runyard = await runyardFile();
 const authorization = 'Bearer credential-of-the-team-7731';
 const variable = 'variable-of-the-team-5120';
 
@@ -21,15 +21,19 @@ export const describeMcp = (system: System, models: FakeModels) =>
     });
     afterAll(() => remote?.close());
 
-    const bundles = Promise.all([bundledMcpServer('everything'), bundledMcpServer('filesystem')]);
-    const attachments = async () => {
-      const [everything, filesystem] = await bundles;
-      const file = (file_name: string, bytes: Buffer) => ({
-        file_name,
-        mime_type: 'text/javascript',
-        data: bytes.toString('base64'),
-      });
-      return [file('everything.mjs', everything), file('filesystem.mjs', filesystem)];
+    const bundles = bundleMcpServers();
+    /** Returns the programs that the servers start, as attachments of the run. */
+    const attachmentsOf = async (servers: object) => {
+      const names = (['everything', 'filesystem'] as const).filter((name) =>
+        JSON.stringify(servers).includes(`${name}.mjs`),
+      );
+      return Promise.all(
+        names.map(async (name) => ({
+          file_name: `${name}.mjs`,
+          mime_type: 'text/javascript',
+          data: (await bundles)[name].toString('base64'),
+        })),
+      );
     };
     const everything = { command: 'node', args: ['attachments/everything.mjs', 'stdio'] };
     const filesystem = { command: 'node', args: ['attachments/filesystem.mjs', '/workspace'] };
@@ -40,9 +44,11 @@ export const describeMcp = (system: System, models: FakeModels) =>
         const call = toolCalls[turn];
         return call ? { toolCalls: [call] } : { text: [`The last result: ${toolResults.join()}`] };
       });
-    const run = async (mcp_servers: object, more: object = {}) => {
+    /** `stored`: servers that the run names by their ids. */
+    const run = async (mcp_servers: object, more: object = {}, stored: object = {}) => {
       const config = { ...oneModel, mcp_servers, ...more };
-      return await system.createRun('Use your tools.', { config, attachments: await attachments() });
+      const attachments = await attachmentsOf({ mcp_servers, stored });
+      return await system.createRun('Use your tools.', { config, attachments });
     };
     const read = async (runId: string, what: string) => {
       const headers = { authorization: `Bearer ${system.key}` };
@@ -73,7 +79,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
       expect(JSON.stringify(requests.at(-1)?.body), 'the image itself').toContain('iVBORw0KGgoAAAANSUhEUgAAABQ');
       expect(await read(runId, 'conversation')).toContain('every.echo');
       expect(await read(runId, 'timeline')).toContain('mcp_server');
-    }, 120_000);
+    });
 
     test('reaches stored servers: HTTP with the headers of the team, a program with its variables', async () => {
       const http = await store({ name: 'Remote', url: remote?.url, headers: { Authorization: authorization } });
@@ -83,7 +89,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
         { name: 'shell', input: { command: 'env; cat /proc/*/environ | tr "\\0" "\\n"; cat /proc/*/cmdline' } },
         { name: 'mcp__near__get-env', input: {} },
       );
-      const runId = await run({ far: { warp_id: http.id }, near: { id: program.id } });
+      const runId = await run({ far: { warp_id: http.id }, near: { id: program.id } }, {}, everything);
       const ended = await system.untilEnded(runId);
       expect(ended.state, JSON.stringify(ended.status_message)).toBe('SUCCEEDED');
       const conversation = await read(runId, 'conversation');
@@ -94,7 +100,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
       for (const what of ['conversation', 'timeline', 'transcript'])
         for (const value of ['credential-of-the-team', variable])
           expect(await read(runId, what), what).not.toContain(value);
-    }, 120_000);
+    });
 
     test('gives a program and a server over HTTP the secrets that they name, and other programs none of them', async () => {
       await system.call('PUT', '/secrets/OF_PROGRAM', { value: 'secret-of-the-program-8802', scope: 'personal' });
@@ -118,7 +124,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
       for (const text of [conversation, await read(runId, 'timeline'), await read(runId, 'transcript')])
         expect(text).not.toMatch(/credential-of-the-team|secret-of-the-program/);
       expect(JSON.stringify(models.requests.at(-1)?.body)).not.toContain('secret-of-the-program');
-    }, 120_000);
+    });
 
     test('asks a person before a tool acts, and does not call it where the policy denies', async () => {
       calls({ name: 'mcp__every__echo', input: { message: 'ping-43' } });
@@ -135,12 +141,12 @@ export const describeMcp = (system: System, models: FakeModels) =>
       const denied = await run({ every: everything }, { approval_policy: 'auto-deny' });
       await system.untilEnded(denied);
       expect(await read(denied, 'conversation')).not.toContain('Echo: ping-43');
-    }, 120_000);
+    });
 
     test('is managed with bin/runyard mcp, whose command lines hold no secrets', async () => {
       const env = { RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key };
       const mcp = async (args: readonly string[], input = '') => {
-        const command = startCommand(['bin/runyard', 'mcp', ...args], { cwd: root, env, input });
+        const command = startCommand([runyard, 'mcp', ...args], { cwd: system.dataDir, env, input });
         expect(await command.exited, command.output()).toBe(0);
         return command.output();
       };
@@ -152,7 +158,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
       expect(list).toMatch(/Renamed.*authorization/);
       expect(made + list + (await mcp(['get', id]))).not.toContain('credential-of-the-team');
       expect(await mcp(['delete', id])).toBe(`${id} is deleted\n`);
-    }, 60_000);
+    });
 
     describe('a server that cannot be used', () => {
       test.each([
@@ -167,20 +173,16 @@ export const describeMcp = (system: System, models: FakeModels) =>
           { url: 'REMOTE', headers: { authorization: 'wrong' } },
           /refused the stored headers with status 401/,
         ],
-      ])(
-        'fails the run with its name: %s',
-        async (_, server, message) => {
-          const given = 'url' in server && server.url === 'REMOTE' ? { ...server, url: remote?.url } : server;
-          const ended = await system.untilEnded(await run({ broken: given }));
-          expect(ended).toMatchObject({
-            state: 'FAILED',
-            status_message: {
-              error_code: 'environment_setup_failed',
-              message: expect.stringMatching(new RegExp(`MCP server broken failed: .*${message.source}`, 's')),
-            },
-          });
-        },
-        60_000,
-      );
+      ])('fails the run with its name: %s', async (_, server, message) => {
+        const given = 'url' in server && server.url === 'REMOTE' ? { ...server, url: remote?.url } : server;
+        const ended = await system.untilEnded(await run({ broken: given }));
+        expect(ended).toMatchObject({
+          state: 'FAILED',
+          status_message: {
+            error_code: 'environment_setup_failed',
+            message: expect.stringMatching(new RegExp(`MCP server broken failed: .*${message.source}`, 's')),
+          },
+        });
+      });
     });
   });

@@ -16,12 +16,20 @@ import { makeOnce } from './head-start.ts';
 const programs = ['service', 'worker'] as const;
 export type Program = (typeof programs)[number];
 
+/** Programs of the tests themselves, which they start many times. */
+const ofTests = {
+  'worker-process': 'packages/worker/test/worker-process.ts',
+  'writing-service': 'test/support/writing-service.ts',
+} as const;
+type ProgramOfTests = keyof typeof ofTests;
+
 const root = path.resolve(import.meta.dirname, '../..');
 /** Returns the entry file of the sources of a program. */
-export const sourceOf = (program: Program): string => path.join(root, `packages/${program}/src/main.ts`);
+export const sourceOf = (program: Program | ProgramOfTests): string =>
+  path.join(root, program in ofTests ? ofTests[program as ProgramOfTests] : `packages/${program}/src/main.ts`);
 
 /** Returns the file to start for a program of this checkout. */
-export async function programFile(program: Program): Promise<string> {
+export async function programFile(program: Program | ProgramOfTests): Promise<string> {
   if (process.env.TEST_SOURCES === '1') return sourceOf(program);
   const folder = await makeOnce('programs', bundlePrograms);
   return folder === undefined ? sourceOf(program) : path.join(folder, `${program}.mjs`);
@@ -44,7 +52,9 @@ async function bundlePrograms(folder: string): Promise<void> {
     await esbuild.build({
       absWorkingDir: root,
       entryPoints: {
-        ...Object.fromEntries(programs.map((program) => [program, sourceOf(program)])),
+        ...Object.fromEntries(
+          [...programs, ...(Object.keys(ofTests) as ProgramOfTests[])].map((program) => [program, sourceOf(program)]),
+        ),
         runyard: path.join(root, 'packages/cli/src/main.ts'),
         background: path.join(root, 'packages/cli/src/supervise/background-main.ts'),
       },

@@ -10,6 +10,7 @@ import { askToStop } from '@runyard/system/parent-input';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/stack.ts';
 import { endSandboxes } from '../../packages/worker/src/backends/end-sandboxes.ts';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
+import { ask } from './ask.ts';
 import { compiledCode } from './compiled-code.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './head-start.ts';
 import { type Program, programFile, sourceOf } from './programs.ts';
@@ -69,11 +70,11 @@ export interface System {
 const startLimitMs = 120_000;
 
 /** Each request of a poll takes processor time from the program that the test waits for. */
-const longestPauseMs = 400;
+const longestPauseMs = 500;
 
 /**
- * Polls until `probe` returns a value; throws with `what` after `timeoutMs`. A pause is a fifth of the elapsed time, so that short
- * waits end soon and long ones take little processor time.
+ * Polls until `probe` returns a value; throws with `what` after `timeoutMs`. A pause is half of the elapsed time, so that short
+ * waits end soon and long ones take little processor time: in tests of whole systems, polls took more of it than runs.
  */
 export async function eventually<T>(
   what: string,
@@ -86,7 +87,7 @@ export async function eventually<T>(
     if (found !== null && found !== undefined && found !== false) return found;
     const waitedMs = performance.now() - startedAt;
     if (waitedMs > timeoutMs) throw new Error(`${what} did not happen within ${timeoutMs} ms`);
-    await delay(Math.min(Math.max(waitedMs / 5, 20), longestPauseMs));
+    await delay(Math.min(Math.max(waitedMs / 2, 50), longestPauseMs));
   }
 }
 
@@ -133,7 +134,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   };
 
   const call: System['call'] = async (method, route, body, status = 200) => {
-    const response = await fetch(`${base}/api/v1${route}`, {
+    const answer = await ask(`${base}/api/v1${route}`, {
       method,
       headers: {
         authorization: `Bearer ${key}`,
@@ -141,9 +142,8 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    const text = await response.text();
-    if (response.status !== status) throw new Error(`${method} ${route} gave ${response.status}: ${text}`);
-    return text === '' ? undefined : JSON.parse(text);
+    if (answer.status !== status) throw new Error(`${method} ${route} gave ${answer.status}: ${answer.text}`);
+    return answer.text === '' ? undefined : JSON.parse(answer.text);
   };
 
   const system: System = {

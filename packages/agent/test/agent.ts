@@ -6,6 +6,7 @@ import type { Writable } from 'node:stream';
 import type { FakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
 import { agentProgram } from '../../../test/support/agent-program.ts';
 import { compiledCode } from '../../../test/support/compiled-code.ts';
+import { keepCodeVariable } from '../../worker/src/runtime/bundle.ts';
 
 export interface TestAgent {
   child: ChildProcess;
@@ -16,6 +17,7 @@ export interface TestAgent {
   startedAt: number;
 }
 
+/** Each start keeps the compiled code of the parts that are new to it, for the next ones. */
 const main = await agentProgram();
 
 /** Starts the agent program as a worker would, as a real process in a workspace of its own. */
@@ -51,6 +53,7 @@ export function startTestAgent(
         TASK_ID: 'run-1',
         RUNYARD_RUN_TOKEN_FD: '4',
         RUNYARD_RUN_FOLDERS: 'own',
+        [keepCodeVariable]: '1',
         ...(fake.socketPath === undefined ? {} : { RUNYARD_RELAY_SOCKET: fake.socketPath }),
         ...options.env,
       },
@@ -79,7 +82,7 @@ function testBin(workspace: string): string {
   const bin = join(workspace, '.bin');
   mkdirSync(bin, { recursive: true });
   // The agent removes the variable from the environment of its commands; here, each command would compile all of its modules.
-  const cache = Object.entries(compiledCode())
+  const cache = Object.entries({ ...compiledCode(), [keepCodeVariable]: '1' })
     .map(([name, folder]) => `export ${name}='${folder}'\n`)
     .join('');
   for (const name of ['report-artifact', 'child-run', 'pull-request']) {

@@ -53,16 +53,7 @@ export async function openPushes() {
     return { ...started, work, git: inWork, commit, events };
   }
 
-  const branchAt = async (branch: string): Promise<string> =>
-    (
-      await git(
-        'none',
-        folder,
-        'ls-remote',
-        host.template.replace('{owner}/{repo}', 'acme/site'),
-        `refs/heads/${branch}`,
-      )
-    ).text.split('\t')[0] ?? '';
+  const branchAt = (branch: string): Promise<string> => host.branchAt('acme', 'site', branch);
 
   return { host, service, first, siteUrl, startRun, git, clone, branchAt };
 }

@@ -18,9 +18,12 @@ export async function runGit(
     GIT_AUTHOR_EMAIL: 'a@example.invalid',
     GIT_COMMITTER_NAME: 'a',
     GIT_COMMITTER_EMAIL: 'a@example.invalid',
-    GIT_CONFIG_COUNT: runToken === null ? '0' : '1',
-    GIT_CONFIG_KEY_0: 'http.extraHeader',
-    GIT_CONFIG_VALUE_0: `Authorization: Bearer ${runToken}`,
+    GIT_CONFIG_COUNT: runToken === null ? '1' : '2',
+    // Otherwise each commit and clone starts a program that looks for something to tidy.
+    GIT_CONFIG_KEY_0: 'maintenance.auto',
+    GIT_CONFIG_VALUE_0: 'false',
+    GIT_CONFIG_KEY_1: 'http.extraHeader',
+    GIT_CONFIG_VALUE_1: `Authorization: Bearer ${runToken}`,
   };
   const done = await run('git', args, { cwd, env }).catch((error) => error);
   return { code: done.code ?? 0, text: `${done.stdout}${done.stderr}` };

@@ -9,6 +9,7 @@ import { apiPrefix } from '@runyard/contract/wire/route';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { afterAll } from 'vitest';
+import { ask } from '../../../test/support/ask.ts';
 import { newSecretsKey } from '../../../test/support/secrets-key.ts';
 import type { Edge } from '../src/edges/edge.ts';
 import type { AdmitModelRequest } from '../src/edges/gateway/models/admission.ts';
@@ -156,9 +157,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 
   const request = async <T>(method: string, path: string, given: RequestOptions = {}): Promise<TestAnswer<T>> => {
     const key = given.key === undefined ? adminKey : given.key;
-    const response = await fetch(path.startsWith('http') ? path : baseUrl + apiPrefix + path, {
+    const answer = await ask(path.startsWith('http') ? path : baseUrl + apiPrefix + path, {
       method,
-      redirect: 'manual',
       headers: {
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
         ...(given.body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -170,16 +170,10 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
           ? {}
           : { body: JSON.stringify(given.body) }),
     });
-    const text = await response.text();
-    const isJson =
-      /json(;|$)/.test(response.headers.get('content-type') ?? '') &&
-      !response.headers.get('content-type')?.includes('ndjson');
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      body: (isJson && text ? JSON.parse(text) : undefined) as T,
-    };
+    const { text } = answer;
+    const type = answer.headers.get('content-type') ?? '';
+    const isJson = /json(;|$)/.test(type) && !type.includes('ndjson');
+    return { ...answer, body: (isJson && text ? JSON.parse(text) : undefined) as T };
   };
 
   const newRun = async (body: Record<string, unknown> = {}, key = adminKey) => {

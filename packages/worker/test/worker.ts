@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -9,12 +10,11 @@ import { pino } from 'pino';
 import { type FakeWorkerService, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';
 import { compiledCode } from '../../../test/support/compiled-code.ts';
 import { giveRuntime, keepRuntime } from '../../../test/support/head-start.ts';
+import { programFile } from '../../../test/support/programs.ts';
 import { probeSandbox } from '../src/backends/probe.ts';
-import { findProcesses } from '../src/state/processes.ts';
 import { startWorker, type Worker } from '../src/worker.ts';
 
 export const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.meta.url));
-const workerProcess = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
 
 /** The isolation of sandboxes on this machine, or `undefined` if there are none: tests that need more are skipped. */
 export const bubblewrapFeatures = () => featuresOf('bubblewrap');
@@ -117,7 +117,7 @@ export async function spawnTestWorker(
   if (!parsed.ok) throw new Error(parsed.problems.join('; '));
   const runtime = runtimeName(fixtureAgent, parsed.settings.RUNYARD_SANDBOX);
   await giveRuntime(dataDir, runtime);
-  const child = spawn(process.execPath, [workerProcess], {
+  const child = spawn(process.execPath, [await programFile('worker-process')], {
     env: { ...environment, PATH: process.env.PATH ?? '', ...compiledCode() },
     stdio: 'ignore',
   });
@@ -149,5 +149,22 @@ export async function until(holds: () => boolean | Promise<boolean>, limitMs = 6
   }
 }
 
-/** Returns processes of the machine whose arguments contain `text`: marks that only a test's own processes have. */
-export const running = async (text: string): Promise<number> => (await findProcesses('cmdline', text)).length;
+/** Returns how many processes of the machine have an argument that begins with `text`: marks that only a test's own processes have. */
+export const running = async (text: string): Promise<number> => processesWith(text).length;
+
+/** Does what `findProcesses` does for `cmdline`, at once: a test that waits asks often. */
+export function processesWith(prefix: string): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
+    const text = readCommandLine(name);
+    return text.includes(prefix) && text.split('\0').some((entry) => entry.startsWith(prefix)) ? [Number(name)] : [];
+  });
+}
+
+function readCommandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
+}

@@ -4,16 +4,18 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
-import { maxPatchesBytes, sendSnapshot } from './send.ts';
+import { patchLimits, sendSnapshot } from './send.ts';
 
 test('names the patches that it leaves out because of the limit for all patches together', async () => {
+  // A hundredth of the limits, because git compresses four patches up to them.
+  const limits = { ofOne: patchLimits.ofOne / 100, together: patchLimits.together / 100 };
   const workspace = testFolder();
   for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
     const repository = join(workspace, name);
     mkdirSync(repository);
     execFileSync('git', ['init', '--quiet'], { cwd: repository });
     // A byte of a binary file becomes one and a quarter in a patch.
-    if (name !== 'f') writeFileSync(join(repository, 'random'), randomBytes(18_500_000));
+    if (name !== 'f') writeFileSync(join(repository, 'random'), randomBytes(185_000));
     else writeFileSync(join(repository, 'small'), 'small');
   }
   const leftOut: string[] = [];
@@ -33,10 +35,11 @@ test('names the patches that it leaves out because of the limit for all patches 
     turn: 1,
     evenEmpty: false,
     signal: AbortSignal.timeout(60_000),
+    limits,
     onLeftOut: (what, reason) => leftOut.push(`${what}: ${reason}`),
   });
   expect(sent).toBe(true);
   expect(announced.map(({ filename }) => filename)).toEqual(['a.patch', 'b.patch', 'c.patch', 'd.patch', 'f.patch']);
-  expect(announced.reduce((sum, file) => sum + file.size_bytes, 0)).toBeLessThan(maxPatchesBytes);
+  expect(announced.reduce((sum, file) => sum + file.size_bytes, 0)).toBeLessThan(limits.together);
   expect(leftOut).toEqual([expect.stringMatching(/^e\.patch: .*bytes/)]);
 });

@@ -24,10 +24,16 @@ export interface SnapshotOptions {
   signal: AbortSignal;
   /** Called when a part is missing in the snapshot. */
   onLeftOut: (name: string, reason: string) => void;
+  limits?: PatchLimits;
 }
 
-/** Bytes of all patches of a snapshot together: the patches are on the sandbox's disk until the agent has sent them. */
-export const maxPatchesBytes = 4 * maxSnapshotFileBytes;
+/** Bytes of one patch of a snapshot, and of all together: the patches are on the sandbox's disk until the agent has sent them. */
+interface PatchLimits {
+  readonly ofOne: number;
+  readonly together: number;
+}
+
+export const patchLimits: PatchLimits = { ofOne: maxSnapshotFileBytes, together: 4 * maxSnapshotFileBytes };
 
 /** Time for one patch. A patch of a large repository that takes longer is left out. */
 const patchTimeoutMs = 60_000;
@@ -81,12 +87,13 @@ async function patchesOf(
   options: SnapshotOptions,
 ): Promise<SnapshotFile[]> {
   const patches: SnapshotFile[] = [];
-  let room = maxPatchesBytes;
+  const { limits = patchLimits } = options;
+  let room = limits.together;
   for (const repository of repositories) {
     const name = `${basename(repository)}.patch`;
     const signal = AbortSignal.any([options.signal, AbortSignal.timeout(patchTimeoutMs)]);
     try {
-      const gitOptions = { scratch, path: options.env.PATH, maxBytes: Math.min(room, maxSnapshotFileBytes), signal };
+      const gitOptions = { scratch, path: options.env.PATH, maxBytes: Math.min(room, limits.ofOne), signal };
       const path = await repositoryPatch(repository, gitOptions);
       if (path === undefined) continue;
       room -= (await stat(path)).size;

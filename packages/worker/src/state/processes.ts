@@ -41,6 +41,9 @@ export function killProcesses(pids: readonly number[]): void {
 /** Time between two reports about processes that have not died yet. */
 const slowMs = 3000;
 
+/** Longest pause between two looks: each reads all processes of the machine. */
+const longestPauseMs = 200;
+
 /** Returns a function that passes its pids to `report`, at most once every few seconds and not before. */
 export function slowDeaths(report: (pids: readonly number[]) => void): (pids: readonly number[]) => void {
   let due = performance.now() + slowMs;
@@ -61,6 +64,7 @@ export async function killUntilGone(
   onSlow: (pids: readonly number[]) => void,
 ): Promise<void> {
   const report = slowDeaths(onSlow);
+  const startedAt = performance.now();
   const seen = new Map<number, number>();
   for (;;) {
     const found = await find();
@@ -72,6 +76,6 @@ export async function killUntilGone(
     if (found.length === 0 && seen.size === 0) return;
     killProcesses([...seen.keys()]);
     report([...seen.keys()]);
-    await sleep(10);
+    await sleep(Math.min(Math.max((performance.now() - startedAt) / 5, 10), longestPauseMs));
   }
 }

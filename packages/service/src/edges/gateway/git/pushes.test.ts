@@ -4,6 +4,8 @@ import { openPushes } from '../../../../test/pushes.ts';
 import { giveUpUnanswered } from '../../../runs/repositories/pushes/unanswered.ts';
 
 const { host, service, first, clone, branchAt } = await openPushes();
+/** For pushes of which none is forwarded, so that each leaves the repository as it was. */
+const refusedClone = clone();
 
 describe('a push', () => {
   it('to its own branch is forwarded, and appears in the timeline and in the audit log', async () => {
@@ -112,13 +114,13 @@ describe('a push', () => {
       'a push can update at most 20 branches',
     ],
   ])('of %s is refused', async (_name, before, command, reason) => {
-    const { git } = await clone();
+    const { git } = await refusedClone;
     await git(...before);
     expect(await git(...command)).toMatchObject({ code: 1, text: expect.stringContaining(reason) });
   });
 
   it('of 1,500 branches is refused, and git prints the reason', async () => {
-    const { git } = await clone();
+    const { git } = await refusedClone;
     const names = Array.from({ length: 1_500 }, (_, index) => `HEAD:refs/heads/many-${index}`);
     expect(await git('push', 'origin', ...names)).toMatchObject({
       code: 1,
@@ -127,7 +129,7 @@ describe('a push', () => {
   });
 
   it('that would make the name of a branch ambiguous is refused, because it would block pushes of others', async () => {
-    const { git, commit } = await clone();
+    const { git, commit } = await refusedClone;
     await commit('ambiguous');
     for (const name of ['refs/heads/main', 'HEAD'])
       expect((await git('push', 'origin', `HEAD:refs/heads/${name}`)).text).toContain('choose');

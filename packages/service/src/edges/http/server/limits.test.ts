@@ -33,7 +33,7 @@ test('a run accepts a limited number of waiting follow-ups, and more after its a
   const last = await Promise.all(Array.from({ length: 8 }, () => say('at once')));
   expect(last.map(({ status }) => status).sort()).toEqual([200, 200, ...Array.from({ length: 6 }, () => 400)]);
   const refused = await service.problem(400, 'POST', path, { body: { message: 'one more' } });
-  expect(refused.detail).toContain(`${maxWaitingFollowups} follow-ups wait`);
+  expect(refused.detail).toContain(`${maxWaitingFollowups} follow-ups are waiting`);
   const { body } = await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', {
     key: runToken,
   });

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { query, testServers } from '../../../../test/servers.ts';
 import { silentLog } from '../database/log.ts';
@@ -129,6 +130,7 @@ test('leaves no process after kill -9 in the middle of initdb, and starts the ne
     const fresh = (await readdir(folder())).find((name) => name.startsWith('cluster.new-'));
     if (fresh !== undefined && (await readdir(path.join(folder(), fresh)).catch((): string[] => [])).includes('base'))
       break;
+    await delay(2);
   }
   child.kill('SIGKILL');
   await once(child, 'exit');
