@@ -17,6 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { endCommands, runCommand, startCommand } from './support/command-line.ts';
 import { freePort } from './support/free-port.ts';
 import { processesOf } from './support/processes-of.ts';
@@ -79,6 +80,8 @@ test('installs and starts everything with the first command, shows the run and s
   expect(output).toContain('SUCCEEDED');
   expect(output).toContain('hello.txt');
   expect(code).toBe(0);
+  const [service] = processesOf(clone).filter(({ command }) => command.includes('packages/service/src/main.ts'));
+  for (const flag of serviceNodeFlags) expect(service?.command.split(' ')).toContain(flag);
   const link = /^ +(http:\S+\/blobs\/\S+)$/m.exec(output)?.[1] ?? '';
   expect(await (await fetch(link)).text()).toMatch(/^Hello from run /);
 });
@@ -94,24 +97,15 @@ test('succeeds with a run of the curl example as pasted', async () => {
   expect(JSON.parse(item).state).toBe('SUCCEEDED');
 });
 
-test('works from another folder and through a symbolic link', async () => {
+test('works from another folder and through a symbolic link, and exits with 1 when the run fails', async () => {
   const link = path.join(folder, 'yard');
   symlinkSync(path.join(clone, 'bin/runyard'), link);
   const { code, output } = await runCommand([link, 'run', '-'], {
     cwd: folder,
     env,
-    input: '```sh\necho from afar\n```\n',
+    input: '```sh\necho from afar\nexit 7\n```\n',
   });
   expect(output).toContain('│ from afar');
-  expect(code).toBe(0);
-});
-
-test('exits with 1 when the run fails', async () => {
-  const { code, output } = await runCommand(['bin/runyard', 'run', '-'], {
-    cwd: clone,
-    env,
-    input: '```sh\nexit 7\n```\n',
-  });
   expect(output).toContain('✗ exit 7');
   expect(output).toContain('FAILED');
   expect(code).toBe(1);

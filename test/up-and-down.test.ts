@@ -3,9 +3,9 @@ import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import path from 'node:path';
 import { thisProcess } from '@runyard/system/process-identity';
 import { expect, test, vi } from 'vitest';
-import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
 import { processesOf } from './support/processes-of.ts';
+import { quickStartFlags } from './support/programs.ts';
 import { describeSupervised, runyard } from './support/supervised.ts';
 
 describeSupervised('up', (here) => {
@@ -36,7 +36,7 @@ describeSupervised('up', (here) => {
   }, async () => {
     const before = here.origin();
     const hasFlags = () =>
-      here.programs('service').map(({ command }) => serviceNodeFlags.every((flag) => command.includes(flag)));
+      here.programs('service').map(({ command }) => quickStartFlags.every((flag) => command.includes(flag)));
     expect(hasFlags()).toEqual([true]);
     for (const name of ['service', 'worker'] as const) {
       const [first] = here.programs(name);
@@ -82,11 +82,12 @@ describeSupervised('up', (here) => {
 describeSupervised('programs that a run started', (here) => {
   const call = (args: string[], input = '') =>
     runCommand([runyard, ...args], { cwd: here.folder, env: here.env, input });
+  // An output is held back while it may be the beginning of the secrets key, which these programs make: no key has a full stop.
   const begin = async (commands: string) => {
     const { output } = await call(['run', '--detach', '--json', '-'], `\`\`\`sh\n${commands}\n\`\`\``);
     const { run_id: runId } = JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '');
     const logs = startCommand([runyard, 'logs', runId, '--follow'], { cwd: here.folder, env: here.env });
-    await logs.sees('│ begun');
+    await logs.sees('│ begun.');
     return runId as string;
   };
 
@@ -116,9 +117,9 @@ describeSupervised('programs that a run started', (here) => {
   });
 
   test('cancels the run at the first Ctrl-C and exits with 130', async () => {
-    writeFileSync(path.join(here.folder, 'sleep.md'), '```sh\necho begun\nsleep 300\n```\n');
+    writeFileSync(path.join(here.folder, 'sleep.md'), '```sh\necho begun.\nsleep 300\n```\n');
     const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: here.folder, env: here.env });
-    await running.sees('│ begun');
+    await running.sees('│ begun.');
     running.child.kill('SIGINT');
     expect(await running.exited).toBe(130);
     expect(running.output()).toContain('cancelling the run');
@@ -130,7 +131,7 @@ describeSupervised('programs that a run started', (here) => {
   }, async () => {
     const asked = await call(['run', '--approval', 'ask', '-'], '```sh\necho asked\n```');
     expect(asked.output).toContain('BLOCKED');
-    const patient = await begin('echo begun; sleep 300');
+    const patient = await begin('echo begun.; sleep 300');
     const refused = await call(['down']);
     // The run that waits for a person does not count.
     expect(refused.output).toMatch(/nothing was stopped, because there is 1 live run:\n +[0-9a-f-]{36} +INPROGRESS/);
@@ -152,7 +153,7 @@ describeSupervised('programs that a run started', (here) => {
       const told = await runCommand([runyard, 'status'], { cwd: here.folder, env: here.env });
       expect(told).toMatchObject({ code: 1, output: expect.stringContaining('not running') });
     }
-    const ended = await begin('echo begun; sleep 300');
+    const ended = await begin('echo begun.; sleep 300');
     expect((await call(['runs', '--state', 'BLOCKED'])).output).toContain(
       'asks for permission to use shell: echo asked',
     );

@@ -14,6 +14,8 @@ import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { endSandboxes } from '../packages/worker/src/backends/end-sandboxes.ts';
 import { unmountBelow } from '../packages/worker/src/state/disk-image.ts';
+import { compiledCode } from './support/compiled-code.ts';
+import { programFile } from './support/programs.ts';
 import { hasEnded } from './support/run-kinds.ts';
 import { eventually, killHard, sandboxProblem } from './support/system.ts';
 
@@ -47,6 +49,9 @@ function checkOut(folder: string): void {
   for (const name of readdirSync(path.join(folder, 'packages')))
     symlinkSync(path.join(folder, 'packages', name), path.join(own, name));
 }
+
+/** The older programs start from their sources. */
+const presentFiles = { service: await programFile('service'), worker: await programFile('worker') };
 
 describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`, () => {
   let folder: string;
@@ -93,12 +98,14 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
   const logs = () => readFileSync(path.join(folder, 'programs.log'), 'utf8');
   const start = (checkout: string, program: 'service' | 'worker', env: Record<string, string>): ChildProcess => {
     const flags = program === 'service' ? serviceNodeFlags : [];
-    const child = spawn(process.execPath, [...flags, path.join(checkout, `packages/${program}/src/main.ts`)], {
+    const file = checkout === root ? presentFiles[program] : path.join(checkout, `packages/${program}/src/main.ts`);
+    const child = spawn(process.execPath, [...flags, file], {
       env: {
         PATH: process.env.PATH ?? '',
         HOME: process.env.HOME ?? '/',
         RUNYARD_DATA_DIR: dataDir,
         RUNYARD_LOG: 'info',
+        ...compiledCode(),
         ...env,
       },
       stdio: ['pipe', log, log],

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/stack.ts';
 import { compiledCode } from './compiled-code.ts';
-import { programFile } from './programs.ts';
+import { programFile, quickStartFlags, sourceOf } from './programs.ts';
 import { newSecretsKey } from './secrets-key.ts';
 import { eventually, killHard } from './system.ts';
 
@@ -65,7 +65,8 @@ export async function startService({ databaseUrl, key, clockAheadMs, env }: Serv
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-service-'));
   const blobs = await shareBlobs(databaseUrl);
   const program = await programFile('service');
-  const child: ChildProcess = spawn(process.execPath, [...serviceNodeFlags, ...clock, program, '--stop-with-parent'], {
+  const flags = program === sourceOf('service') ? serviceNodeFlags : quickStartFlags;
+  const child: ChildProcess = spawn(process.execPath, [...flags, ...clock, program, '--stop-with-parent'], {
     env: {
       PATH: process.env.PATH ?? '',
       HOME: process.env.HOME ?? '/',

@@ -13,7 +13,7 @@ import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
 import { ask } from './ask.ts';
 import { compiledCode } from './compiled-code.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './head-start.ts';
-import { type Program, programFile, sourceOf } from './programs.ts';
+import { type Program, programFile, quickStartFlags, sourceOf } from './programs.ts';
 import { hasEnded } from './run-kinds.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -35,7 +35,7 @@ export interface SystemOptions {
   readonly dataDir?: string;
   /** Database to use; absent: the embedded one in the data folder. */
   readonly databaseUrl?: string;
-  /** Options of the service's Node; default: the same options as in production. */
+  /** Options of the service's Node; default: those of production from the sources, `quickStartFlags` from a bundle. */
   readonly serviceNodeFlags?: readonly string[];
   /** Starts the programs from their sources, as users do. Default: from a bundle, which starts faster and needs less memory. */
   readonly fromSources?: true;
@@ -125,7 +125,9 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const scriptOf = async (program: Program) => (options.fromSources ? sourceOf(program) : await programFile(program));
   const scripts = { service: await scriptOf('service'), worker: await scriptOf('worker') };
   const start = (program: Program, env: Record<string, string>) => {
-    const flags = program === 'service' ? (options.serviceNodeFlags ?? serviceNodeFlags) : [];
+    const ofProduction = program === 'service' ? serviceNodeFlags : [];
+    const ofBundle = scripts[program] === sourceOf(program) ? ofProduction : quickStartFlags;
+    const flags = (program === 'service' ? options.serviceNodeFlags : undefined) ?? ofBundle;
     return spawn(process.execPath, [...flags, scripts[program], '--stop-with-parent'], {
       env: { ...common, ...env },
       stdio: ['pipe', log, log],
