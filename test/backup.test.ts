@@ -82,6 +82,8 @@ describeSystem('a backup', { env }, (system) => {
     const made = await call(system.dataDir, 'backup', file);
     expect(made, made.output).toMatchObject({ code: 0 });
     expect(made.output).toContain(`keep a copy of ${keyFile()} at another place`);
+    expect((await call(system.dataDir, 'backup', file)).output).toContain('exists already');
+    expect((await call(system.dataDir, 'restore', file)).output).toContain('stop it first');
     expect((await call(system.dataDir, 'doctor')).output).toMatch(/backup +the last one was made/);
 
     const bytes = await readFile(file);
@@ -101,14 +103,17 @@ describeSystem('a backup', { env }, (system) => {
     onTestFinished(() => copy.stop());
 
     expect(await (await fetch(`${copy.baseUrl()}/readyz`)).text()).toContain('paused since');
+    expect((await call(dataDir, 'status')).output).toContain('paused since');
     expect(await everythingOf(copy, ended)).toEqual(before);
-    const states = () => Promise.all([lost, resumed, queued].map(async (id) => (await copy.run(id)).state));
-    expect(await states()).toEqual(['INPROGRESS', 'INPROGRESS', 'QUEUED']);
+    const ofTheCopy = await copy.createRun('```sh\ntrue\n```');
+    const states = () => Promise.all([lost, resumed, queued, ofTheCopy].map(async (id) => (await copy.run(id)).state));
+    expect(await states()).toEqual(['INPROGRESS', 'INPROGRESS', 'QUEUED', 'QUEUED']);
 
     expect((await call(dataDir, 'resume')).output).toContain('start now');
+    expect((await call(dataDir, 'resume')).output).toContain('is not paused');
     expect(await copy.untilEnded(lost, 120_000)).toMatchObject({ state: 'ERROR' });
     await (await letContinue(copy))(resumed);
-    for (const id of [resumed, queued])
+    for (const id of [resumed, queued, ofTheCopy])
       expect(await copy.untilEnded(id, 120_000)).toMatchObject({ state: 'SUCCEEDED' });
 
     // The source has noticed nothing.

@@ -13,6 +13,7 @@ const uuid = /[0-9a-f]{8}-[0-9a-f-]{27}/;
 const say = (...commands: string[]) => commands.map((command) => `\`\`\`sh\n${command}\n\`\`\``).join('\n\n');
 let folder: string;
 let env: Record<string, string>;
+let up: RunningCommand;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'runyard-watch-'));
@@ -22,14 +23,13 @@ beforeAll(async () => {
   await giveRuntime(path.join(folder, 'data'));
   writeFileSync(path.join(folder, 'sleep.md'), say('echo begun; sleep 300'));
   writeFileSync(path.join(folder, 'ask.md'), say('echo one-$((0+1))', 'echo two-$((1+1))'));
-  expect((await call(['run', '-'], say('true'))).code).toBe(0);
+  up = startCommand([runyard, 'up'], { cwd: folder, env });
+  await up.sees('Ctrl-C stops everything.');
   await keepRuntime(path.join(folder, 'data'));
 });
 
-afterAll(async () => {
-  await call(['down']);
+afterAll(() => {
   endCommands();
-  expect(processesOf(folder)).toEqual([]);
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -175,4 +175,13 @@ test('prints with --json one event per line, then the run, and nothing else', as
   expect(lines.some((line) => line.type === 'conversation')).toBe(true);
   expect(lines.at(-1)).toMatchObject({ type: 'run', run: { state: 'SUCCEEDED' } });
   expect(output).not.toContain('\u001b');
+});
+
+test('stops everything at SIGTERM of up, and gives the service its time to stop', async () => {
+  // After the runs, the worker has sandboxes and connections to end.
+  up.child.kill('SIGTERM');
+  expect(await up.exited).toBe(0);
+  expect(processesOf(folder)).toEqual([]);
+  const lines = readFileSync(path.join(folder, 'data/logs/service.log'), 'utf8').trimEnd().split('\n');
+  expect(JSON.parse(lines.at(-1) ?? '').msg, 'it was not killed').toBe('service stopped');
 });

@@ -49,7 +49,7 @@ function writeLinkingNpm(): string {
 beforeAll(async () => {
   folder = mkdtempSync(path.join(linkable(), 'runyard-newcomer-'));
   clone = path.join(folder, 'runyard');
-  execFileSync('git', ['clone', '-q', '--no-hardlinks', repository, clone]);
+  execFileSync('git', ['clone', '-q', '--shared', repository, clone]);
   port = await freePort();
   env = { RUNYARD_PORT: String(port), npm_config_prefer_offline: 'true' };
   if (process.env.NEWCOMER_NPM !== '1') env.PATH = `${writeLinkingNpm()}:${process.env.PATH}`;

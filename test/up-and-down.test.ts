@@ -58,7 +58,7 @@ describeSupervised('up', (here) => {
     expect(code).toBe(0);
   });
 
-  // `command-line.test.ts` ends it by SIGTERM, and `newcomer.test.ts` by Ctrl-C.
+  // `command-line-watch.test.ts` ends it by SIGTERM, and `newcomer.test.ts` by Ctrl-C.
   test('leaves no process after kill -9 of the supervisor', async () => {
     expect(here.programs('service')).toHaveLength(1);
     expect(here.programs('worker')).toHaveLength(1);

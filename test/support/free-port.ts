@@ -1,12 +1,19 @@
-import { once } from 'node:events';
+import { randomInt } from 'node:crypto';
 import net from 'node:net';
 
-/** Returns a port of 127.0.0.1 on which no process listens at this moment. */
+/**
+ * Returns a port of 127.0.0.1 on which no process listens at this moment. Linux gives no port below 32768 to connections and to programs that
+ * ask for any port, so the port stays free until the test uses it.
+ */
 export async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(20_000, 32_768);
+    const server = net.createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
