@@ -165,7 +165,7 @@ test('acts in the team that RUNYARD_TEAM names', async () => {
 });
 
 test('chooses the default, the fallbacks and the disabled models of the team', async () => {
-  const none = 'default    that of the service\nfallbacks  none\ndisabled   none\n';
+  const none = 'default    the default of the service\nfallbacks  none\ndisabled   none\n';
   expect((await here.call(['models', 'default', 'runbook'])).output).toMatch(/^default {4}runbook$/m);
   expect(await here.call(['models', 'disable', 'openai/gpt-5-nano', 'openai/gpt-5-mini'])).toEqual({
     code: 0,

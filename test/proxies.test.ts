@@ -185,7 +185,7 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
         expect(good.output).toContain('the service sees this machine as 127.0.0.1');
         expect(good.code).toBe(0);
         const untrusted = await doctor(origin, { RUNYARD_DATA_DIR: path.join(folder, 'client') });
-        expect(untrusted.output).toContain('name the file of its authority in RUNYARD_CA_FILE');
+        expect(untrusted.output).toContain('set RUNYARD_CA_FILE to the file of its authority');
         expect(untrusted.code).toBe(1);
       });
     });

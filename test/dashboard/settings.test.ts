@@ -173,7 +173,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     const tabs = await page.getByRole('navigation', { name: 'Settings' }).getByRole('link').allTextContents();
     expect(tabs).toEqual(['Members', 'Keys', 'Secrets', 'Models', 'MCP servers']);
     await open('audit');
-    await page.getByText(/Only people from the role admin on read this/).waitFor();
+    await page.getByText(/You need at least the role admin to read this/).waitFor();
     expect(complaints).toEqual([]);
   });
 });

@@ -54,7 +54,7 @@ describe.skipIf(noBrowser)(`workers on the dashboard${noBrowser ? ` (skipped: ${
     const member = await newPerson(service, await teamUidOf(service), 'member');
     await signIn(page, service, member.key);
     await page.goto(`${service.baseUrl}/workers`);
-    await page.getByText('Only the operator of the service sees them.').waitFor();
+    await page.getByText('Only the operator of the service sees these workers.').waitFor();
     await page.getByText('no isolation').waitFor();
     expect(await page.getByText('runyard-one').count()).toBe(0);
     const remove = page.getByRole('button', { name: 'Delete the pool build-1. Needs the role admin' });

@@ -6,7 +6,7 @@ export interface RunArguments {
   unknown: string[];
   /** True: standard input is a pipe of the parent, and the run ends with the parent. */
   stopWithParent: boolean;
-  /** Container image that the run must be in but is not, because its worker starts programs of its machine. */
+  /** Container image that the run needs but does not have, because its worker starts programs of the machine. */
   missingImage?: string;
 }
 
@@ -17,8 +17,8 @@ const withValue = new Set(['--share', '--model', '--skill', '--mcp', '--harness'
 const withoutValue = new Set(['--sandboxed', '--computer-use', '--no-computer-use']);
 
 /**
- * Parses the arguments of `agent run`. Unknown flags are skipped, each with the value that seems to belong to it, so that the flags of
- * a newer service do not stop an older agent.
+ * Parses the arguments of `agent run`. Unknown flags are skipped, together with a word that looks like their value, so that the flags of a
+ * newer service do not stop an older agent.
  */
 export function parseRunArguments(
   argv: readonly string[],

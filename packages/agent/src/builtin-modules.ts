@@ -3,12 +3,12 @@ import type * as Fs from 'node:fs';
 import type * as Http from 'node:http';
 
 /**
- * Built-in modules that are loaded without their ESM facade, for a quick start of the agent: `import 'node:http'` reads every export of
- * the module, one of which loads undici, and `import 'node:fs'` loads fs/promises. `bench/modules.md` has the times of both ways.
+ * Built-in modules that are loaded without their ESM facade, so that the agent starts quickly: `import 'node:http'` reads every export of
+ * the module, which also loads undici, and `import 'node:fs'` loads fs/promises. `bench/modules.md` has the times of both ways.
  */
 export const fs: typeof Fs = process.getBuiltinModule('node:fs');
 
-/** Returns `node:http`; loads it on the first call, because `report-artifact` does not need it. */
+/** Returns `node:http`. Loads it at the first call, because `report-artifact` does not need it. */
 export const loadHttp = (): typeof Http => process.getBuiltinModule('node:http');
 
 /** Creates a hash; loads `node:crypto` on the first call, because most runs need no hash. */

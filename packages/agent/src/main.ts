@@ -8,9 +8,9 @@ import { connectToService } from './service/connection.ts';
 import { openRunFolders, type RunFolders } from './workspace/run-folders.ts';
 
 /**
- * Runs the program inside the sandbox: `agent run …` runs one execution; `harness-support …` reports its end for the program that started
- * it; `report-artifact …`, `child-run …` and `pull-request …` are
- * commands for programs in the sandbox. Each command loads only the modules that it needs.
+ * Runs the program inside the sandbox. `agent run …` runs one execution; `harness-support …` reports its end for the program that started
+ * it; `report-artifact …`, `child-run …` and `pull-request …` are commands for programs in the sandbox. Each command loads only the modules
+ * that it needs.
  */
 async function main(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv[0] === 'agent' ? argv.slice(1) : argv;
@@ -65,7 +65,7 @@ async function runWhatComes([serverRoot = '']: readonly string[]): Promise<numbe
   const givenRun = await waitForRun(process.env, serverRoot);
   if (givenRun === undefined) return 0;
   Object.assign(process.env, givenRun.env);
-  // So that a person who looks at the processes of the machine can distinguish the runs.
+  // The title tells the runs apart for a person who lists the processes of the machine.
   process.title = givenRun.args.slice(0, 4).join(' ');
   const [, , ...argv] = givenRun.args;
   return await run(argv, givenRun.runToken);
@@ -92,7 +92,7 @@ async function run(argv: readonly string[], token: string): Promise<number> {
     return await reportFault({ code: 'environment_setup_failed', message }, unredacted);
   }
 
-  // The request must be sent before the loading of the other modules takes the processor, so that the service answers meanwhile.
+  // The request is sent before other modules are loaded, which takes the processor, so that the service works on the answer meanwhile.
   const secrets = grantedSecrets(tmpdir());
   const task = unredacted.resolvePrompt().then((resolved) => {
     secrets.begin(resolved);

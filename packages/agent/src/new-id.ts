@@ -1,7 +1,7 @@
 let counter = 0;
 
 /**
- * Returns an id that is unique among all executions, from time, process, randomness and a counter. It is no secret, so it is made
+ * Returns an id that is unique among all executions, from time, process, randomness and a counter. The id is not a secret, so it is made
  * without node:crypto, which would slow the start (`bench/modules.md`).
  */
 export function newId(): string {

@@ -40,7 +40,7 @@ test('saves the workspace while it waits for an answer', async () => {
   expect(fake.workspaces.length, 'and what it made after it at the end').toBeGreaterThan(before);
 });
 
-test('ends the turn and exits when its sandbox must end while it waits for an answer', async () => {
+test('ends the turn and exits when its sandbox must end during the wait for an answer', async () => {
   await start({ ...sh('touch it'), ...ask });
   await asked();
   fake.tell({ type: 'leave' });
@@ -60,7 +60,7 @@ test('exits even if its harness does not end the turn', async () => {
   expect(fake.finished).toHaveLength(1);
 });
 
-test('approves an action whose id is long', async () => {
+test('approves an action with a long id', async () => {
   await start({ ...scripted('permission-long-id'), ...ask });
   answer(1, await asked(), 'approve');
   answer(2, await asked(2), 'approve');
@@ -108,7 +108,7 @@ test('continues the runbook in a new sandbox with the approved command and asks 
     resume: '```sh\ntouch one\n```\n\n```sh\ntouch two\n```',
   };
   await start({ prompt: '', ...ask, decision: { request, follow_up_id: 'f0', decision: 'approve' } });
-  // Without a fingerprint the agent cannot know that the action is the same, so it asks again.
+  // Without a fingerprint, the agent cannot recognize the same action, so it asks again.
   answer(1, await asked(), 'approve');
   answer(2, await asked(2), 'deny', 'one is enough');
   await ended();
@@ -140,7 +140,7 @@ test('does not run a denied command in a new sandbox and names the command', asy
   ]);
 });
 
-test('gives an approval to the harness as text if its turn was interrupted before', async () => {
+test('gives an approval to the harness as text if its turn was interrupted earlier', async () => {
   await start({ ...scripted('echo'), ...ask });
   fake.next = 'wait';
   await fake.until(() => fake.finished.length === 1);

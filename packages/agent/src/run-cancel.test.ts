@@ -3,7 +3,7 @@ import { eventually, isRunning } from '../test/agent.ts';
 import { agent, fake, numbered, of, scripted, sh, start } from '../test/run.ts';
 
 describe('a cancel', () => {
-  /** No program here ends by itself: work that was not stopped would run for longer than a test may take. */
+  /** No program here ends by itself: work that is not stopped would run into the timeout of the test. */
   async function cancelled(stop: () => void = () => fake.cancel()): Promise<void> {
     stop();
     await agent.exited;

@@ -47,7 +47,7 @@ describe('a turn whose machine was lost', () => {
     expect(fake.text()).toContain('The commands run again from the first.');
   });
 
-  test('tells the harness which parts may have been lost', async () => {
+  test('gives the harness the parts that may have been lost', async () => {
     const conversation = { kind: 'text' as const, text: 'Before it.' };
     const task = { ...scripted('echo'), prompt: 'Do it.', workspace: { kind: 'missing' as const }, loss, conversation };
     await start(task);

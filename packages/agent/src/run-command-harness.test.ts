@@ -18,7 +18,7 @@ describe('the harness command', () => {
     await ended();
     expect(fake.finished[0]).toMatchObject({
       success: false,
-      error: { message: 'The program sh exited with code 7. End of its standard error:\nthe reason' },
+      error: { message: 'The program sh exited with code 7. Its last output on standard error:\nthe reason' },
     });
   });
 

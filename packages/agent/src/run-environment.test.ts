@@ -9,11 +9,11 @@ const environment = (config: EnvironmentConfig) => ({ environment: { uid: 'e', c
 const outputs = () => of('action').map(({ action_id }) => fake.output(action_id));
 
 describe('the variables of an environment', () => {
-  test('reach setup commands and the agent, and none replaces a variable that the agent needs', async () => {
+  test('are set for setup commands and the agent, and cannot replace a variable that the agent needs', async () => {
     await start({
       ...sh('echo "$GREETING $HOME"'),
       ...environment({
-        // Such variables may be in an environment that was stored before variables were checked.
+        // An environment that was stored before variables were checked may have such variables.
         variables: JSON.parse('{"GREETING": "hello", "HOME": "/elsewhere", "RUNYARD_AGENT_SOCKET": "x", "OLD": 5}'),
         setup_commands: ['test "$GREETING" = hello'],
       }),
@@ -88,7 +88,7 @@ describe('git in the sandbox', () => {
     expect(outputs()[0]).not.toContain(fake.token);
   });
 
-  test('reaches no other repository, and reaches no repository without the path that its variables contain', async () => {
+  test('cannot reach another repository, or any repository without the path in its variables', async () => {
     git = await startFakeGitHost();
     await git.commit('acme', 'hello', { README: 'old\n' });
     await git.commit('acme', 'other', { README: 'secret\n' });
@@ -107,7 +107,7 @@ describe('git in the sandbox', () => {
     expect(git.requests.some(({ url }) => url.includes('other'))).toBe(false);
   });
 
-  test('says that a repository has no default branch, or no commit at all', async () => {
+  test('reports that a repository has no default branch, or no commit', async () => {
     git = await startFakeGitHost();
     await git.replace('acme', 'hello', { branch: 'develop', files: { README: 'hello\n' } });
     await start({ ...sh('ls hello'), repositories }, { prepare });

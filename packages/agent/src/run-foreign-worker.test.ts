@@ -79,7 +79,7 @@ describe('started by another worker, in the folder of the run', () => {
 
 describe('started by another worker, with the run token in its environment', () => {
   test('shows the run token in no environment while commands run', async () => {
-    // The command itself, the agent, and what started it.
+    // Prints the command itself, the agent, and the agent's parent process.
     const look =
       'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" "\\n" </proc/$p/environ; p=$(awk "/^PPid/ { print \\$2 }" /proc/$p/status); done';
     await play(sh(`(${look}) | grep -e ^CONTROL -e ^RUNYARD`), { env: { CONTROL_OF_THE_TEST: 'visible' } });
@@ -98,7 +98,7 @@ describe('started by another worker, in a folder that others use', () => {
     return folder;
   };
 
-  test('works in that folder, and does not send it, its patches or the home', async () => {
+  test('works in that folder, and does not send the folder, its patches or the home', async () => {
     const targetDir = checkout();
     await play(sh('pwd; echo "HOME=$HOME"; ls; ls -A ~'), { targetDir });
     expect(outputs()).toContain(`${targetDir}\n`);

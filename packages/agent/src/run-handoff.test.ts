@@ -7,7 +7,7 @@ import { agent, ended, fake, of, sh, start } from '../test/run.ts';
 const output = (index: number) => fake.output(of('action')[index]?.action_id ?? '');
 
 describe('a snapshot', () => {
-  test('has a patch of each repository and the files that were handed off, as they are at the end', async () => {
+  test('has a patch of each repository and the handed-off files, in their state at the end', async () => {
     await start(
       sh(
         'git init -q made; echo new > made/file',

@@ -17,7 +17,7 @@ describe('an external harness', () => {
     expect(JSON.parse(fake.text())).toEqual({ socket: expect.any(String) });
   });
 
-  test('starts after the clones, because it reads the files of its project when it starts', async () => {
+  test('starts after the clones, because it reads the files of its project at its start', async () => {
     const git = await startFakeGitHost();
     try {
       await git.commit('acme', 'hello', { README: 'from git\n' });
@@ -92,7 +92,7 @@ describe('an external harness', () => {
     });
   });
 
-  test('is slowed down while the service does not answer, and loses no output', async () => {
+  test('is slowed down while the service does not answer, but loses no output', async () => {
     let refuse = true;
     await start(scripted('flood'), {
       prepare: (fake) => {

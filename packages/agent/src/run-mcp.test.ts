@@ -5,7 +5,7 @@ import { ended, fake, of, scripted, start } from '../test/run.ts';
 const hostile = fileURLToPath(new URL('../test/hostile-mcp-server.mjs', import.meta.url));
 const program = (mode: string) => ({ name: mode, command: process.execPath, args: [hostile, mode], env: { A: 'b' } });
 
-test('tries the servers before it gives them to an external harness', async () => {
+test('tests the servers before it passes them to an external harness', async () => {
   await start({ ...scripted('hello'), mcp_servers: [program('echo')] });
   await ended();
   expect(of('setup_step_finished')).toContainEqual(expect.objectContaining({ kind: 'mcp_server', name: 'echo' }));

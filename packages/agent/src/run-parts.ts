@@ -187,7 +187,7 @@ export async function openRunParts(options: RunPartsOptions) {
   };
 }
 
-/** Opens the connection to the worker's proxy. Its module is loaded only if an environment allows hosts. */
+/** Opens the connection to the worker's proxy. The module of the connection is loaded only if an environment allows hosts. */
 async function openEgress(proxySocket: string | undefined) {
   if (proxySocket === undefined) return undefined;
   const { startEgressForwarder } = await import('./egress/forwarder.ts');

@@ -57,7 +57,7 @@ test('ignores a pull request in the output of another command', async () => {
   expect(reported()).toEqual([]);
 });
 
-test('does not fail a run whose pull request cannot be reported', async () => {
+test('does not fail a run if its pull request cannot be reported', async () => {
   await start(sh(tools, 'bin/gh pr create'), {
     prepare: (fake) => {
       fake.fault = ({ path }) => (path.endsWith('/report-artifact') ? { status: 400 } : undefined);
@@ -67,7 +67,7 @@ test('does not fail a run whose pull request cannot be reported', async () => {
   expect(fake.finished[0]?.success).toBe(true);
 });
 
-test('opens a pull request by the command pull-request, with the last commit, the branch and the remote of the folder', async () => {
+test("opens a pull request with the command pull-request, for the folder's last commit, branch and remote", async () => {
   const commit = 'git -c user.name=a -c user.email=a@example.invalid commit --quiet --allow-empty';
   await start(
     sh(

@@ -36,7 +36,7 @@ describe('a runbook', () => {
     expect(agent.stderr()).toBe('');
   });
 
-  test('reports a command whose line is cut inside of an emoji', async () => {
+  test('reports a command whose line is cut in the middle of an emoji', async () => {
     const command = `echo ${'x'.repeat(73)}\u{1F600}${'y'.repeat(20)}`;
     await start(sh(command));
     await ended();
@@ -157,7 +157,7 @@ describe('a runbook', () => {
   const withoutModel = { harness: { type: 'oz', no_model_configured: true } } as const;
   const child = { parent_run: { run_id: 'parent', title: 'Parent' } };
 
-  test('names the three ways to add a model if none is configured and there is nothing to run', async () => {
+  test('lists the three ways to add a model if no model is configured and there is nothing to run', async () => {
     await start({ prompt: 'Write me a poem.', ...withoutModel });
     await ended();
     const error = fake.finished[0]?.error;
@@ -239,7 +239,7 @@ describe('a runbook', () => {
     await eventually(() => !isRunning(pid));
   });
 
-  test('keeps the run token and the relay out of environment, arguments and descriptors of its processes', async () => {
+  test('hides the run token and the relay from environment, arguments and descriptors of its processes', async () => {
     const look = 'for p in self $PPID; do tr "\\0" "\\n" </proc/$p/environ; tr "\\0" " " </proc/$p/cmdline; done; env';
     const descriptors = 'for n in 3 4 5 6 7 8 9; do (timeout 5 cat <&$n) 2>&1 || echo "$n closed"; done';
     await start(sh(look, descriptors));

@@ -76,7 +76,7 @@ describe('the workspace', () => {
     expect(fake.workspaces).toEqual([]);
   });
 
-  test('is saved for the run itself if the files came from another run of the conversation', async () => {
+  test('is saved for the run itself if its files came from another run of the conversation', async () => {
     const { bytes, workspace } = await archived();
     const ofOther = { ...workspace, run_id: 'other' } as AgentTask['workspace'];
     await start(
@@ -91,7 +91,7 @@ describe('the workspace', () => {
     expect(fake.workspaces.map(({ turn }) => turn)).toEqual([1]);
   });
 
-  test('is prepared again, with a notice, if the run does not get the files of its conversation', async () => {
+  test('is prepared again, with a notice, if the run may not get the files of its conversation', async () => {
     const workspace = { kind: 'missing' as const, reason: 'the environment has changed since' };
     await start({ ...sh('ls'), ...setup, ...keeps, workspace });
     await ended();

@@ -17,7 +17,7 @@ const forms = [token, 'an earlier value 42', 'Ab3/'.repeat(30), Buffer.from(toke
 const reportedText = () => JSON.stringify([fake.events, fake.finished, fake.artifacts]) + agent.stderr();
 const leaks = () => forms.filter((form) => reportedText().includes(form));
 
-it('gives the secrets to commands as variables and as files, and reports none of them', async () => {
+it('are given to commands as variables and as files, and do not appear in reports', async () => {
   await start({
     ...granted,
     ...sh(
@@ -37,7 +37,7 @@ it('gives the secrets to commands as variables and as files, and reports none of
   expect(existsSync(file)).toBe(false);
 });
 
-it('gives the secrets to setup commands, and reports a failed one without them', async () => {
+it('are given to setup commands, and do not appear in the report of a failed command', async () => {
   await start({
     ...granted,
     ...sh('true'),

@@ -12,23 +12,27 @@ export RUNYARD_RUN_TOKEN_FD=4
 exec "$@"`;
 
 /**
- * Reads the run token from the descriptor that `RUNYARD_RUN_TOKEN_FD` names, and closes the descriptor. Returns '' if there is none.
+ * Reads the run token from the descriptor that `RUNYARD_RUN_TOKEN_FD` names, and closes the descriptor. Returns '' if the environment has
+ * no token.
  *
- * Every process of the same user can read the environment that a process was started with in /proc/PID/environ, also after the
- * process has deleted a variable. Other workers pass the token in the environment: then this function replaces the agent with an agent
- * that gets the token from a pipe, and does not return.
+ * Every process of the same user can read the environment that a process was started with in /proc/PID/environ, also after the process has
+ * deleted a variable. Other workers pass the token in the environment. In this case, this function replaces the agent with an agent that
+ * reads the token from a pipe, and does not return.
  */
 export function takeRunToken(env: NodeJS.ProcessEnv): string {
   const { RUNYARD_RUN_TOKEN: exposed } = env;
   if (exposed !== undefined && exposed !== '') {
     const { execPath, execArgv, argv } = process;
     process.execve?.('/bin/sh', ['sh', '-c', intoPipe, 'sh', execPath, ...execArgv, ...argv.slice(1)], { ...env });
-    throw new Error('This system cannot replace a process: give the run token by a descriptor, RUNYARD_RUN_TOKEN_FD.');
+    throw new Error('This system cannot replace a process: pass the run token by a descriptor, RUNYARD_RUN_TOKEN_FD.');
   }
   return readDescriptor(env);
 }
 
-/** Reads the descriptor that `RUNYARD_RUN_TOKEN_FD` names to its end, and closes it. Blocks until the other side closes it. Returns '' if there is none. */
+/**
+ * Reads the descriptor that `RUNYARD_RUN_TOKEN_FD` names to its end, and closes it. Blocks until the writer closes it. Returns '' if there
+ * is no such descriptor.
+ */
 export function readDescriptor({ RUNYARD_RUN_TOKEN_FD: descriptor }: NodeJS.ProcessEnv): string {
   if (descriptor === undefined || !/^\d{1,4}$/.test(descriptor)) return '';
   const text = fs.readFileSync(Number(descriptor), 'utf8').trim();

@@ -37,7 +37,7 @@ describe('a service in trouble', () => {
     expect(existsSync(file)).toBe(true);
   });
 
-  test('stores nothing twice if acknowledgements are lost', async () => {
+  test('stores nothing twice when acknowledgements are lost', async () => {
     let requests = 0;
     await start(sh('for i in 1 2 3 4 5 6; do echo $i; sleep 0.05; done'), {
       prepare: (fake) => {
@@ -67,7 +67,7 @@ describe('a service in trouble', () => {
     expect(of('action_result')).toHaveLength(3);
   });
 
-  test('stops the agent at once, with its commands and without a report, when the execution is superseded', async () => {
+  test('stops the agent at once, with its commands and without a report, if the execution is superseded', async () => {
     await start(sh('echo $$; exec sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     const pid = Number(of('action_output')[0]?.text);

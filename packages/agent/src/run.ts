@@ -16,11 +16,11 @@ export interface AgentRunOptions {
   secrets: GrantedSecrets;
   /** Working folder of the run. */
   workspace: string;
-  /** True: working folder and home were made for this run, so the agent may send their contents. */
+  /** True: working folder and home were created for this run, so the agent may send their contents. */
   ownFolders: boolean;
-  /** Environment of everything that the run starts. It holds no credential. */
+  /** Environment of everything that the run starts. It contains no credential. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Unix socket of the worker's proxy; absent: there is none. */
+  /** Unix socket of the worker's proxy; absent: there is no proxy. */
   egressSocket?: string | undefined;
   /** Called with the function that ends the run on a signal (SIGTERM). */
   onStarted?: (terminate: () => void) => void;
@@ -30,13 +30,13 @@ export interface AgentRunOptions {
 /** The times after a cancel fit into the 5 s after which the worker kills the sandbox. */
 const defaultTiming = {
   /**
-   * From a cancel: the time that the harness has to stop by itself. The rest is left for the last reports, also on a slow
+   * After a cancel: time for the harness to stop by itself. The rest is left for the last reports, also on a slow
    * machine.
    */
   harnessGraceMs: 3_000,
-  /** Time after a person's interrupt in which the harness must end its turn. */
+  /** After a person's interrupt: time for the harness to end its turn. */
   interruptGraceMs: 10_000,
-  /** Time after a cancel at which the agent exits in any case. */
+  /** After a cancel: time after which the agent exits in any case. */
   exitMs: 4_850,
   /** For each of `initialize`, `session/new` and `session/load`. */
   harnessStartMs: 60_000,

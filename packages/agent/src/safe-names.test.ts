@@ -21,7 +21,7 @@ describe('safeNames', () => {
     expect(safeNames([name])).toEqual([safe]);
   });
 
-  test('makes names unique, also if they differ only in case', () => {
+  test('makes names unique, even if they differ only in upper and lower case', () => {
     expect(safeNames(['a.txt', 'a.txt', 'A.TXT', 'a-2.txt'])).toEqual(['a.txt', 'a-2.txt', 'A-3.TXT', 'a-2-2.txt']);
   });
 

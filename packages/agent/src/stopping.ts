@@ -4,7 +4,7 @@ export type StopReason = 'cancelled' | 'terminated' | 'superseded';
 export interface Stopping {
   /** Aborts when the run must stop. */
   readonly signal: AbortSignal;
-  /** The first reason that was given; `superseded` replaces another reason, because then nothing may be reported. */
+  /** The first reason; `superseded` replaces an earlier reason, because then nothing may be reported. */
   readonly reason: StopReason | undefined;
   stop(reason: StopReason): void;
 }

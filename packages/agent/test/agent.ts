@@ -20,7 +20,7 @@ export interface TestAgent {
 /** Each start keeps the compiled code of the parts that are new to it, for the next ones. */
 const main = await agentProgram();
 
-/** Starts the agent program as a worker would, as a real process in a workspace of its own. */
+/** Starts the agent program as a worker would: as a real process in a separate workspace. */
 export function startTestAgent(
   fake: FakeHarnessSupport,
   options: { env?: Record<string, string>; workspace?: string } = {},

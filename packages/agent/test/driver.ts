@@ -30,7 +30,7 @@ export interface DriveOptions {
   prompt?: string;
 }
 
-/** Starts the agent of `scripted-agent.mjs` that behaves as `mode` says; it ends with the test at the latest. */
+/** Starts the agent of `scripted-agent.mjs`, whose behaviour `mode` selects; it ends with the test at the latest. */
 export function drive(mode: string, options: DriveOptions = {}) {
   const cwd = testFolder();
   const emitted: AgentEventBody[] = [];

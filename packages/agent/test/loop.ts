@@ -31,7 +31,10 @@ export interface TestLoops {
   readonly models: FakeModels;
   /** Workspace of the current test; each test has a new one. */
   workspace(): string;
-  /** The engine against the fake provider itself: its key takes the place of the run token that the gateway would exchange. */
+  /**
+   * An engine that is connected to the fake provider itself: a provider key replaces the run token, because there is no gateway to exchange
+   * it.
+   */
   engine(provider?: string, options?: Partial<LoopOptions>, policy?: ApprovalPolicy): TestLoop;
 }
 

@@ -4,7 +4,7 @@ import { afterEach, expect } from 'vitest';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
 import { startTestAgent, type TestAgent } from './agent.ts';
 
-/** The service of the test that is running, and its agent; both end with the test. */
+/** The service of the running test, and its agent; both end with the test. */
 export let fake: FakeHarnessSupport;
 export let agent: TestAgent;
 
@@ -34,7 +34,7 @@ export const sh = (...scripts: string[]): Partial<AgentTask> => ({
 
 const scriptedAgent = fileURLToPath(new URL('./scripted-agent.mjs', import.meta.url));
 
-/** A harness in a child process that does what the fixture's mode says. */
+/** A harness in a child process that follows the mode of the fixture. */
 export const scripted = (mode: string): Partial<AgentTask> => ({
   harness: { type: 'acp', command: [process.execPath, scriptedAgent, mode] },
 });

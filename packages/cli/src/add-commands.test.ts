@@ -17,7 +17,7 @@ test('the list shows each command with the options and arguments that its module
   for (const command of program.commands) expect(usages.get(command)).toBe(help.subcommandTerm(command));
 });
 
-test('each command is loaded once, and does something', async () => {
+test('each command is loaded once, and has an action', async () => {
   await list.loadAll();
   expect(loaded).toEqual(program.commands.map((command) => command.name()));
   expect(loaded.length).toBeGreaterThan(30);

@@ -7,7 +7,7 @@ import { requireSameSettings } from './same-settings.ts';
 import { addressSettings } from './supervise/running-settings.ts';
 
 /**
- * Creates a client of the service that RUNYARD_BASE_URL names, or else of the service that runs on the data folder. @throws Failure if there is no
+ * Creates a client of the service in RUNYARD_BASE_URL, or else of the service that runs on the data folder. @throws Failure if there is no
  * service, if its address differs from RUNYARD_HOST and RUNYARD_PORT, or if there is no key for it
  */
 export function connect(context: Context, send?: typeof fetch): Client {

@@ -1,6 +1,7 @@
 /**
- * The commands in their groups, as `runyard --help` lists them. The module of a command declares its options and subcommands, and implements
- * them. It is imported only when the command runs or its own help is shown: importing all modules takes several times as long as starting Node.
+ * The commands in their groups, as `runyard --help` lists them. The module of a command declares its options and subcommands, and
+ * implements them. The module is imported only when the command runs or its own help is shown, because importing all modules takes several
+ * times as long as starting Node.
  */
 import type { Command } from 'commander';
 
@@ -75,7 +76,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         name: 'rerun',
         usage: '[options] <run>',
         description:
-          'start a new run with the prompt, configuration and files of another one, except what the options change',
+          'start a new run with the prompt and configuration of another run, except values that the options change',
         load: async () => (await import('./commands/rerun.ts')).declareRerun,
       },
       {
@@ -166,7 +167,7 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
         name: 'models',
         usage: '[options]',
         description:
-          'list the language models that runs can name; choose default, fallbacks and disabled ones of the team',
+          'list the language models that runs can use; choose default, fallbacks and disabled models of the team',
         load: async () => (await import('./commands/models.ts')).declareModels,
       },
       {
@@ -190,7 +191,8 @@ export const commandGroups: readonly (readonly [heading: string, commands: reado
       {
         name: 'accept',
         usage: '[options] [kind] [uid]',
-        description: 'accept texts of others that your runs execute; without arguments, list those that wait for you',
+        description:
+          'accept texts of others that your runs execute; without arguments, list the texts that wait for you',
         load: async () => (await import('./commands/accept.ts')).declareAccept,
       },
       {

@@ -52,26 +52,29 @@ export function dataPlace({ folder, settings }: Context): DataPlace {
 }
 
 /**
- * Returns the origin of the service that commands talk to, without `/api/v1`: RUNYARD_BASE_URL if it is set, else the service of
- * this data folder. `null` if there is neither.
+ * Returns the origin of the service that commands use, without `/api/v1`: RUNYARD_BASE_URL if it is set, or else the service of this data
+ * folder. `null` if there is neither of them.
  */
 export function serviceOrigin(context: Context): string | null {
   return context.settings.RUNYARD_BASE_URL ?? originOfFolder(context.folder);
 }
 
-/** Returns the origin of the service that runs on this data folder; `null` if none does. */
+/** Returns the origin of the service that runs on this data folder; `null` if no service runs. */
 export function originOfFolder(folder: DataFolder): string | null {
   return readClaim(folder.supervisorFile)?.origin ?? urlOfService(folder.serviceFile);
 }
 
-/** Returns the API key for the service that the commands call: of the settings, of `runyard login` or of the data folder; `null`: none yet. */
+/**
+ * Returns the API key for the service that commands use: from the settings, from `runyard login` or from the data folder; `null`: there is
+ * none yet.
+ */
 export function apiKey(context: Context): string | null {
   const origin = serviceOrigin(context);
   const login = origin === null ? undefined : loginAt(context.folder, origin);
   return keyOfSettings(context) ?? login?.key ?? keyOfFolder(context);
 }
 
-/** Returns the API key for programs that run without a person: of the settings or of the data folder; `null`: none yet. */
+/** Returns the API key for programs that run without a person: from the settings or from the data folder; `null`: there is none yet. */
 export const programKey = (context: Context): string | null => keyOfSettings(context) ?? keyOfFolder(context);
 
 const keyOfSettings = ({ settings }: Context): string | null =>

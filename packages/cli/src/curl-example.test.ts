@@ -21,7 +21,7 @@ test('quotes the curl example so that a shell reads the same words, with the key
   expect(JSON.parse(words[7] ?? '').prompt).toContain('```sh\necho "hello from $(uname -n), as user $(id -u)"\n```');
 });
 
-test('quotes any word so that a shell reads it unchanged', () => {
+test('quotes any word so that a shell reads the word unchanged', () => {
   const word = `it's "a" $HOME \`id\` \\ \n end`;
   expect(execFileSync('sh', ['-c', `printf %s ${shellQuote(word)}`], { encoding: 'utf8' })).toBe(word);
 });

@@ -26,5 +26,5 @@ export function exitCodeOf(state: RunState): number {
 
 /** Explains the exit codes in the help of the commands that watch a run. */
 export const exitCodesHelp = `
-Exit code: 0 the run SUCCEEDED, 1 it FAILED or the command did, 2 wrong usage, 3 the run is BLOCKED,
-4 it was CANCELLED, 5 ERROR, 130 interrupted by Ctrl-C, SIGTERM, SIGHUP or a closed pipe.`;
+Exit code: 0 the run SUCCEEDED; 1 it FAILED, or the command failed; 2 wrong usage; 3 the run is BLOCKED;
+4 it was CANCELLED; 5 ERROR; 130 interrupted by Ctrl-C, SIGTERM, SIGHUP or a closed pipe.`;

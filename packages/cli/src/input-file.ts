@@ -11,16 +11,19 @@ export function unreadable(name: string, error: unknown): string {
       return `${name} is a folder; name a file`;
     case 'EACCES':
     case 'EPERM':
-      return `cannot read ${name}: this user has no permission for it`;
+      return `cannot read ${name}: this user has no permission to read it`;
     default:
       return `cannot read ${name}: ${error instanceof Error ? error.message : String(error)}`;
   }
 }
 
-/** Pause before standard input that has nothing yet is read again, milliseconds. */
+/** Pause before reading standard input again if it has no data yet, milliseconds. */
 const pauseMs = 20;
 
-/** Reads a descriptor to its end, also one that does not block: Node makes it so when it opens `process.stdin`, and so may other programs. */
+/**
+ * Reads a descriptor to its end, even a non-blocking one: Node makes it non-blocking when it opens `process.stdin`, and other programs may
+ * do so too.
+ */
 function readToEnd(descriptor: number): Buffer {
   const chunks: Buffer[] = [];
   const clock = new Int32Array(new SharedArrayBuffer(4));

@@ -1,4 +1,6 @@
-/** Loading modules is most of the time of a command. So each command loads only its own modules, and no schemas if it checks no data. */
+/**
+ * Loading modules is most of the time of a command. So each command loads only its own modules, and loads no schemas unless it checks data.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -29,7 +29,7 @@ const isLogin = (value: unknown): value is Login =>
   'key' in value &&
   typeof value.key === 'string';
 
-/** Returns the login at the service of this origin; undefined: none. */
+/** Returns the login at the service with this origin; undefined: there is none. */
 export const loginAt = (folder: DataFolder, origin: string): Login | undefined => readLogins(folder).get(origin);
 
 /** Stores the login at a service, for this user only; `null` removes it. */

@@ -38,7 +38,7 @@ program.configureHelp({
 
 explainUsageErrors(program);
 
-// A reader that closes the pipe (`runyard logs … | head`) is no error.
+// If a reader closes the pipe (`runyard logs … | head`), this is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 try {

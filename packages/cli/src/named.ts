@@ -25,7 +25,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const mostCandidates = 10;
 
 /**
- * Returns the thing with this id, else the one with exactly this name.
+ * Returns the thing with this id, or else the thing with exactly this name.
  * @throws Failure that lists the candidates if several have the name, or none has it
  */
 export function pickNamed<T extends Named>(things: readonly T[], wanted: string, { one, several, list }: Kind): T {
@@ -143,7 +143,7 @@ export const idOf = {
   schedule: scheduleId,
 };
 
-/** Returns the context of this process, and the id of the thing that an argument of its command names. @throws as `pickNamed` */
+/** Returns the context of this process, and the id of the thing in an argument of its command. @throws the same errors as `pickNamed` */
 export async function contextAndId(
   kind: 'environment' | 'factory' | 'schedule',
   name: string,

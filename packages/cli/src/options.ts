@@ -13,7 +13,7 @@ export const collect = (value: string, before: string[] = []): string[] => [...b
 
 /** Reads the number of an option. */
 export function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on.');
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('It must be a positive whole number.');
   return Number(text);
 }
 
@@ -24,8 +24,8 @@ export function wholeNumberOrZero(text: string): number {
 }
 
 /**
- * Accepts the word `list` after a command that lists when no word follows: most groups have a subcommand of this name, so people type it
- * everywhere. Options before and after the word belong to the command.
+ * Accepts the word `list` after a command that lists when it has no subcommand: most groups have a subcommand of this name, so people type
+ * it everywhere. Options before and after the word belong to the command.
  */
 // biome-ignore lint/suspicious/noExplicitAny: commander has no type for parsed options
 export function addListWord(command: Command, list: (options: any) => Promise<void>): void {

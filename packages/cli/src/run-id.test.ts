@@ -45,7 +45,7 @@ test.each([
   ['01A2019E51', later],
   ['01a2019c-09f1-7415-9', one],
   ['01a2019c-09f1-7415-a527-c7e0205b7d1', two],
-])('finds the only run whose id begins with %s, in one request', async (prefix, expected) => {
+])('finds the only run with an id that begins with %s, in one request', async (prefix, expected) => {
   const { client, queries } = fakeList([one, two, later]);
   expect(await resolveRunId(client, prefix)).toBe(expected);
   expect(queries).toHaveLength(1);
@@ -59,7 +59,7 @@ test('lists the runs that an ambiguous beginning can mean', async () => {
 });
 
 test.each([['ffffffff'], ['0'], ['01a2019d-0000-7']])(
-  'says that no run has an id that begins with %s',
+  'reports that no run has an id that begins with %s',
   async (prefix) => {
     const { client } = fakeList(prefix === '0' ? [] : [one, two, later]);
     await expect(resolveRunId(client, prefix)).rejects.toThrow(`no run has an id that begins with ${prefix}`);
@@ -72,13 +72,13 @@ test.each([['nope'], [''], [`${one}0`], ['last']])('rejects %j without a request
   expect(queries).toEqual([]);
 });
 
-test('takes for latest the newest run that was not started by another run', async () => {
+test('latest is the newest run that no other run started', async () => {
   const { client } = fakeList([one, two, later], { [later]: two });
   expect(await resolveRunId(client, 'latest')).toBe(two);
   await expect(resolveRunId(fakeList([]).client, 'latest')).rejects.toThrow('there is no run yet');
 });
 
-test('sends at most ten requests, however many runs were created at that time', async () => {
+test('sends at most ten requests, even if many runs were created at that time', async () => {
   const same = Array.from({ length: 500 }, (_, index) => `01a2019c-09f1-7415-9359-${String(index).padStart(12, '0')}`);
   const { client, queries } = fakeList(same);
   await expect(resolveRunId(client, '01a2019c-09f1-7415-9359-ffff')).rejects.toThrow('give more characters');

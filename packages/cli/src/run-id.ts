@@ -22,7 +22,7 @@ const mostCandidates = 10;
 const clockSkewMs = 60_000;
 
 /**
- * Returns the id of the run that a person names: by its whole id, by the beginning of its id, or by `latest`. Sends no request for a
+ * Returns the id of the run that a person names: with its whole id, with the beginning of its id, or with `latest`. Sends no request for a
  * whole id, else at most ten.
  * @throws Failure if no run has the name, or several have
  */
@@ -45,7 +45,7 @@ export async function resolveRunId(client: Listing, name: string): Promise<strin
   return only.run_id;
 }
 
-/** Characters of an id that encode the millisecond of its creation. Few runs share them. */
+/** Number of characters of an id that encode the millisecond of its creation. Few runs share them. */
 const shortLength = 13;
 
 /** Returns the shortest unique beginning of each id, which commands accept. */
@@ -56,7 +56,7 @@ export function shortIds(ids: readonly string[]): Map<string, string> {
   return new Map(ids.map((id) => [id, id.slice(0, length).replace(/-$/, '')]));
 }
 
-/** Returns the context of this process, and the id of the run that an argument of its command names. @throws as `resolveRunId` */
+/** Returns the context of this process, and the id of the run in an argument of its command. @throws the same errors as `resolveRunId` */
 export async function contextAndRunId(name: string): Promise<[context: Context, runId: string]> {
   const context = processContext();
   return [context, await resolveRunId(connect(context), name)];
@@ -71,8 +71,8 @@ async function latestRun(client: Listing): Promise<string> {
 }
 
 /**
- * Returns the times at which a run with such an id can have been created: a UUID of version 7 begins with the milliseconds since
- * 1970, 48 bits long (RFC 9562, 5.7). `undefined` if they are not in the years that RFC 3339 can write.
+ * Returns the range of times in which a run with such an id can have been created: a UUID of version 7 begins with the milliseconds since
+ * 1970 in 48 bits (RFC 9562, 5.7). `undefined` if they are not in the years that RFC 3339 can write.
  */
 function timesOf(digits: string): { created_after: string; created_before: string } | undefined {
   const first = Number.parseInt(digits.slice(0, 12).padEnd(12, '0'), 16) - clockSkewMs;

@@ -8,7 +8,7 @@ import { type Difference, differencesTo, readEnvironmentOf } from './supervise/r
 import { readServiceFile } from './supervise/service-file.ts';
 
 /**
- * Returns the settings of this command that differ from the settings of the programs that run on its data folder. Empty
+ * Returns the settings of this command that differ from the settings of the programs on its data folder. Empty
  * if no programs run there; `undefined` if this user cannot see their settings, for example because they run in another
  * container.
  */
@@ -31,7 +31,7 @@ export function settingDifferences(context: Context, names?: readonly SettingNam
 }
 
 /**
- * Checks that this command has the same settings as the programs that run on its data folder. With `names`, checks only
+ * Checks that this command has the same settings as the programs on its data folder. With `names`, checks only
  * these settings. A command with RUNYARD_BASE_URL does not use these programs, and is not checked.
  * @throws Failure that names each difference and says how to restart
  */

@@ -40,8 +40,7 @@ export const withoutSandbox =
   'To work without it: RUNYARD_SANDBOX=none. Then agents run as plain processes of your user: they can read and change whatever you can, and reach your network. Only for prompts that you trust.';
 
 /**
- * Checks that bubblewrap is installed if the worker needs it. As root on a Debian-like system, installs it and reports
- * that.
+ * Checks that bubblewrap is installed if the worker needs it. As root on a Debian-like system, installs bubblewrap and reports this.
  * @throws Failure with the command that installs it, and how to work without it
  */
 export async function ensureSandboxTool(

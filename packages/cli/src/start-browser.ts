@@ -43,8 +43,8 @@ async function removeOldFiles(): Promise<void> {
 }
 
 /**
- * Writes a page that leads to the link, for this user only, and returns its URL. Every user of the machine can see the
- * arguments of a browser's process, so the secret of the link is not among them.
+ * Writes a page that leads to the link, for this user only, and returns its URL. Every user of the machine can see the arguments of a
+ * browser's process, so the arguments do not contain the link with its secret.
  */
 async function writeRedirect(link: string): Promise<string> {
   await removeOldFiles();

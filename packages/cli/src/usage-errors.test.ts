@@ -28,10 +28,13 @@ test.each([
   [['rnus'], "runyard: unknown command 'rnus'\n(Did you mean runs?)\nSee: bin/runyard --help\n"],
   [['runs', '--jsn'], "runyard: unknown option '--jsn'\n(Did you mean --json?)\nSee: bin/runyard runs --help\n"],
   [['runs', 'get'], "runyard: missing required argument 'run'\nSee: bin/runyard runs get --help\n"],
-  [['runs', 'gte'], 'runyard: bin/runyard runs has no command "gte"; it has get\nSee: bin/runyard runs --help\n'],
+  [
+    ['runs', 'gte'],
+    'runyard: bin/runyard runs has no command "gte"; its commands are get\nSee: bin/runyard runs --help\n',
+  ],
   [
     ['environments', 'hosts'],
-    'runyard: bin/runyard environments has no command "hosts", and "list" takes no arguments; it has list\nSee: bin/runyard environments --help\n',
+    'runyard: bin/runyard environments has no command "hosts", and "list" takes no arguments; its commands are list\nSee: bin/runyard environments --help\n',
   ],
 ])('names the mistake and the help of the command: %j', (words, message) => {
   expect(errorOf(...words)).toBe(message);
@@ -58,8 +61,11 @@ test.each([
   [['runs'], 'Usage: runyard runs [options]'],
   [['runs', 'get'], 'Usage: runyard runs get [options]'],
   [['foo'], "runyard: unknown command 'foo'\nSee: bin/runyard --help\n"],
-  [['runs', 'foo'], 'runyard: bin/runyard runs has no command "foo"; it has get\nSee: bin/runyard runs --help\n'],
-  [['runs', 'get', 'foo'], 'runyard: bin/runyard runs get has no command "foo"; it has none\n'],
+  [
+    ['runs', 'foo'],
+    'runyard: bin/runyard runs has no command "foo"; its commands are get\nSee: bin/runyard runs --help\n',
+  ],
+  [['runs', 'get', 'foo'], 'runyard: bin/runyard runs get has no command "foo"; it has no commands\n'],
 ])('shows the help of %j', (names, expected) => {
   expect(helpOf(...names)).toContain(expected);
 });

@@ -4,8 +4,7 @@ const fullName = (command: Command): string =>
   command.parent === null ? 'bin/runyard' : `${fullName(command.parent)} ${command.name()}`;
 
 /**
- * Returns the group whose subcommand the user probably meant with a surplus word; null if the command belongs to no
- * group.
+ * Returns the group whose subcommand the user probably meant with an extra word; null if the command belongs to no group.
  */
 function groupOf(command: Command): Command | null {
   if (command.registeredArguments.length > 0) return null;
@@ -20,7 +19,7 @@ function usageError(command: Command, text: string): string {
   if (group === null || surplus === undefined) return text.replace(/^error: /, 'runyard: ');
   const rest = group === command ? '' : `, and "${command.name()}" takes no arguments`;
   const names = group.commands.map((each) => each.name()).join(', ');
-  return `runyard: ${fullName(group)} has no command "${surplus}"${rest}; it has ${names}\n`;
+  return `runyard: ${fullName(group)} has no command "${surplus}"${rest}; its commands are ${names}\n`;
 }
 
 /** Makes wrong usage look as other failures do, and names the help of the command. Call this function after all commands are added. */
@@ -31,7 +30,7 @@ export function explainUsageErrors(command: Command): void {
   for (const subcommand of command.commands) explainUsageErrors(subcommand);
 }
 
-/** Prints the help of the named command, such as `runs get`. A name that leads nowhere is wrong usage. */
+/** Prints the help of the named command, such as `runs get`. A name without a command counts as wrong usage. */
 export function showHelpOf(program: Command, names: readonly string[]): void {
   let command = program;
   for (const name of names) {
@@ -39,7 +38,7 @@ export function showHelpOf(program: Command, names: readonly string[]): void {
     if (next === undefined) {
       if (command === program) command.error(`error: unknown command '${name}'`);
       const commandNames = command.commands.map((each) => each.name()).join(', ');
-      const has = commandNames === '' ? 'it has none' : `it has ${commandNames}`;
+      const has = commandNames === '' ? 'it has no commands' : `its commands are ${commandNames}`;
       command.error(`error: ${fullName(command)} has no command "${name}"; ${has}`);
     } else command = next;
   }

@@ -23,7 +23,7 @@ export class EventsGoneError extends ApiError {
   override readonly name = 'EventsGoneError';
 }
 
-/** The service could not be reached, cut its answer, sent nothing for too long, or sent something that is not JSON. */
+/** The service could not be reached, or its answer was incomplete, took too long, or was not JSON. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 }
@@ -59,8 +59,8 @@ export async function readError(response: Response): Promise<ErrorAnswer> {
 }
 
 /**
- * Returns the error of an answer with status 400 or above. Makes a problem document if the body has none, such as a proxy's page. Checks
- * the members that callers rely on without the contract's schema, whose library is most of the time of a short program.
+ * Returns the error of an answer with status 400 or above. Makes a problem document if the body is not one, as with the page of a proxy.
+ * Checks the members that callers rely on without the contract's schema, whose library is most of the time of a short program.
  */
 export function errorOf({ status, url, text }: ErrorAnswer): ApiError {
   const document = tryJson(text);

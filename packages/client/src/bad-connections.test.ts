@@ -154,7 +154,7 @@ describe('an id in a path', () => {
   });
 });
 
-test('a proxy that takes only smaller bodies is named with its setting', async () => {
+test('a proxy that accepts only smaller bodies is reported with its setting', async () => {
   const { baseUrl } = await serve((response) =>
     response.writeHead(413, { 'content-type': 'text/html' }).end('<html>413 Request Entity Too Large</html>'),
   );

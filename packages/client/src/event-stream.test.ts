@@ -35,7 +35,7 @@ describe.each([
     expect(await partsOf(text)).toEqual(parts);
   });
 
-  test('parses the same events wherever the stream is cut into chunks', async () => {
+  test('parses the same events for all ways to split the stream into chunks', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(text.length), { maxLength: 20 }), async (places) => {
         const cuts = [0, ...places.toSorted((one, other) => one - other), text.length];
@@ -47,7 +47,7 @@ describe.each([
   });
 });
 
-test('yields an event as soon as its empty line has come if lines end with CR', async () => {
+test('yields an event as soon as its empty line has arrived, if lines end with CR', async () => {
   async function* sent() {
     yield 'data: a\r\r';
     throw new Error('the reader asked for another chunk');
@@ -55,7 +55,7 @@ test('yields an event as soon as its empty line has come if lines end with CR', 
   expect((await readEventStream(sent()).next()).value).toEqual({ type: 'event', data: 'a' });
 });
 
-test('ignores retry times that are no number or longer than a timer can wait', async () => {
+test('ignores retry times that are not numbers, or that are longer than a timer can wait', async () => {
   expect(await partsOf('retry: soon\n\n', 'retry: 1e3\n\n', 'retry: 9999999999\n\n', 'retry: 5\n\n')).toEqual([
     { type: 'retry', ms: 5 },
   ]);

@@ -2,7 +2,9 @@ import { createParser } from 'eventsource-parser';
 
 /** One part of a server-sent event stream (HTML standard, section 9.2). */
 export type StreamPart =
-  /** The stream can be continued after this id. The id comes before the event of the same block; a block may contain only an id. */
+  /**
+   * The stream can be continued after this id. The id comes before the event of the same block; a block may have an id without an event.
+   */
   | { readonly type: 'id'; readonly id: string }
   | { readonly type: 'event'; readonly data: string }
   /** Time to wait before connecting again. */

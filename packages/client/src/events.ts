@@ -1,4 +1,4 @@
-/** The live streams of the API, whose events are checked with the contract's schemas. */
+/** The live streams of the API. The contract's schemas check their events. */
 
 import { TeamDeliveryEvent } from '@runyard/contract/automations/team-lists';
 import { LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-events';

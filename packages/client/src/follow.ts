@@ -1,4 +1,4 @@
-/** Server-sent events over fetch, because EventSource cannot send a key. Loads no schemas: `events.ts` checks events with them. */
+/** Server-sent events over fetch, because EventSource cannot send a key. Loads no schemas: `events.ts` uses them to check events. */
 
 import { endOfStream } from '@runyard/contract/runs/run-states';
 import { backoffMs, delay } from '@runyard/system/backoff';
@@ -36,11 +36,11 @@ export interface FollowOptions {
 /** Opens the stream once. Throws ApiError if the service refuses. */
 export type Open = (headers: Record<string, string>, signal: AbortSignal) => Promise<Response>;
 
-/** The functions by which the caller of `follow` reads events. */
+/** The functions with which the caller of `follow` parses events. */
 export interface Reading<E> {
-  /** Returns the event; undefined if the client does not know its type and skips it. */
+  /** Returns the event; undefined if the client does not know its type and should skip it. */
   readonly parse: (data: unknown) => E | undefined;
-  /** Returns whether the stream ends with this event; undefined if it may or may not. */
+  /** Returns whether the stream ends with this event; undefined if this is unknown. */
   readonly endsWith: (event: E) => boolean | undefined;
   /** Called when a connection has opened, and when one has broken, with the wait before the next. */
   readonly onOpen?: () => void;
@@ -49,8 +49,7 @@ export interface Reading<E> {
 
 /**
  * Yields the events of a stream and reconnects after the last event when the connection breaks.
- * @throws EventsGoneError if the service no longer keeps the events after the last one; ApiError if the service
- * refuses; the signal's reason
+ * @throws EventsGoneError if the service has deleted the events after the last one; ApiError if the service refuses; the signal's reason
  */
 export async function* follow<E>(
   open: Open,

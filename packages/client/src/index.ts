@@ -31,7 +31,7 @@ export interface ClientOptions {
   /** How often a safe request is repeated after a lost connection, a cut body or a retryable problem. Default: 2. */
   readonly retries?: number;
   readonly fetch?: typeof fetch;
-  /** True: the service refuses each member and parameter that it does not know (`Prefer: handling=strict`). Default: it ignores them. */
+  /** True: the service refuses unknown members and parameters (`Prefer: handling=strict`). Default: it ignores them. */
   readonly strict?: boolean;
 }
 
@@ -71,9 +71,9 @@ export type Client = {
 } & {
   /** Follows a run until it has ended, and reconnects when needed. Throws EventsGoneError if `lastEventId` is too old. */
   streamRunEvents(runId: string, options?: RunFollowOptions): AsyncGenerator<ReceivedEvent<LiveEvent>>;
-  /** Follows the states and timelines of all runs of the team, from now or from `lastEventId` on, until the signal is aborted. */
+  /** Follows the states and timelines of all runs of the team, from now on or from `lastEventId` on, until the signal is aborted. */
   streamTeamEvents(options?: FollowOptions): AsyncGenerator<ReceivedEvent<TeamLiveEvent>>;
-  /** Follows the deliveries to all webhooks of the team, from now or from `lastEventId` on, until the signal is aborted. */
+  /** Follows the deliveries to all webhooks of the team, from now on or from `lastEventId` on, until the signal is aborted. */
   streamTeamDeliveries(options?: FollowOptions): AsyncGenerator<ReceivedEvent<TeamDeliveryEvent>>;
 };
 
@@ -83,13 +83,15 @@ interface AnyInput extends CallOptions {
   readonly body?: unknown;
 }
 
-/** Loads node:http on the first request. A caller that gives its own fetch, such as a browser, never loads it. */
+/** Loads node:http on the first request. A caller with its own fetch, such as a browser, never loads it. */
 const loadPlain = () => import('./send-plain.ts');
 
 /** Loads the module of streams on their first use, because its schemas take long to load. */
 const loadEvents = () => import('./events.ts');
 
-/** Returns the path of a request. Throws ApiError for an empty id, `.` and `..`, which would name another path (WHATWG URL, 4.4). */
+/**
+ * Returns the path of a request. Throws ApiError for an empty id, `.` and `..`, because they would lead to another path (WHATWG URL, 4.4).
+ */
 function pathOf(route: ClientRoute, params: AnyInput['params'] = {}): string {
   const segment = (name: string): string => {
     const value = params[name] ?? '';
@@ -165,7 +167,7 @@ export function createClient(options: ClientOptions): Client {
     ...(options.userAgent === undefined ? {} : { 'user-agent': options.userAgent }),
     ...(options.strict ? { prefer: 'handling=strict' } : {}),
     ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
-    // Each repetition sends the same key, so that a repeated create whose answer was lost has no second effect.
+    // Each repetition sends the same key, so a repeated create has no second effect if only the answer was lost.
     ...(route.isOnce ? { 'idempotency-key': randomKey() } : {}),
     ...input.headers,
   });

@@ -10,9 +10,9 @@ export interface PlainRequest {
 }
 
 /**
- * Sends a request without fetch, whose first call loads undici (`docs/decisions/starts.md`). Returns status and
- * body of the answer, and calls `heard` for each chunk; does not follow redirects. Throws if there is no whole answer, or when the
- * signal is aborted. The body of an error is empty if it is cut.
+ * Sends a request without fetch, whose first call loads undici (`docs/decisions/starts.md`). Returns status and body of the answer, and
+ * calls `heard` for each chunk; does not follow redirects. Throws if the answer is incomplete, or when the signal is aborted. The body of
+ * an error is empty if it is cut.
  */
 export async function sendPlain(
   url: string,

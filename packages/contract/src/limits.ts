@@ -41,10 +41,10 @@ export const maxMessageBytes = 64 * 1024;
 export const maxMessagesPerMinute = 60;
 /** Messages that a run may send in total. */
 export const maxMessagesOfRun = 10_000;
-/** Runs that one call may wait for. */
+/** Maximum number of runs that one call may wait for. */
 export const maxAwaited = 100;
 
-/** Times that a run resumes a turn whose machine was lost (`on_worker_loss: resume`). */
+/** How often a run resumes one turn after its machine was lost (`on_worker_loss: resume`). */
 export const maxResumesOfTurn = 3;
 
 /** Bytes of one file-like artifact. */
@@ -110,19 +110,19 @@ export const maxWaitingFires = 10;
 export const maxMcpServers = 100;
 /** MCP servers of a run. */
 export const maxMcpServersOfRun = 20;
-/** Credentials of code hosts of a team, and of each person in it. */
+/** Credentials of code hosts for a team, and for each person in it. */
 export const maxCodeHostCredentials = 50;
 /** Patterns of protected branches of an environment. */
 export const maxProtectedBranches = 50;
 /** Branches that one push may update. */
 export const maxBranchesOfPush = 20;
-/** Branches that the pushes of a run may update; each push of a branch counts, refused ones too. */
+/** Branches that the pushes of a run may update; each push of a branch counts, even a refused push. */
 export const maxPushedBranches = 500;
 /** Refused pushes of a run that its timeline shows. */
 export const maxRefusedPushesShown = 20;
 /** Bytes of one push. */
 export const maxPushBytes = 2 * 1024 * 1024 * 1024;
-/** Clones, fetches and pushes of an execution that one process of the service has at once. */
+/** Concurrent clones, fetches and pushes of an execution in one process of the service. */
 export const maxGitRequestsAtOnce = 32;
 /** Pull requests that a run may open. */
 export const maxPullRequestsOfRun = 20;
@@ -130,14 +130,14 @@ export const maxPullRequestsOfRun = 20;
 export const maxEnvironmentGuests = 100;
 /** Secrets of a team, and personal secrets of one person in it. */
 export const maxSecrets = 200;
-/** Contents in a list of those that wait for the acceptance of a person. */
+/** Contents in a list of contents that wait for a person's acceptance. */
 export const maxWaitingContents = 100;
 /** Characters of all differences in such a list. */
 export const maxDifferenceLength = 1024 * 1024;
 /** Bytes of a secret's value. */
 export const maxSecretBytes = 16 * 1024;
 /**
- * Least number of characters of a secret's value, and of different ones among them, because a shorter one occurs in ordinary text by
+ * Least number of characters of a secret's value, and of different characters in it, because a shorter value occurs in ordinary text by
  * chance.
  */
 export const minSecretLength = 8;
@@ -160,7 +160,7 @@ export const maxSkillBytes = 1024 * 1024;
 export const maxSkillsOfRepository = 100;
 /** Repositories that are read for one list of skills. */
 export const maxListedRepositories = 50;
-/** Bytes that the code host sends when a repository is read: its folders, without its files if the host can leave them out. */
+/** Bytes that the code host sends when a repository is read: its folders, and its files if the host cannot omit them. */
 export const maxRepositoryPackBytes = 32 * 1024 * 1024;
 /** Models that an administrator may disable for a team. */
 export const maxDisabledModels = 500;
@@ -245,7 +245,7 @@ export const maxFactoryRepositories = 20;
 export const maxTriggers = 20;
 
 /**
- * Comparisons that one evaluation may make. A body of 256 KB has at most 131,072 elements, so three conditions on each
- * element always fit.
+ * Comparisons that one evaluation may make. A body of 256 KB has at most 131,072 elements, so three conditions on each element are always
+ * possible.
  */
 export const maxComparisons = 400_000;

@@ -1,5 +1,5 @@
 /**
- * Every endpoint of the API. The service registers its routes from this table, and the client's types and the OpenAPI document are made
+ * Every endpoint of the API. The service registers its routes from this table. The client's types and the OpenAPI document are generated
  * from it.
  */
 

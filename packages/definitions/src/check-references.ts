@@ -72,7 +72,7 @@ function checkSkills({ agents, skills }: Checked, fault: AddAt): void {
     if (reported.has(folder)) continue;
     reported.add(folder);
     if (!paths.has(`${folder}/SKILL.md`)) fault(path, [], `the skill ${folder} has no SKILL.md`);
-    if (agent !== undefined && !names.has(agent)) fault(path, [], `there is no ${pathOf.agent(agent)}`);
+    if (agent !== undefined && !names.has(agent)) fault(path, [], `the file ${pathOf.agent(agent)} does not exist`);
   }
 }
 

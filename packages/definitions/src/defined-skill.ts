@@ -11,10 +11,10 @@ export interface DefinedSkill {
   readonly path: string;
 }
 
-/** Returns the spec by which runs name the skill. No repository can have it: an owner has no `@`. */
+/** Returns the spec with which runs name the skill. It cannot be the spec of a repository, because an owner has no `@`. */
 export const definedSkillSpec = ({ factoryUid, path }: DefinedSkill): string => `@factory/${factoryUid}:${path}`;
 
-/** Reads the spec of a skill of a definition; undefined if it names another skill, or none. */
+/** Parses the spec of a skill of a definition; undefined if it is the spec of another kind of skill, or not a spec. */
 export function parseDefinedSkill(spec: string): DefinedSkill | undefined {
   const [, factoryUid, path] = pattern.exec(spec) ?? [];
   return factoryUid === undefined || path === undefined ? undefined : { factoryUid, path };

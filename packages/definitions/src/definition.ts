@@ -1,4 +1,7 @@
-/** A factory as its files define it. It has the names of the files, with defaults filled in and without members that only inherit. */
+/**
+ * A factory as its files define it. Its members have the names of the files, with defaults filled in and without members that only inherit
+ * a value.
+ */
 
 import type { AgentFile } from '@runyard/contract/factories/files/agent-file';
 import type { AutomationFile } from '@runyard/contract/factories/files/automation-file';
@@ -37,7 +40,7 @@ export type DefinedTrigger =
   | { readonly provider: 'github'; readonly event: GithubEvent; readonly filter?: GithubFilter }
   | { readonly provider: string; readonly event: string; readonly filter?: Readonly<Record<string, unknown>> };
 
-/** An automation. Without `agent`, the foreman gets its runs. */
+/** An automation. Without `agent`, the foreman executes its runs. */
 export type DefinedAutomation = Omit<z.output<typeof AutomationFile>, 'enabled' | 'triggers'> & {
   readonly name: string;
   readonly enabled: boolean;

@@ -42,7 +42,9 @@ function describeIssue(of: IssuesOf, issue: Issue, path: Path): void {
   faults.add(file, located.valueAt(path), `${pathText(path)}${message}`.trim(), suggestion);
 }
 
-/** Reports the faults of the matching alternative: the one whose provider and event are right, else the one with the fewest faults. */
+/**
+ * Reports the faults of the alternative that matches: the one with the right provider and event, or else the one with the fewest faults.
+ */
 function describeUnion(of: IssuesOf, issue: Extract<Issue, { code: 'invalid_union' }>, path: Path): void {
   const { file, located, faults } = of;
   const value = valueAt(located.value, path);

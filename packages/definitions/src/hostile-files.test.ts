@@ -95,7 +95,7 @@ describe('refuses', () => {
     'skills/s/.GIT/config',
     'skills/s/.g\u200cit. /config',
     'skills/s/git~1/hooks/post-checkout',
-  ])('the path %j, whose file git would obey in an export', (path) => {
+  ])('the path %j, because git would use its file as configuration in an export', (path) => {
     expect(faultsOf(withFiles({ 'skills/s/SKILL.md': '', [path]: '' }))).toEqual([
       expect.stringContaining('1:1: the path has a part .git'),
     ]);

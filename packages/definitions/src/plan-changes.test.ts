@@ -11,7 +11,7 @@ function definition(files: Files = {}) {
 const automation = (text: string): Files => ({ 'automations/n/automation.md': `---\n${text}---\nDo it.\n` });
 const push = (more = ''): Files => automation(`triggers: [{provider: github, event: push${more}}]\n`);
 
-test('the plan of a new factory creates all of its things', () => {
+test('the plan of a new factory creates all things of its definition', () => {
   const { changes, refusals } = planChanges(undefined, definition({ ...push(), 'skills/a/SKILL.md': 'x' }));
   expect(refusals).toEqual([]);
   expect(changes).toEqual([

@@ -8,7 +8,7 @@ export type DefinedKind = 'factory' | 'agent' | 'automation' | 'webhook' | 'runn
 
 /** A member that differs. Without `before`, the thing is new. Absent `after`: it is removed. */
 export interface MemberChange {
-  /** Such as `agentDefaults.model`; lists are compared as a whole. */
+  /** A path such as `agentDefaults.model`; lists are compared as a whole. */
   readonly member: string;
   readonly before?: unknown;
   readonly after?: unknown;
@@ -27,7 +27,7 @@ export interface Refusal {
 }
 
 export interface ChangePlan {
-  /** By kind in the order of `DefinedKind`, then by name. Empty: nothing changes. */
+  /** Sorted by kind in the order of `DefinedKind`, then by name. Empty: nothing changes. */
   readonly changes: readonly PlannedChange[];
   /** If there are refusals, nothing may be applied. */
   readonly refusals: readonly Refusal[];
@@ -76,7 +76,7 @@ function changesOf(kind: DefinedKind, before: Map<string, Members>, after: Map<s
   });
 }
 
-/** Returns the members in which two things differ. */
+/** Returns the members that differ between two things. */
 export function compareMembers(before: Members, after: Members, parent = ''): MemberChange[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort(compare);
   return names.flatMap((name): MemberChange[] => {
@@ -108,7 +108,7 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /**
- * Finds webhooks that were renamed: one is removed, and one with the same secret is new. Senders and automations know a webhook by its
+ * Finds renamed webhooks: one webhook is removed, and a new one has the same secret. Senders and automations know a webhook by its
  * UID, and a new name would silently mean a new UID.
  */
 function refuseRenames(current: FactoryDefinition, next: FactoryDefinition): Refusal[] {

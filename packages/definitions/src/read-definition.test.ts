@@ -117,7 +117,7 @@ test('triggers of other providers are kept, with a note that they never fire', (
   ]);
 });
 
-test('each key that only the public service has is kept, and reported with its place', () => {
+test('each key that only the public service supports is kept, and reported with its place', () => {
   const top =
     'credentialStrategy: CREATOR\nintegrations: [{type: jira}]\ncloudProviders: {aws: {roleArn: r}}\nproviders: 1\n';
   const inFactory = readFilesOf(factory(top));
@@ -134,7 +134,7 @@ test('each key that only the public service has is kept, and reported with its p
   expect(readFilesOf(agent('harness:\n  type: codex\n  auth: null\n')).notices).toEqual([]);
 });
 
-test('a filter on a fact that GitHub does not send gets a note that it never matches', () => {
+test('a filter on a fact that GitHub does not send gets a notice that it never matches', () => {
   const read = readFilesOf(trigger('provider: github\nevent: pull_request_opened\nfilter:\n  paths: [src/**]'));
   expect(read.ok && read.notices).toEqual([
     expect.objectContaining({ line: 6, column: 14, message: expect.stringContaining('does not have paths') }),

@@ -55,7 +55,7 @@ interface Parts {
 }
 
 /**
- * Reads definition files: checks layout, YAML, every key and value, and the references between files. Files that belong to no
+ * Reads definition files: checks layout, YAML, every key and value, and the references between files. Files that do not belong to a
  * definition, such as README.md, are ignored. Time and memory are limited for any input.
  */
 export function readDefinition(all: Iterable<DefinitionFile>): ReadDefinition {
@@ -67,7 +67,7 @@ export function readDefinition(all: Iterable<DefinitionFile>): ReadDefinition {
   if (!files.some(({ path }) => path === 'factory.yaml') && faults.count() === 0)
     faults.add('factory.yaml', start, 'is missing: every factory has this file');
   const { factory } = parts;
-  // References to a file that has faults are not checked, because its own faults come first.
+  // References to a faulty file are not checked, because its own faults come first.
   if (faults.count() === 0) checkReferences({ ...parts, skills, files }, faults, notices);
   if (faults.count() > 0 || factory === undefined) return { ok: false, faults: faults.list(), notices: notices.list() };
   const byName = <T extends { readonly name: string }>(list: readonly T[]) =>
@@ -104,7 +104,7 @@ function readOne(file: ReadFile, parts: Parts, faults: Faults): void {
     case 'automation': {
       const read = check(AutomationFile, file, faults);
       if (body === '')
-        faults.add(file.path, file.bodyStart, 'needs the prompt of its runs as text behind the front matter');
+        faults.add(file.path, file.bodyStart, 'needs the prompt of its runs as text after the front matter');
       else if (read) parts.automations.push(toAutomation(placed.name, body, read));
       return;
     }

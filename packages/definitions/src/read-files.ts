@@ -42,8 +42,8 @@ type FrontMatter =
 const fence = /^---[ \t]*$/;
 
 /**
- * Splits a Markdown file whose first line is `---`. The front matter must be YAML: a language after the first fence, such as `---js`,
- * is refused, because other readers run it as code.
+ * Splits a Markdown file whose first line is `---`. The front matter must be YAML. A language after the first fence, such as `---js`, is
+ * refused, because other parsers execute it as code.
  */
 function splitFrontMatter(text: string): FrontMatter {
   const lines = text.split('\n');
@@ -70,7 +70,7 @@ function splitFrontMatter(text: string): FrontMatter {
   };
 }
 
-/** A file as it comes from a folder, a repository or a request. */
+/** A file from a folder, a repository or a request. */
 export interface DefinitionFile {
   /** Relative to the folder with factory.yaml, with `/` between folders. */
   readonly path: string;
@@ -108,14 +108,14 @@ const most: Readonly<Record<ResourceKind, number>> = {
   runner: maxFactoryRunners,
 };
 
-/** Reads the files that belong to a definition. Stops early if there are too many of them, or too many faults. */
+/** Reads the files that belong to a definition. Stops early if there are too many files or too many faults. */
 export function readFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faults): ReadFiles {
   const placed = placeFiles(all, faults, notices);
   const nothing = { files: [], skills: [] };
   return placed === undefined || exceedsLimits(placed, faults) ? nothing : readContents(placed.files, faults);
 }
 
-/** `bytes`: of all files of the definition, also of those that are not available here. */
+/** `bytes`: size of all files of the definition, including files that are not available here. */
 interface PlacedFiles {
   readonly files: readonly PlacedFile[];
   readonly bytes: number;
@@ -126,7 +126,7 @@ function placeFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faul
   const seen = new Map<string, string>();
   let bytes = 0;
   for (const { path, content } of all) {
-    // Only short paths are placed: the parts of a long one take gigabytes.
+    // Only short paths are split, because the parts of a long path take gigabytes.
     const message = pathFault(path);
     const placed: Placed = message === undefined ? placeOf(path) : { kind: 'fault', message };
     if (placed.kind === 'other') continue;

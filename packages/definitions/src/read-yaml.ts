@@ -51,8 +51,8 @@ interface Reading {
 }
 
 /**
- * Offsets of a value in the text, of its key, and of its members by key or index. A tree, because the paths of all members together can
- * take gigabytes: a key may be as long as the text.
+ * Offsets of a value in the text, of its key, and of its members by key or index. It is a tree, because the paths of all members together
+ * can take gigabytes: a key may be as long as the text.
  */
 interface Place {
   readonly value: number | undefined;
@@ -69,7 +69,7 @@ const makePlace = (value: Node | null, key?: Node): Place => ({
 
 /**
  * Reads one YAML document, version 1.2, as plain values. Anchors, aliases, tags and duplicate keys are faults, and merge keys are plain
- * keys: no value refers to another one, so the result is never larger than the text. `linesBefore` is added to every line.
+ * keys. So no value refers to another value, and the result is never larger than the text. `linesBefore` is added to every line.
  */
 export function readYaml(text: string, linesBefore: number): ReadYaml {
   const moved = ({ line, column }: Position): Position => ({ line: line + linesBefore, column });
@@ -157,7 +157,7 @@ function fault(reading: Reading, node: Node, message: string): undefined {
   return undefined;
 }
 
-/** `place`: the place of the node, to which the members are added. `level`: 0 for the whole document. */
+/** `place`: the place of the node; the members are added to it. `level`: 0 for the whole document. */
 function toValue(node: Node, place: Place, level: number, reading: Reading): unknown {
   reading.values += 1;
   if (isAlias(node)) return fault(reading, node, 'aliases (*name) are not taken; repeat the value');
@@ -194,7 +194,7 @@ function toScalar(node: Scalar, reading: Reading): unknown {
   return value;
 }
 
-/** Escapes such as `"\0"` give a text characters that the file itself may not have, and that the service cannot store. */
+/** Escapes such as `"\0"` can put characters into a text that the file itself may not have, and that the service cannot store. */
 function textFault(text: string): string | undefined {
   if (text.includes('\u0000')) return 'contains the NUL character (U+0000)';
   return text.isWellFormed() ? undefined : 'contains half of a surrogate pair';

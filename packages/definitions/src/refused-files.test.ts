@@ -128,7 +128,7 @@ describe('refuses, with file, line and column,', () => {
     [
       'an automation without a prompt',
       automation('triggers: [{provider: github, event: push}]\n', ''),
-      'automations/n/automation.md:4:1: needs the prompt of its runs as text behind the front matter',
+      'automations/n/automation.md:4:1: needs the prompt of its runs as text after the front matter',
     ],
     ['no triggers', automation('enabled: true\n'), 'automations/n/automation.md:2:1: triggers is missing'],
     [
@@ -144,7 +144,7 @@ describe('refuses, with file, line and column,', () => {
     [
       'a scheme without signature',
       webhook('signatureScheme: stripe\nsecretName: S\n'),
-      'webhooks/w.yaml:1:18: signatureScheme is only for authMode: signature; set that, or leave this out',
+      'webhooks/w.yaml:1:18: signatureScheme is only for authMode: signature; set that mode, or leave this key out',
     ],
     [
       'a signature without scheme',
@@ -169,7 +169,7 @@ describe('refuses, with file, line and column,', () => {
     [
       'a runner whose image is not an image name',
       runner('platform:\n  linux:\n    dockerImage: Node\n'),
-      'runners/r.yaml:3:18: platform.linux.dockerImage "Node" is not the name of a container image: its parts between `/` must be lower-case letters, digits and single `.`, `_`, `-` between them. Write it like `node:24` or `ghcr.io/team/image:tag`',
+      'runners/r.yaml:3:18: platform.linux.dockerImage "Node" is not the name of a container image: its parts between `/` must consist of lower-case letters and digits, with single `.`, `_` or `-` between them. Write it like `node:24` or `ghcr.io/team/image:tag`',
     ],
     ['a runner without platform', runner('description: x\n'), 'runners/r.yaml:1:1: platform is missing'],
     [
@@ -196,14 +196,14 @@ describe('refuses, with file, line and column,', () => {
     [
       'skills of an agent that is not there',
       withFiles({ 'agents/b/skills/a/SKILL.md': '' }),
-      'agents/b/skills/a/SKILL.md:1:1: there is no agents/b/agent.md',
+      'agents/b/skills/a/SKILL.md:1:1: the file agents/b/agent.md does not exist',
     ],
     ['a list as file', webhook('- a\n'), 'webhooks/w.yaml:1:1: must be a map of keys, and is a list'],
   ])('%s', (_name, files, fault) => {
     expect(faultsOf(files)).toEqual([fault]);
   });
 
-  test('many faults of several files at once, in their order', () => {
+  test('many faults of several files together, in order', () => {
     const faults = faultsOf({ ...webhook('a: 1\n'), ...factory('x: 1\ny: 2\n') });
     expect(faults.map((each) => each.split(' ')[0])).toEqual([
       'factory.yaml:8:1:',

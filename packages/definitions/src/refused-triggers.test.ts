@@ -41,7 +41,7 @@ describe('refuses, with file, line and column,', () => {
     [
       'a webhook trigger without UIDs',
       trigger('provider: webhook\nevent: received'),
-      'automations/n/automation.md:3:5: triggers[0].filter is missing: it names the webhooks whose deliveries start a run, such as {"webhook_ids": ["UID"]}',
+      'automations/n/automation.md:3:5: triggers[0].filter is missing: it lists the webhooks whose deliveries start a run, such as {"webhook_ids": ["UID"]}',
     ],
     [
       'a payload filter with a scalar',
@@ -68,7 +68,7 @@ describe('refuses, with file, line and column,', () => {
       automation(
         'triggers:\n  - {provider: schedule, event: cron_fired, schedule: {cron: "@daily"}}\n  - {provider: schedule, event: cron_fired, schedule: {cron: "@hourly"}}\n',
       ),
-      'automations/n/automation.md:4:55: triggers[1].schedule needs a name, because another schedule of the automation has none',
+      'automations/n/automation.md:4:55: triggers[1].schedule needs a name, because the automation already has a schedule without a name',
     ],
   ])('%s', (_name, files, fault) => {
     expect(faultsOf(files)).toEqual([fault]);

@@ -9,8 +9,8 @@ export interface TextFile {
 }
 
 /**
- * Returns the files of a definition without faults that are sent and stored. Leaves out files that belong to no definition, and files
- * without effect, such as those of benchmarks, that are no text: the database stores only text.
+ * Returns the files of a definition without faults that are sent and stored. Omits files that do not belong to a definition, and files
+ * without effect that are not text, such as those of benchmarks, because the database stores only text.
  */
 export function storedFiles(all: Iterable<DefinitionFile>): TextFile[] {
   const files: TextFile[] = [];

@@ -36,7 +36,9 @@ export function exportDefinition(definition: FactoryDefinition): ExportedFile[] 
   return files.toSorted((a, b) => compare(a.path, b.path));
 }
 
-/** Keys that come first, in this order; the others follow in alphabetical order, so that the same definition gives the same text. */
+/**
+ * Keys that come first, in this order. The other keys follow in alphabetical order, so that the same definition always gives the same text.
+ */
 const keyOrder = [
   'schemaVersion',
   'name',

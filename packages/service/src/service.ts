@@ -1,4 +1,4 @@
-/** The whole service in one process: the list of its domains, and their start and stop. */
+/** The whole service in one process: lists its domains, starts them and stops them. */
 
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -124,7 +124,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
     signal.throwIfAborted();
   };
   const undo = makeUndo(log);
-  // Removed last: the next service of the folder waits until this one has stopped completely.
+  // Removed last: the next service of this folder waits until this service has stopped completely.
   const serviceFile = fileOfService(dataDir);
   undo.add(serviceFile.remove);
   let baseUrl = settings.RUNYARD_BASE_URL ?? '';
@@ -191,7 +191,7 @@ async function listenApart(deps: ServiceDeps, undo: Undo): Promise<string | null
   return await listen(ingress, { host: RUNYARD_WEBHOOK_HOST ?? RUNYARD_HOST, port, setting: 'RUNYARD_WEBHOOK_PORT' });
 }
 
-/** Opens the port of `/metrics`, if it has one of its own. */
+/** Opens the separate port for `/metrics`, if there is one. */
 async function listenForMetrics({ metrics, settings, log }: ServiceDeps, undo: Undo): Promise<void> {
   const { RUNYARD_METRICS_LISTEN: place, RUNYARD_METRICS_TOKEN: token } = settings;
   if (!metrics || !place) return;

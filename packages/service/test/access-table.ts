@@ -29,10 +29,10 @@ export const credentials = {
 } as const;
 export type Credential = keyof typeof credentials;
 
-/** `yes`: the service does the work; a number: the status of its refusal. */
+/** `yes`: the service accepts the call; a number: the status of its refusal. */
 export type Access = 'yes' | 401 | 403 | 404 | 409;
 
-/** A route, or one of its bodies that needs a higher role. */
+/** A route, or one of its bodies that requires a higher role. */
 export interface AccessRow {
   readonly name: string;
   readonly route: Route;
@@ -40,7 +40,7 @@ export interface AccessRow {
   readonly body?: Readonly<Record<string, string>>;
 }
 
-/** All routes, each followed by its bodies that need a higher role. */
+/** All routes, each followed by its bodies that require a higher role. */
 export const accessRows: readonly AccessRow[] = (Object.entries(routes) as [string, Route][]).flatMap(
   ([name, route]) => {
     const { allow } = route;
@@ -67,7 +67,7 @@ const roleOf: Readonly<Partial<Record<Credential, Role>>> = {
   otherTeamSession: 'admin',
 };
 
-/** The credentials that are browser sessions, each with the credential of the key that signed in. */
+/** The browser sessions among the credentials, each with the credential of the key that signed in. */
 export const sessionOf: Readonly<Partial<Record<Credential, Credential>>> = {
   session: 'operator',
   memberSession: 'member',
@@ -100,19 +100,21 @@ export function accessOf({ allow, params, path }: Route, credential: Credential)
   return 401;
 }
 
-/** Callers from the weakest: what a route lets one of them do, it lets the next ones do too (`permission.test.ts`). */
+/**
+ * Callers in the order of their rights: if a route accepts a caller, it also accepts the next callers of the list (`permission.test.ts`).
+ */
 const ladders: readonly (readonly Credential[])[] = [
   ['viewer', 'member', 'administrator', 'owner', 'operator'],
   ['viewerSession', 'memberSession', 'session'],
   ['otherTeam', 'otherTeamSession'],
 ];
 
-/** Keys that the service does not find, so that it knows nothing about their caller. */
+/** Keys that the service does not find, so it knows nothing about their callers. */
 const notFound: readonly Credential[] = ['deletedKey', 'expiredKey', 'unknownKey'];
 
 /**
- * Returns the credentials with which `bin/test` calls the route at this place of the table: those that are refused, but one of the keys that
- * are not found, and of those that are let in the weakest of each ladder. `bin/test-long` takes all.
+ * Returns the credentials with which `bin/test` calls the route at this place of the table: all refused credentials, but only one of the
+ * keys that are not found; and of the accepted ones, the weakest of each list. `bin/test-long` takes all.
  */
 export function someCredentials({ route }: AccessRow, index: number): Credential[] {
   const isIn = (credential: Credential) => accessOf(route, credential) === 'yes';

@@ -20,7 +20,7 @@ export function describeBlobStore(name: string, open: () => Promise<BlobStore>):
       return blob && { sizeBytes: blob.sizeBytes, text: await text(blob.stream) };
     };
 
-    test('returns a blob as it was stored, with its size and SHA-256', async () => {
+    test('returns a blob unchanged, with its size and SHA-256', async () => {
       const sha256 = createHash('sha256').update('hello').digest();
       expect(await blobs.put('artifacts/1', Readable.from([Buffer.from('hel'), Buffer.from('lo')]), limits)).toEqual({
         outcome: 'stored',
@@ -42,7 +42,7 @@ export function describeBlobStore(name: string, open: () => Promise<BlobStore>):
       await blobs.delete('none');
     });
 
-    test('reads a range with the numbers of HTTP, and nothing beyond the end', async () => {
+    test('reads a range with the numbers of HTTP, and no bytes beyond the end', async () => {
       await blobs.put('r', Readable.from([Buffer.from('0123456789')]), limits);
       expect(await read('r', { start: 2, end: 4 })).toEqual({ sizeBytes: 10, text: '234' });
       expect(await read('r', { start: 8, end: 100 })).toEqual({ sizeBytes: 10, text: '89' });

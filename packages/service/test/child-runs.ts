@@ -7,7 +7,7 @@ export const children = '/harness-support/child-runs';
 /** Time of the agents' events. */
 export const at = '2026-01-02T03:04:05.000Z';
 
-/** Configuration of a run whose children may start runs too. */
+/** Configuration of a run whose children may also start runs. */
 export const nesting = { child_runs: { enabled: true, overrides: ['child_runs'] } };
 
 export interface TestChildRuns {
@@ -19,7 +19,7 @@ export interface TestChildRuns {
   finish(token: string, summary?: string): Promise<TestAnswer>;
   /** Starts a child of the run with this token; returns its id. */
   startChild(token: string, body?: Record<string, unknown>): Promise<string>;
-  /** Assigns a waiting run to a worker of its own, and starts its agent. */
+  /** Assigns a waiting run to a separate worker, and starts its agent. */
   begin(runId: string): Promise<Assignment>;
   /** Returns the run as people read it. */
   run(runId: string): Promise<Record<string, unknown>>;

@@ -17,9 +17,9 @@ export interface TestDatabase {
 }
 
 /**
- * An emptied database of an ended test with its open connections, or a copy of a migrated template, which the first call on a server makes
- * (`bench/embedded.md` has the time). Under vitest the server is an embedded PostgreSQL of this test run (`test/support/database.ts`), or the one of `TEST_DATABASE_URL`, whose user
- * must be allowed to create databases.
+ * Returns an emptied database of an ended test with its open connections, or a copy of a migrated template. The first call on a server
+ * makes the template (`bench/embedded.md` has the time). Under vitest, the server is an embedded PostgreSQL of this test run
+ * (`test/support/database.ts`), or the server of `TEST_DATABASE_URL`, whose user must be allowed to create databases.
  */
 export async function createTestDatabase(options: { maxConnections?: number } = {}): Promise<TestDatabase> {
   const server = process.env.TEST_DATABASE_URL;
@@ -64,7 +64,7 @@ function configOf(url: string, maxConnections: number, application: string): Dat
 const connect = (url: string, maxConnections: number, application: string): Promise<Database> =>
   openDatabase(configOf(url, maxConnections, application));
 
-/** `database.ts` of `test/support` drops databases with the name of its test run when the run ends. */
+/** `database.ts` of `test/support` drops databases with the name of its test run at its end. */
 const newName = () => `runyard_test_${process.env.TEST_RUN ?? process.pid}_${randomBytes(5).toString('hex')}`;
 
 /** An empty database without any table. */
@@ -79,7 +79,7 @@ export async function createEmptyDatabase(
 /** Named after its content: other migrations need another template. */
 async function ensureTemplate(client: pg.Client, server: string): Promise<string> {
   const migrations = await readMigrations();
-  // A digest of all of them, with their names: a name has at most 63 bytes.
+  // The name has a digest of all migrations with their names, because a name has at most 63 bytes.
   const content = createHash('sha256')
     .update(migrations.map(({ name, checksum }) => `${name} ${checksum}`).join())
     .digest('hex');

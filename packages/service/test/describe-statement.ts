@@ -14,8 +14,8 @@ interface WireConnection {
 }
 
 /**
- * Prepares the text without running it and returns the columns of its result: the messages Parse and Describe of the
- * protocol (PostgreSQL documentation, 55.2.3), which `pg` offers to objects with a method `submit`.
+ * Prepares a statement without executing it, and returns the columns of its result. It uses the messages Parse and Describe of the protocol
+ * (PostgreSQL documentation, 55.2.3), which `pg` sends for objects with a method `submit`.
  */
 export async function describeStatement(client: pg.Client, text: string): Promise<DescribedColumn[]> {
   const columns: DescribedColumn[] = [];

@@ -4,7 +4,7 @@ import { expireWaiting, reconcile } from '../src/runs/executions/reconcile/recon
 import type { World } from './execution-operations.ts';
 import type { TestExecutions } from './executions.ts';
 
-/** Every allowed change of state, written independently of the transitions, which must agree with it. */
+/** Every allowed change of state, written independently of the transitions; both must agree. */
 const legal: Record<string, readonly string[]> = {
   QUEUED: ['PENDING', 'CANCELLED', 'ERROR'],
   PENDING: ['CLAIMED', 'QUEUED'],

@@ -90,12 +90,12 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('reconcile' as const), pick }) },
 );
 
-/** The state that the operations act on: all assignments ever made, stale ones too. */
+/** The state that the operations act on: all assignments ever made, including outdated ones. */
 export interface World {
   runs: string[];
   assignments: Assignment[];
   connections: string[];
-  /** Numbers of each assignment: events that its agent has sent, and turns that it has ended. */
+  /** Counters of each assignment: events that its agent has sent, and turns that it has ended. */
   agents: Map<string, { seq: number; turns: number }>;
   followups: number;
   requests: number;
@@ -133,7 +133,7 @@ async function sendFollowup({ deps: executionDeps }: TestExecutions, world: Worl
   world.followups += 1;
 }
 
-/** Performs the operation as its process would. Does nothing if there is nothing to act on. */
+/** Performs the operation like the process that normally does it. Does nothing if there is no object for the operation. */
 export async function perform(test: TestExecutions, world: World, op: Operation): Promise<void> {
   const { deps: executionDeps } = test;
   const choose = <T>(list: T[]): T | undefined => list[op.pick % Math.max(1, list.length)];

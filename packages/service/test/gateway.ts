@@ -14,7 +14,7 @@ export interface TestGateway {
   readonly usages: readonly ModelUsage[];
   /** The log, as text. */
   log(): string;
-  /** Resolves with the `count`th account (1, 2, …) as soon as it exists. */
+  /** Resolves with the usage record number `count` (1, 2, …) as soon as it exists. */
   usage(count: number): Promise<ModelUsage>;
   /** Clients that are connected. */
   clients(): Promise<number>;
@@ -23,7 +23,7 @@ export interface TestGateway {
   close(): Promise<void>;
 }
 
-/** All keys of the operator, which answers must not contain. */
+/** All keys of the operator; answers must not contain them. */
 export const secrets: readonly string[] = Object.values(fakeModelKeys);
 
 const creator = { kind: 'user', uid: 'user' } as const;

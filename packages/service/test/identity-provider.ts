@@ -33,11 +33,11 @@ export interface TestIdentityProvider {
   key(): SigningKey;
   /** Replaces the key, and forgets the old one. */
   rotateKeys(): void;
-  /** Registers the client of a service; before that, the provider answers nothing. */
+  /** Registers the client of a service; before that, the provider does not answer. */
   register(redirectUri: string): void;
-  /** Changes identity tokens before they are sent; null: as they are. */
+  /** Changes identity tokens before they are sent; null: they are unchanged. */
   changeToken: ((claims: Claims) => string) | null;
-  /** Answers these paths with an error, or never; null: normally. */
+  /** Answers requests to these paths with an error, or never; null: normally. */
   trouble: { readonly path: RegExp; readonly with: number | 'silence' } | null;
   /** Signs in as a browser that opens `url`. Returns the address to which the provider sends the browser back. */
   signIn(url: string, subject: string): Promise<URL>;
@@ -58,7 +58,7 @@ export function signToken(claims: Claims, { kid, privateKey }: SigningKey): stri
   return `${text}.${sign('sha256', Buffer.from(text), privateKey).toString('base64url')}`;
 }
 
-/** Returns a token whose signature is made with a secret, which the client knows too; `none`: without one. */
+/** Returns a token that is signed with a secret that the client also knows; `none`: without a signature. */
 export function weakToken(claims: Claims, alg: 'HS256' | 'none'): string {
   const text = `${encode({ alg })}.${encode(claims)}`;
   return `${text}.${alg === 'none' ? '' : createHmac('sha256', clientSecret).update(text).digest('base64url')}`;

@@ -13,7 +13,7 @@ export interface KeyOptions {
   readonly expiresIn?: string;
 }
 
-/** Inserts a key, and for a personal one its person. Returns the raw key. `defaultTeamId`: the team if the options name none. */
+/** Inserts a key, and for a personal one its person. Returns the raw key. `defaultTeamId`: the team if the options have none. */
 export async function insertKey(db: Queryable, defaultTeamId: string, key: KeyOptions): Promise<string> {
   const raw = newRawKey();
   const team = key.teamId ?? defaultTeamId;

@@ -23,7 +23,7 @@ export async function insertWorkerPool(db: Queryable, teamId: string, name: stri
   );
 }
 
-/** Lets the person of a raw personal key connect to a pool, which exists or gets the person as its owner. */
+/** Lets the person of a raw personal key connect to a pool; if the pool does not exist, creates it with the person as owner. */
 export async function joinWorkerPool(db: Queryable, name: string, rawKey: string): Promise<void> {
   await db.query(
     `WITH person AS (

@@ -1,5 +1,5 @@
 /**
- * Lends the open connections of a database to one test after the other: a new connection reads the catalog of each table and plans each
+ * Lends the open connections of a database to one test after the other. A new connection reads the catalog of each table and plans each
  * statement, which takes most of the database's processor time in a test.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,8 +7,8 @@ import type { Database, Statement } from '../src/platform/store/database/databas
 import type { Listener } from '../src/platform/store/database/listener.ts';
 
 /**
- * Returns `kept` for one test. `close` waits for its work and refuses later work, but keeps the connections. It closes `listener`, which must be new:
- * the channels of a connection from another test would bring notices from before the test listens.
+ * Returns `kept` for one test. `close` waits for its work and refuses later work, but keeps the connections. It closes `listener`, which
+ * must be new: a connection from another test would deliver notices from before the test began to listen.
  */
 export function lend(kept: Database, listener: Listener): Database {
   let isClosed = false;
@@ -37,7 +37,7 @@ export function lend(kept: Database, listener: Listener): Database {
   };
 }
 
-/** Connections that stay open. Each test process keeps some databases, and the server takes 100 connections of all processes. */
+/** Connections that stay open. Each test process keeps some databases, and the server accepts 100 connections of all processes together. */
 const keptConnections = 4;
 
 /** Closes the connections above that number. Returns false if a test still holds one after a second. */

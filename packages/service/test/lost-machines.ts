@@ -7,12 +7,12 @@ import type { Assignment } from '../src/runs/executions/queue/assign.ts';
 import { endSandbox, type SandboxEnd } from '../src/runs/executions/reconcile/sandbox-end.ts';
 import { openTestService } from './service.ts';
 
-/** Opens a service for the tests of a file, and returns functions that begin and lose turns on it. */
+/** Opens a service for the tests of a file, and returns functions that begin turns on it and lose their machines. */
 export async function openLostMachines() {
   const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1', RUNYARD_CHECKPOINT_SECONDS: '60' } });
   const { db, executionDeps } = service.deps;
   afterEach(async () => {
-    // Ends waiting runs, so that the next test has none.
+    // Ends waiting runs, so that the next test begins without waiting runs.
     await db.query("UPDATE executions SET phase = 'ended' WHERE phase = 'queued'", []);
   });
 

@@ -5,8 +5,8 @@ import type { OwnThings } from './own-things.ts';
 import type { RequestOptions } from './service.ts';
 
 /**
- * A path with the ids of the own things, the query that the route needs, and, if the route takes a body, a valid one. The URL of a route
- * that needs a signature has none.
+ * A request of a route: a path with the ids of the own things, the query that the route needs, and a valid body if the route takes one. For
+ * a route that needs a signature, the URL has no signature.
  */
 export type RequestOfRoute = (
   name: string,

@@ -102,7 +102,7 @@ const noRun: StartedRun = {
   otherRunToken: '',
 };
 
-/** Starts a run with an attachment, and, if they are needed, a file of a snapshot and another run. */
+/** Starts a run with an attachment, and, if needed, with a file of a snapshot and another run. */
 async function startRun(
   service: TestService,
   wanted: { readonly file: boolean; readonly other: boolean },
@@ -135,7 +135,10 @@ async function startRun(
   };
 }
 
-/** Invites the person of the key to the environment, and makes it a guest already for the route that ends that. Returns the id of the invitation. */
+/**
+ * Invites the person of the key to the environment, and makes the person a guest already for the route that ends the access. Returns the id
+ * of the invitation.
+ */
 async function inviteOwner(
   service: TestService,
   environmentUid: string,
@@ -174,9 +177,9 @@ async function insertPool(service: TestService, key: string): Promise<Pick<OwnTh
 }
 
 /**
- * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names; `invitee` is the key of the person who is invited to the
- * environment. For one route only, makes the things that a request to it names, and a run where its token may call the route, because the things of
- * all routes take most of the time of a request; the other ids are empty.
+ * Makes the things. `keyOwner` is the key of the person who owns the key `keyUid`; `invitee` is the key of the person who is invited to the
+ * environment. Makes only the things that a request to one route names, and a run if its token may call the route, because making the
+ * things of all routes takes most of a test's time. The other ids are empty.
  */
 export async function makeOwnThings(
   service: TestService,

@@ -1,4 +1,4 @@
-/** Test support: an endpoint of models that answers whatever the test says, also what no provider should. */
+/** Test support: an endpoint of models that sends any answer that a test sets, also answers that no provider should send. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -9,7 +9,7 @@ import type { TestGateway } from './gateway.ts';
 
 const user = [{ role: 'user', content: 'look' }];
 
-/** The four protocols: path, a body for the model, the header that its clients put the token in, and one SDK each. */
+/** The four protocols: path, a body for the model, the header in which its clients send the token, and one SDK each. */
 export const protocols = [
   {
     name: 'anthropic',
@@ -100,7 +100,7 @@ export function send(
   return { request, response };
 }
 
-/** Returns the whole answer; `cut` if it did not end as its encoding says. */
+/** Returns the whole answer; `cut` if the answer did not end as its encoding requires. */
 export async function all(
   response: IncomingMessage,
 ): Promise<{ status: number; text: string; cut: boolean; everything: string }> {

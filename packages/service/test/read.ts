@@ -4,7 +4,7 @@ import type { Database } from '../src/platform/store/database/database.ts';
 import { conversationJson } from '../src/runs/conversations/as-json.ts';
 import { type ConversationRun, readParts } from '../src/runs/conversations/read.ts';
 
-/** The conversation of the runs; null where nothing was said. */
+/** The conversation of the runs; null if there are no messages. */
 export async function readConversation(
   db: Database,
   conversationId: string,

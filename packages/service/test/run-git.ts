@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Runs git in an environment of its own, with a run token or, if that is null, without one. Returns exit code and output. */
+/** Runs git in a separate environment with a run token; null: without a token. Returns exit code and output. */
 export async function runGit(
   { runToken, home, cwd = home }: { readonly runToken: string | null; readonly home: string; readonly cwd?: string },
   args: readonly string[],

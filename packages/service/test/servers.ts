@@ -1,4 +1,4 @@
-/** Test support: embedded servers, each in a folder of its test, in this process or in another one. */
+/** Test support: embedded servers, each in a separate folder of its test, in this process or in another one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
@@ -22,8 +22,8 @@ export interface TestServers {
 }
 
 /**
- * For the tests of a file. `copies`: the first start in an empty folder gets a copy of a cluster that the same code made once for the
- * test run, because making one takes most of the time.
+ * For the tests of a file. `copies`: the first start in an empty folder gets a copy of a cluster that the same code made once for the test
+ * run, because making a cluster takes most of the time.
  */
 export function testServers({ copies = false } = {}): TestServers {
   let folder = '';
@@ -78,7 +78,7 @@ async function giveCluster(dataDir: string): Promise<void> {
   if (made !== undefined) await copyTree(path.join(made, 'cluster'), dataDir, '--sparse=always');
 }
 
-/** Rows of a statement, over a connection of its own. */
+/** Returns the rows of a statement, over a separate connection. */
 export async function query(url: string, statement: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

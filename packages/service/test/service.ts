@@ -30,7 +30,7 @@ import type { StartDeliveries } from '../src/triggers/starts/deliveries/start-de
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { insertKey, type KeyOptions } from './insert-key.ts';
 
-/** Options of a service of the tests. Its parts are wired as in a service process. */
+/** Options of a service of the tests. Its parts are connected as in a service process. */
 export interface TestServiceOptions {
   readonly timeouts?: ClientTimeouts;
   readonly env?: Record<string, string>;
@@ -98,7 +98,7 @@ export async function openTestService(options?: TestServiceOptions): Promise<Tes
   return service;
 }
 
-/** No program listens there, so that no test sends requests to a code host of the internet. */
+/** No program listens at this address, so that no test sends requests to a code host on the internet. */
 const nowhere = 'http://127.0.0.1:9/{owner}/{repo}.git';
 
 /** Starts one; the caller closes it. */
@@ -207,7 +207,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   };
 
   const claimRun = async (runId: string, upTo: 'PENDING' | 'CLAIMED' = 'CLAIMED'): Promise<Assignment> => {
-    // A pool of its own, so that no other waiting run is assigned.
+    // A separate pool, so that no other waiting run is assigned.
     await db.query('UPDATE executions SET pool = $2 WHERE run_id = $1', [runId, runId]);
     const assignment = await assignFrom(runId);
     if (!assignment) throw new Error('nothing was assigned');

@@ -64,7 +64,7 @@ teams:
   };
 
   let addresses = 0;
-  /** Returns the headers of a page in a browser with an address of its own, as a proxy reports it. */
+  /** Returns the headers of a page in a browser with a separate address, as a proxy reports it. */
   const newPage = () => {
     addresses += 1;
     return { origin: service.baseUrl, 'x-forwarded-for': `10.0.${Math.floor(addresses / 250)}.${addresses % 250}` };

@@ -1,6 +1,6 @@
 /**
- * Empties the databases of ended tests for the next tests of this process: creating and dropping a database takes about six times the
- * processor time. A database is restored to the state after its migrations; one that cannot be is dropped.
+ * Empties the databases of ended tests for the next tests of this process: creating and dropping a database takes about six times as much
+ * processor time. A database is restored to the state after its migrations; if this is impossible, it is dropped.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -9,7 +9,9 @@ import { trimConnections } from './lent-database.ts';
 
 /** The state of a migrated database. */
 interface Pristine {
-  /** SQL of a text that changes with each change of a table, an index, a trigger, a function, a constraint or a setting of the database. */
+  /**
+   * SQL of a text that differs after each change of a table, an index, a trigger, a function, a constraint or a setting of the database.
+   */
   readonly catalogSql: string;
   readonly catalog: string;
   readonly size: number;
@@ -42,7 +44,7 @@ export async function notePristine({ db }: SpareDatabase): Promise<void> {
   await pristine;
 }
 
-/** Empties a database that nobody uses, and keeps it; returns false for a database that must be dropped. */
+/** Empties a database without connections, and keeps it; returns false for a database that must be dropped. */
 export async function keepSpare(spare: SpareDatabase): Promise<boolean> {
   const before = await pristine;
   if (before === undefined) return false;
@@ -91,7 +93,7 @@ const catalogTables = [
   'pg_extension',
 ];
 
-/** Counts the rows of the catalog, and those that a transaction after `mark` wrote. */
+/** Counts the rows of the catalog, and the rows that a transaction after `mark` wrote. */
 const catalogSince = (mark: string): string =>
   `concat_ws(' ', ${[
     ...catalogTables.map(

@@ -13,7 +13,7 @@ export interface StalledRequests {
     body: string,
     type?: string,
   ): Promise<{ goOn(): Promise<{ status: number; text: string }> }>;
-  /** Sends a request whose answer will wait; resolves when the request was authenticated. */
+  /** Sends a request whose answer will wait; resolves when the request is authenticated. */
   authenticated<T>(send: () => Promise<T>): Promise<{ readonly answer: Promise<T> }>;
 }
 

@@ -4,7 +4,7 @@ import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-event
 import { expect, vi } from 'vitest';
 import type { TestService } from './service.ts';
 
-/** An event, and the id with which a reader continues after it. */
+/** An event, and the id after which a reader continues. */
 interface Received {
   readonly id: string;
   readonly event: LiveEvent | TeamLiveEvent | TeamDeliveryEvent;

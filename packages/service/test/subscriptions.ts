@@ -24,7 +24,9 @@ export interface DeliveryState {
   readonly status: string;
   readonly attempts: number;
   readonly data: Record<string, unknown>;
-  /** Returns the seconds from the end of the last attempt, or from now if there is none, to the next, by the database's clock. */
+  /**
+   * Returns the seconds between the end of the last attempt (or now if there was no attempt) and the next attempt, by the database's clock.
+   */
   readonly waits: number;
   readonly log: readonly { number: number; status: number | null; error: string | null }[];
 }
@@ -34,7 +36,7 @@ export interface TestSubscriptions extends Omit<TestExecutions, 'close'> {
   readonly vault: Vault;
   /** Subscribes the receiver to all events, and gives it the secret. Returns the id. */
   subscribe(overrides?: Partial<CreateEventSubscriptionRequest>, teamId?: string): Promise<string>;
-  /** Opens a deliverer in the way of a process of its own. */
+  /** Opens a deliverer as a separate process would. */
   openDeliverer(limits?: Partial<DelivererLimits>, vault?: Vault): Promise<Deliverer>;
   /** The deliveries, in order. */
   deliveries(): Promise<DeliveryState[]>;
@@ -49,8 +51,8 @@ export interface TestSubscriptions extends Omit<TestExecutions, 'close'> {
 }
 
 /**
- * Opens them for the tests of a file. After each test, its deliverers, subscriptions and deliveries are removed, and the requests that
- * the receiver got.
+ * Opens them for the tests of a file. After each test, removes its deliverers, subscriptions and deliveries, and the requests that the
+ * receiver got.
  */
 export async function openTestSubscriptions(): Promise<TestSubscriptions> {
   const test = await openTestExecutions();

@@ -1,4 +1,4 @@
-/** Test support: a sweep over a database and blobs of its own, and rows that are old enough for it. */
+/** Test support: a sweep over a separate database and blobs, and rows that are old enough for it. */
 import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -33,9 +33,9 @@ export interface TestSweeps {
     daysAgo: number,
     more?: Partial<NewRun>,
   ): Promise<{ id: string; attachmentKey: string; transcriptKey: string }>;
-  /** Creates more runs than one batch takes, which ended one after the other; returns their ids. */
+  /** Creates more runs than one batch holds, which ended one after the other; returns their ids. */
   manyOldRuns(): Promise<string[]>;
-  /** Returns how many events of its conversation a run has. */
+  /** Returns how many events of its conversation a run still has. */
   eventsOf(runId: string): Promise<number>;
 }
 

@@ -10,7 +10,7 @@ import type { TestAnswer, TestService } from './service.ts';
 export interface Sent {
   readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Record<string, string>;
-  /** Default: the secret of the webhook as bearer token; null: none. */
+  /** Default: the secret of the webhook as bearer token; null: no token. */
   readonly token?: string | null;
   readonly method?: string;
 }

@@ -1,6 +1,6 @@
 /**
- * Decides which addresses a connection to a host that users chose may use: deliveries, MCP servers, sandboxes. Without these rules it
- * could reach the internal network.
+ * Decides which addresses a connection to a host that users chose may use: deliveries, MCP servers, sandboxes. Without these rules, a
+ * connection could reach the internal network.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
@@ -32,7 +32,7 @@ const specialIpv4 = [
   '240.0.0.0/4',
 ];
 
-/** The addresses that IANA assigns for the internet (RFC 4291, 2.4). Others, such as ::1 and ::ffff:…, are not public. */
+/** The addresses that IANA assigns for the internet (RFC 4291, 2.4). Other addresses, such as ::1 and ::ffff:…, are not public. */
 const globalIpv6 = ['2000::/3'];
 
 /** IANA IPv6 Special-Purpose Address Registry, for addresses in 2000::/3. 6to4 and Teredo contain IPv4 addresses. */

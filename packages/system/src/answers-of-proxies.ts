@@ -1,6 +1,6 @@
-/** Explanations of answers that a proxy gives instead of the service, by their HTTP status, with the step for its operator. */
+/** Explanations of answers that a proxy sends in place of the service, by HTTP status, with the next step for its operator. */
 export const answersOfProxies: Readonly<Record<number, string>> = {
-  413: 'A proxy in front of the service refuses a body of this size (HTTP 413). The service limits bodies itself, so the proxy should not: nginx: client_max_body_size 0 (docs/proxy.md).',
-  502: 'A proxy answers, but does not reach the service (HTTP 502). Check that the service runs, and that the proxy has the right address of it.',
+  413: 'A proxy in front of the service refuses a body of this size (HTTP 413). The service itself limits bodies, so the proxy should not: nginx: client_max_body_size 0 (docs/proxy.md).',
+  502: 'A proxy answers, but does not reach the service (HTTP 502). Check that the service runs, and that the proxy has the right address for it.',
   504: 'A proxy gave up waiting for the service (HTTP 504). Give it more time; nginx: proxy_read_timeout 15m (docs/proxy.md).',
 };

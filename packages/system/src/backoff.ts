@@ -7,8 +7,8 @@ export interface Backoff {
 }
 
 /**
- * Returns the milliseconds to wait after `failures` failed tries in a row (1: the first has just failed), with ± 25 % of jitter, so
- * that callers that failed together do not try again together. `random` returns 0 ≤ x < 1.
+ * Returns the milliseconds to wait after `failures` failed attempts in a row (1: the first attempt has just failed). It adds ± 25 % of
+ * jitter, so that callers that failed together do not retry together. `random` returns 0 ≤ x < 1.
  */
 export function backoffMs(backoff: Backoff, failures: number, random: () => number = Math.random): number {
   const { firstMs, longestMs, factor = 2 } = backoff;
@@ -18,7 +18,7 @@ export function backoffMs(backoff: Backoff, failures: number, random: () => numb
 }
 
 /**
- * Returns the milliseconds that a `Retry-After` header asks for (RFC 9110, 10.2.3: seconds or a date); undefined if it is missing or
+ * Returns the milliseconds in a `Retry-After` header (RFC 9110, 10.2.3: seconds or a date); undefined if the header is missing or
  * malformed.
  */
 export function retryAfterMs(header: string | undefined, now: number = Date.now()): number | undefined {

@@ -1,5 +1,5 @@
 /**
- * A claim on a folder: a lock of the kernel, which is free as soon as its holder has ended, and a file that describes the holder. Loads
+ * A claim on a folder: a kernel lock, which is free as soon as its holder has ended, and a file that describes the holder. Loads
  * no zod.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';

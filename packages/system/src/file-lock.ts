@@ -1,6 +1,6 @@
 /**
- * Locks of the kernel on files (flock(2)). A lock belongs to an open file description: it is free as soon as every process that holds
- * the descriptor is gone, however it ended. Other containers of the same machine, where process ids mean nothing, see it too.
+ * Locks of the kernel on files (flock(2)). A lock belongs to an open file description: it is free as soon as every process with the
+ * descriptor has ended, for any reason. Other containers of the same machine, in which process ids mean nothing, also see the lock.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -13,7 +13,7 @@ export interface FileLock {
 }
 
 /**
- * Takes the lock of `file`. Creates the file if it does not exist; it must never be removed. Returns undefined if another process
+ * Takes the lock of `file`. Creates the file if it does not exist; the file must never be removed. Returns undefined if another process
  * holds the lock. Throws if the machine has no locks. Uses the flock command of util-linux or busybox, because Node has no flock.
  */
 export function tryLockFile(file: string): FileLock | undefined {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type LogGap, openLogDestination } from './log-destination.ts';
 
-/** A file that accepts as many bytes as there is room, like write(2). */
+/** A file that accepts as many bytes as it has space for, like write(2). */
 function fakeFile(room: number) {
   let text = '';
   const file = {

@@ -16,9 +16,9 @@ const maxWaitingBytes = 1024 * 1024;
 const retryMs = 100;
 
 /**
- * Opens the destination of a program's log. Its failures neither end the program nor make it wait: while the disk is full, up to 1 MB
- * of lines wait in memory, and are written with the first line after there is room again; then `onResumed` is called. Pino's own
- * destination ends the process at such an error, and its `flushSync` repeats the write forever (sonic-boom 4.2).
+ * Opens the destination of a program's log. Failures of the destination neither end the program nor make it wait. While the disk is full,
+ * up to 1 MB of lines wait in memory. They are written with the first line after there is space again; then `onResumed` is called. Pino's
+ * own destination ends the process at such an error, and its `flushSync` repeats the write forever (sonic-boom 4.2).
  */
 export function openLogDestination(
   descriptor: number,

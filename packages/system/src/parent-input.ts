@@ -1,7 +1,7 @@
-/** The standard input of a program that another one keeps running: the parent writes to it that the program should stop. Loads no zod. */
+/** The standard input of a program that another program keeps running: the parent writes to it to ask the program to stop. Loads no zod. */
 import type { Readable, Writable } from 'node:stream';
 
-/** A pipe that closes without this word was closed by the kernel, because the parent ended: by kill -9, or by a fault. */
+/** If the pipe closes without this word, the kernel closed it because the parent ended: by kill -9, or by a fault. */
 const stopWord = 'stop\n';
 
 /** Returns whether this program ends with its parent. */

@@ -7,7 +7,7 @@ test('finds this process alive', () => {
   expect(stateOf(thisProcess())).toBe('alive');
 });
 
-test('distinguishes a process from a later one with the same id', () => {
+test('distinguishes a process from a later process with the same id', () => {
   expect(stateOf({ ...thisProcess(), start_ticks: 1 })).toBe('gone');
 });
 

@@ -1,4 +1,4 @@
-/** Distinguishes a process from a later one with the same id, and from one in another container. Loads no zod. */
+/** Distinguishes a process from a later process with the same id, and from a process in another container. Loads no zod. */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 export interface ProcessIdentity {
@@ -18,7 +18,7 @@ export function isIdentity(value: unknown): value is ProcessIdentity {
   );
 }
 
-/** `elsewhere`: in another container, whose processes cannot be seen from here. */
+/** `elsewhere`: in another container, whose processes are invisible here. */
 export type ProcessState = 'alive' | 'gone' | 'elsewhere';
 
 /** Returns the identity of this process. */
@@ -52,7 +52,7 @@ export function startTicks(pid: number): number | undefined {
   return fields[0] === 'Z' ? undefined : Number(fields[19]);
 }
 
-/** Returns 4026531836 from `pid:[4026531836]`; empty if there is no /proc. */
+/** Returns 4026531836 from `pid:[4026531836]`; empty if /proc is missing. */
 function ownNamespace(): string {
   try {
     return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '';

@@ -15,7 +15,7 @@ const file = (name: string, text: string): string => {
 
 const bundled = tls.getCACertificates('bundled');
 
-test('adds each certificate of the file to those that this process trusts, whatever text is between them', () => {
+test('adds each certificate of the file to the certificates that this process trusts, with any text between them', () => {
   const made = ['one', 'two'].map((name) => {
     const args = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', `/CN=${name}`];
     const output = execFileSync('openssl', ['req', '-x509', ...args, '-keyout', '/dev/null'], { stdio: 'pipe' });

@@ -1,9 +1,9 @@
-/** Adds certificate authorities to those that Node brings along: connections to a service or provider whose certificate a company signs. */
+/** Adds certificate authorities to Node's own list: for connections to a service or provider whose certificate a company has signed. */
 import { readFileSync } from 'node:fs';
 
 const certificate = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Returns the certificates of a file in PEM. Throws an error that names the setting if there are none. */
+/** Returns the certificates of a file in PEM. Throws an error that names the setting if there are no certificates. */
 export function readAuthorities(file: string): string[] {
   let text: string;
   try {
@@ -17,7 +17,7 @@ export function readAuthorities(file: string): string[] {
   return found;
 }
 
-/** Makes this thread trust authorities for all its later connections, besides those that it trusts already. Throws if one is no certificate. */
+/** Makes this thread trust additional authorities for all its later connections. Throws if one is no certificate. */
 export function trustAuthorities(certificates: readonly string[]): void {
   // Most programs need no TLS, which takes time to load.
   const tls = process.getBuiltinModule('node:tls');

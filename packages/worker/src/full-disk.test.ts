@@ -28,7 +28,7 @@ const problem =
   smallDiskProblem ?? ((await bubblewrapFeatures()) === undefined ? 'bubblewrap does not work here' : null);
 
 describe.skipIf(problem)(problem ? `on a full disk (skipped: ${problem})` : 'on a full disk', () => {
-  test('a worker waits, says so, and starts when there is room', async () => {
+  test('a worker waits, logs this, and starts when there is space', async () => {
     const disk = await makeSmallDisk(300);
     const service = await startFakeWorkerService();
     try {

@@ -6,7 +6,7 @@ const retryMs = 5_000;
 /** The system's messages, also in the output of programs that the worker starts. */
 const messages = /ENOSPC|EDQUOT|no space left on device|disk quota exceeded/i;
 
-/** Returns whether an error, or one that caused it, says that a disk has no room. */
+/** Returns whether an error, or one of its causes, means that a disk is full. */
 export function isFullDisk(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return messages.test(`${'code' in error ? error.code : ''} ${error.message}`) || isFullDisk(error.cause);
@@ -20,8 +20,8 @@ interface Waiting {
 }
 
 /**
- * Starts a worker, and waits while it cannot start because a disk is full. Each try says so in the log, because the worker serves no
- * run meanwhile.
+ * Starts a worker, and waits while it cannot start because a disk is full. Each attempt logs this, because the worker serves no run
+ * meanwhile.
  */
 export async function startWhenThereIsRoom<W>(
   start: () => Promise<W>,
@@ -30,14 +30,14 @@ export async function startWhenThereIsRoom<W>(
   for (let tries = 1; ; tries += 1) {
     try {
       const worker = await start();
-      if (tries > 1) log.info({ tries }, 'there is room on the disk again: the worker starts');
+      if (tries > 1) log.info({ tries }, 'the disk has space again: the worker starts');
       return worker;
     } catch (error) {
       if (!isFullDisk(error)) throw error;
       const { message } = error as Error;
       log.warn(
         { error: message, next_in_ms: waitMs },
-        'a disk is full, so the worker waits; make room for it to start',
+        'a disk is full, so the worker waits; free some space and it starts',
       );
       await delay(waitMs, signal);
     }

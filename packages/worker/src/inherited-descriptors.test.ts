@@ -11,7 +11,8 @@ test('closes inherited descriptors, so that child processes do not get them', ()
     console.log('before', list());
     (await import(${JSON.stringify(module)})).closeInheritedDescriptors();
     console.log('after', list());`;
-  // Bash, because descriptors above 9 are beyond other shells; Node marks only those that follow each other without a gap.
+  // The test needs bash, because other shells do not support descriptors above 9; Node marks only descriptors that follow each other
+  // without a gap.
   const run = 'exec 40</etc/hostname; exec "$0" --input-type=module -e "$1"';
   const output = execFileSync('bash', ['-c', run, process.execPath, script], { encoding: 'utf8' });
   const [before = '', after = ''] = output.split('after');

@@ -19,7 +19,10 @@ export function endOnSignals(worker: Pick<Worker, 'terminate' | 'drain' | 'stop'
   on('SIGINT', () => void worker.stop());
 }
 
-/** Stops the worker when its parent asks it to. When the parent crashed, leaves the sandboxes to the next worker. `waiting`: aborted, so that a worker that waits to start ends. */
+/**
+ * Stops the worker when its parent asks for this. When the parent crashed, leaves the sandboxes to the next worker. `waiting`: is aborted,
+ * so that a worker that is waiting to start ends.
+ */
 export function endWithParent(starting: Promise<Pick<Worker, 'stop' | 'leave'>>, waiting: AbortController): void {
   onParentGone((how) => {
     waiting.abort();

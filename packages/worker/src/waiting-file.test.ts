@@ -12,7 +12,7 @@ const onFault = (error: Error) => {
   throw error;
 };
 
-test('shows the state of the pool while the worker runs, and nothing after it', () => {
+test('shows the state of the pool while the worker runs, and nothing after that', () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   let pool = { wanted: 1, ready: 0, taken: 0, failed: 0 };
   const stop = keepWaitingFile(folder, () => pool, onFault);

@@ -47,7 +47,7 @@ export function keepWaitingFile(workerFolder: string, read: () => PoolCounts, on
 }
 
 /**
- * Returns the description that the worker of this data folder wrote a few seconds ago at most; undefined: none runs here, or it has no
+ * Returns the description that the worker of this data folder wrote at most a few seconds ago; undefined: no worker runs, or it has no
  * pool.
  */
 export function readWaitingFile(dataDir: string): WaitingFile | undefined {

@@ -22,7 +22,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
 
-  test('lets running executions end at SIGUSR2, takes no new ones, and then exits', async () => {
+  test('finishes running executions after SIGUSR2, accepts no new ones, and then exits', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     service.send(fakeAssignment('long', ['--fixture', 'sh', 'while ! [ -e /workspace/go ]; do sleep 0.05; done']));
     await service.waitFor('sandbox_ready');
@@ -46,7 +46,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(await worker.exited).toBe(0);
   });
 
-  test('lets an agent that obeys SIGTERM end by itself at SIGINT', async () => {
+  test('lets an agent that handles SIGTERM end by itself after SIGINT', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     service.send(
       fakeAssignment('polite', ['--fixture', 'sh', 'trap "exit 0" TERM; : >/workspace/up; sleep 60 & wait']),
@@ -65,7 +65,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(exit_code, 'by SIGTERM, not by SIGKILL').toBe(128 + 15);
   });
 
-  test('leaves no process of any sandbox after kill -9 without adoption; the next start removes folders and cgroups', async () => {
+  test('leaves no sandbox process after kill -9 without adoption; the next start removes folders and cgroups', async () => {
     const first = await spawnTestWorker(service, dataDir, { RUNYARD_ADOPT_SECONDS: '0' });
     const mark = `4712.${process.pid}`;
     service.send(fakeAssignment('orphan', ['--fixture', 'sh', `setsid sleep ${mark} & sleep ${mark}`]));

@@ -1,4 +1,4 @@
-/** Sandboxes whose processes die slowly: no message may report their end before the last process is gone. */
+/** Sandboxes whose processes end slowly: no message may report the end before the last process has ended. */
 import { rm } from 'node:fs/promises';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { pino } from 'pino';

@@ -43,7 +43,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
   const failed = (id: string) => it.service.waitFor('task_failed', (data) => data.execution_id === id);
   const ready = (id: string) => it.service.waitFor('sandbox_ready', (data) => data.execution_id === id);
 
-  test('says hello first, with its slots and sandbox level', async () => {
+  test('sends its hello first, with its slots and sandbox level', async () => {
     const [hello] = it.service.messages;
     expect(hello).toMatchObject({
       type: 'worker_hello',
@@ -60,7 +60,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(disk.total_bytes).toBeGreaterThanOrEqual(disk.free_bytes);
   });
 
-  test('claims, starts and completes an execution whose agent ends well', async () => {
+  test('claims, starts and completes an execution whose agent succeeds', async () => {
     const id = assign('exit', '0');
     await completed(id);
     const types = it.service.messages
@@ -144,7 +144,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     await until(() => count('task_completed') === 2);
   });
 
-  test('starts the agent as the worker protocol says, in its workspace, with nothing of its own environment', async () => {
+  test('starts the agent as the worker protocol requires, in its workspace, without variables of the worker', async () => {
     const id = assign('sh', 'tr "\\0" " " </proc/$PPID/cmdline; echo; pwd; env | sort; exit 9');
     const { message } = await failed(id);
     expect(message).toContain(
@@ -206,7 +206,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     await until(async () => (await readdir(path.join(it.worker.stateRoot, 's'))).length <= 1);
   });
 
-  test('ends a cancelled agent that ignores everything when its grace is over', async () => {
+  test('kills a cancelled agent that ignores all signals when its grace period is over', async () => {
     const [usual, short] = [assign('stubborn'), assign('stubborn')];
     await Promise.all([ready(usual), ready(short)]);
     const cancel = (id: string, grace: { grace_ms?: number }) =>
@@ -259,7 +259,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(about('sandbox_ready')).toEqual(ids);
   });
 
-  test('runs an execution once, however often it is assigned', async () => {
+  test('runs an execution once, even if it is assigned several times', async () => {
     const id = newId();
     const assignment = fakeAssignment(id, ['--fixture', 'sh', 'sleep 0.2']);
     it.service.send(assignment);
@@ -281,7 +281,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(message).toContain('RUNYARD_SANDBOX_MEMORY_MB');
   });
 
-  test('ends a sandbox whose workspace grows over its limit, and says so', async () => {
+  test('ends a sandbox whose workspace exceeds its limit, and reports this', async () => {
     const { failure_reason, message } = await failed(
       assign('sh', 'while :; do head -c 8000000 /dev/zero > $(mktemp -p .); done 2>/dev/null'),
     );
@@ -289,7 +289,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(message).toContain('RUNYARD_SANDBOX_DISK_MB');
   });
 
-  test('stays small while an agent floods its output, and shows the end of it', async () => {
+  test('needs little memory while an agent floods its output, and shows the end of the output', async () => {
     const before = process.memoryUsage().rss;
     const id = assign('flood');
     await ready(id);
@@ -304,7 +304,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(most - before).toBeLessThan(120 * 1024 * 1024);
   });
 
-  test('refuses an assignment with an image, which a worker of this machine’s programs cannot run', async () => {
+  test('refuses an assignment with an image, because it runs programs of this machine', async () => {
     const id = newId();
     const assignment = fakeAssignment(id);
     it.service.send({ ...assignment, data: { ...assignment.data, docker_image: 'node:24' } });
@@ -317,7 +317,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect((await failed(id)).message).toContain('EVIL');
   });
 
-  test('keeps agents running while the service is away, and reports their end on the next connection', async () => {
+  test('keeps agents running while the service is unreachable, and reports their end on the next connection', async () => {
     const mark = `: patient-${process.pid}`;
     const id = assign('sh', `${mark}; while ! [ -e /workspace/go ]; do sleep 0.05; done`);
     await ready(id);

@@ -34,9 +34,11 @@ const settleMs = 5000;
 
 export interface WorkerContext {
   readonly log: Logger;
-  /** The agent's `main.ts`; absent: that of `packages/agent`. */
+  /** The agent's `main.ts`; absent: the one in `packages/agent`. */
   readonly agentEntry?: string;
-  /** How long to wait for the data folder while another worker uses it: one whose parent crashed takes some seconds to leave. Default: 0. */
+  /**
+   * How long to wait for the data folder while another worker uses it: a worker whose parent crashed takes some seconds to end. Default: 0.
+   */
   readonly lockPatienceMs?: number;
 }
 
@@ -44,9 +46,9 @@ export interface WorkerContext {
 export interface Worker {
   /** Takes no new executions. `drained` resolves when the last one has ended. */
   drain(): void;
-  /** Leaves the sandboxes to the next worker of the data folder and ends; drains if sandboxes end with their worker. */
+  /** Leaves the sandboxes to the next worker of the data folder and ends; if its sandboxes end with their worker, drains first. */
   terminate(): void;
-  /** Leaves the sandboxes to the next worker of the data folder and ends; ends them if they end with their worker. */
+  /** Leaves the sandboxes to the next worker of the data folder and ends; if its sandboxes end with their worker, ends them. */
   leave(): void;
   /** Ends all executions within about six seconds, or later if the kernel cannot end a process of a sandbox yet. */
   stop(): Promise<void>;
@@ -223,7 +225,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     // Adopt before the first hello, which lists the adopted executions.
     executions.adopt([...opened.left, ...left]);
 
-    /** Executions whose end the service has not confirmed: the service still counts them for this worker. */
+    /** Executions whose end the service has not confirmed; the service still counts them for this worker. */
     const unconfirmedEnds = (): { task_id: string; execution_id: string }[] =>
       outbox
         .kept()

@@ -10,7 +10,7 @@ import { deniedLog } from '../src/egress/denied-log.ts';
 import { egressAddresses, egressPolicy } from '../src/egress/policy.ts';
 import { openProxy, type ProxyLimits } from '../src/egress/proxy.ts';
 
-/** An address of the internet. No packet is sent there: the test connects the proxy to its own server instead. */
+/** An address of the internet. No packet is sent to it: the test connects the proxy to its own server instead. */
 export const publicAddress = '93.184.216.34';
 
 export interface TestProxyOptions {

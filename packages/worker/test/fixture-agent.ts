@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, writeSync } from 'node:fs';
 
-/** Waits for a run as the agent does. Returns its arguments; none if the worker went away. */
+/** Waits for a run as the agent does. Returns the arguments of the run; an empty list if the worker has ended. */
 function waitForRun(): string[] {
   const descriptor = Number(process.env.RUNYARD_RUN_TOKEN_FD);
   writeSync(descriptor, '\n');

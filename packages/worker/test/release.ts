@@ -2,8 +2,8 @@ import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /**
- * Creates the file `go` in the workspace of each sandbox, for which agents of a test wait. `stateRoot` is the worker's state folder. A
- * sandbox that the pool is just preparing has no workspace yet, and one that it ends has none any more.
+ * Creates the file `go` in the workspace of each sandbox; agents of a test wait for this file. `stateRoot` is the worker's state folder. A
+ * sandbox that the pool is preparing has no workspace yet, and an ending sandbox has none any more.
  */
 export async function releaseAgents(stateRoot: string): Promise<void> {
   const sandboxes = path.join(stateRoot, 's');

@@ -1,4 +1,4 @@
-/** A worker in a process of its own, with the fixture agent: for tests that kill it. */
+/** A worker in a separate process, with the fixture agent: for tests that kill the worker. */
 import { fileURLToPath } from 'node:url';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { pino } from 'pino';

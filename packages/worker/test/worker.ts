@@ -16,7 +16,7 @@ import { startWorker, type Worker } from '../src/worker.ts';
 
 export const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.meta.url));
 
-/** The isolation of sandboxes on this machine, or `undefined` if there are none: tests that need more are skipped. */
+/** The isolation of sandboxes on this machine, or `undefined` if there are no sandboxes: tests that need more isolation are skipped. */
 export const bubblewrapFeatures = () => featuresOf('bubblewrap');
 
 /** The same for sandboxes with gVisor. */
@@ -29,7 +29,7 @@ async function featuresOf(backend: string): Promise<readonly string[] | undefine
   return ok ? level.features : undefined;
 }
 
-/** Makes a data folder that the users of sandboxes can enter. Otherwise the worker would keep a part of its state elsewhere. */
+/** Makes a data folder that the users of sandboxes can enter. Otherwise the worker would keep a part of its state in another place. */
 export async function temporaryDataDir(): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-worker-'));
   await chmod(folder, 0o711);
@@ -103,7 +103,8 @@ export interface WorkerProcess extends AsyncDisposable {
 }
 
 /**
- * Starts a worker in a process of its own; resolves when its hello arrived. Disposing of it ends it, without leaving anything behind.
+ * Starts a worker in a separate process; resolves when its hello has arrived. Disposing of it ends the worker, and leaves no process or
+ * file behind.
  */
 export async function spawnTestWorker(
   service: FakeWorkerService,

@@ -13,7 +13,7 @@ import type {
 /** The version of the Agent Client Protocol that the driver speaks. */
 export const protocolVersion = 1;
 
-/** The driver's end of a connection to an ACP agent, in a child process or in this one. */
+/** The driver's side of a connection to an ACP agent, in a child process or in this process. */
 export interface AgentLink {
   initialize(params: InitializeRequest): Promise<InitializeResponse>;
   newSession(params: NewSessionRequest): Promise<NewSessionResponse>;
@@ -22,13 +22,13 @@ export interface AgentLink {
   cancel(params: CancelNotification): void;
   /** Aborts when the connection has closed, so that no answer can come. */
   readonly closed: AbortSignal;
-  /** False as soon as the process has ended, even before `exited` has the end of its output. */
+  /** False as soon as the process has ended, even before the rest of its output was read. */
   isAlive(): boolean;
-  /** The first lines of its output that were no messages. Absent: the harness is not a process of its own. */
+  /** The first lines of its output that were not messages. Absent: the harness does not run in a separate process. */
   readonly strayLines?: readonly string[];
   /** Resolves when the harness has exited; never rejects. */
   readonly exited: Promise<HarnessExit>;
-  /** Records the processes that run before a turn. Absent: the harness is not a process of its own. */
+  /** Records the processes that run before a turn. Absent: the harness does not run in a separate process. */
   beginTurn?(): void;
   /** Kills the processes that have started since `beginTurn`, because some harnesses leave the commands of an interrupted turn running. */
   endStrays?(): void;
@@ -37,9 +37,9 @@ export interface AgentLink {
 }
 
 export interface HarnessExit {
-  /** For a message: `exited with code 1`, `was ended by SIGKILL`, `could not be started: …`. */
+  /** A text for messages: `exited with code 1`, `was ended by SIGKILL`, `could not be started: …`. */
   description: string;
-  /** End of its standard error, at most 8 KB. */
+  /** The last bytes of its standard error, at most 8 KB. */
   stderrTail: string;
 }
 

@@ -10,8 +10,8 @@ export type HarnessOutcome =
   | { kind: 'cancelled' };
 
 /**
- * The verdict of the built-in harness about its turn, in `_meta.runyard` of its answer to `session/prompt`, because ACP has no stop
- * reason for a failure. The member is ignored from any other harness.
+ * The result of a turn from the built-in harness, in `_meta.runyard` of its answer to `session/prompt`, because ACP has no stop reason for
+ * a failure. The member is ignored from any other harness.
  */
 export interface BuiltinVerdict {
   success: boolean;

@@ -1,7 +1,7 @@
 import { firstPart } from '@runyard/contract/wire/shorten';
 import { maxDataChars } from './limits.ts';
 
-/** An object in a tool call of a harness. All of it is untrusted JSON of any shape. */
+/** An object in a tool call of a harness. The object is untrusted JSON of any shape. */
 export type JsonObject = Record<string, unknown>;
 
 export function asObject(value: unknown): JsonObject | undefined {
@@ -56,7 +56,7 @@ export function terminalOutput(meta: unknown): string | undefined {
   return texts.length === 0 ? undefined : texts.join('');
 }
 
-/** Returns the text in `rawOutput`, for which harnesses use different names. */
+/** Returns the text in `rawOutput`; harnesses use different member names for it. */
 export function rawOutputText(raw: unknown): string | undefined {
   if (typeof raw === 'string') return raw;
   const members = asObject(raw);
@@ -80,15 +80,14 @@ export function exitCode(meta: unknown, raw: unknown): number | undefined {
   return candidates.find((code): code is number => Number.isSafeInteger(code));
 }
 
-/** Returns how long a command ran, in ms, if the harness says it; otherwise undefined. */
+/** Returns how long a command ran, in ms, if the harness reports it; otherwise undefined. */
 export function commandDuration(raw: unknown): number | undefined {
   const duration = asObject(raw)?.duration_ms;
   return Number.isFinite(duration) && (duration as number) >= 0 ? Math.round(duration as number) : undefined;
 }
 
 /**
- * Returns untrusted data with long strings, long lists and deep nesting cut, so that an action that writes a file does not have
- * the file.
+ * Returns untrusted data with shortened strings, lists and nesting, so that an action that writes a file does not contain the whole file.
  */
 export function boundedData(value: unknown, maxStringLength = 16 * 1024): unknown {
   const bounded = cutDeep(value, maxStringLength, 0);

@@ -10,7 +10,7 @@ import type { TreeAnswer } from '../run-tree/requests.ts';
 /** A request of the command `report-artifact`. Requests and answers are one line of JSON each. */
 export interface ArtifactSocketRequest {
   artifact: ArtifactRequest;
-  /** Folder in which the command was called. */
+  /** Folder from which the command was called. */
   cwd: string;
 }
 

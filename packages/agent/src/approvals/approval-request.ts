@@ -33,7 +33,7 @@ const maxNameLength = 200;
 export const requestTitle = (title: string): string => shorten(title, maxTitleLength);
 
 /**
- * Returns why a person cannot be asked for this permission: a person must see the whole action to approve it. Returns
+ * Returns why this permission request cannot be shown: a person must see the whole action to approve it. Returns
  * undefined if a person can be asked.
  */
 export function unshowable({ kind, title, action }: ApprovalRequest): string | undefined {

@@ -32,7 +32,7 @@ function open(flush: () => Promise<void> = async () => {}) {
   return { approvals, events, types, abort, asked, signal: abort.signal };
 }
 
-test('allows under auto-approve, refuses under auto-deny, records both and asks no person', async () => {
+test('allows under auto-approve, refuses under auto-deny, records both and does not ask a person', async () => {
   for (const [policy, decision] of [
     ['auto-approve', 'approve'],
     ['auto-deny', 'deny'],
@@ -155,7 +155,7 @@ test('makes a fingerprint that does not depend on the order of members', () => {
   expect(of({ a: [1, 2] })).not.toBe(of({ a: [2, 1] }));
 });
 
-test('asks about all of a long action, which has its own fingerprint', async () => {
+test('asks about the whole of a long action, which has its own fingerprint', async () => {
   const { approvals, events, asked, signal } = open();
   approvals.begin('ask', undefined);
   const command = `${'echo a\n'.repeat(4_000)}rm -rf b`;
@@ -177,14 +177,14 @@ test.each([
   [
     'is nested too deeply',
     { ...permission(), action: { ...action(''), input: deep(30) } },
-    'it has more than 20 objects in each other',
+    'it has more than 20 levels of objects',
   ],
   [
     'has no input and a long title',
     { kind: 'permission' as const, title: 'a'.repeat(3_000), action: { ...action(''), input: {} } },
     'the request has 3000 characters',
   ],
-])('denies an action that %s instead of asking, and says why', async (_, request, reason) => {
+])('denies an action that %s instead of asking, and gives the reason', async (_, request, reason) => {
   const { approvals, events, signal } = open();
   approvals.begin('ask', undefined);
   const verdict = await approvals.ask(request, signal);

@@ -9,7 +9,7 @@ import { decisionText } from './decision-text.ts';
 
 export interface ApprovalsOptions {
   emit: (event: AgentEventBody) => void;
-  /** Resolves when the service has every event so far. An approval is on record as used before the agent acts on it. */
+  /** Resolves when the service has every event so far. So the use of an approval is recorded before the agent acts on it. */
   flush: () => Promise<void>;
   /** Called when a person was asked, which may take long. */
   onWait?: () => void;
@@ -22,7 +22,7 @@ export interface Approvals {
   readonly policy: ApprovalPolicy;
   /** Sets the policy, and the decision about a request of an earlier sandbox. */
   begin(policy: ApprovalPolicy | undefined, earlierDecision: AgentTask['decision']): void;
-  /** Sets the step of the conversation that requests belong to from now on. */
+  /** Sets the step of the conversation for requests from now on. */
   startTurn(stepId: string): void;
   /**
    * Returns the decision about this request of an earlier sandbox, for a harness that continues the call which asked. The decision can
@@ -33,7 +33,7 @@ export interface Approvals {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<Verdict>;
   /** Returns true if the follow-up answers the open request. */
   isAwaited(followUp: FollowUp): boolean;
-  /** Takes a follow-up as the answer to the open request. Returns false if it is a turn of its own. */
+  /** Takes a follow-up as the answer to the open request. Returns false if it is not an answer but a separate turn. */
   answer(followUp: FollowUp): boolean;
   /** Fails the open request, because the service refused to ask a person. */
   refused(requestId: string, reason: string): void;

@@ -21,9 +21,9 @@ export function decisionText(request: Omit<AgentRequest, 'request_id'>, { decisi
   const requestText = `You had asked for permission${action ? ` to use ${action.name}` : ''}: ${title}${inputNote}`;
   switch (decision) {
     case 'approve':
-      return `${requestText}\nThe user approved it.${reasonText} It has not been done yet: do it now, and go on with the task.`;
+      return `${requestText}\nThe user approved it.${reasonText} It has not been done yet: do it now, and continue with the task.`;
     case 'deny':
-      return `${requestText}\nThe user denied it.${reasonText} Do not do it: take another way, or end if there is none.`;
+      return `${requestText}\nThe user denied it.${reasonText} Do not do it: find another way, or end if there is none.`;
     case undefined:
       return message === undefined
         ? `${requestText}\nNobody has decided yet. It has not been done.`

@@ -24,7 +24,7 @@ export interface ArtifactOptions {
   client: Pick<ServiceClient, 'reportArtifact' | 'upload'>;
   /** Folder that relative paths start from. */
   cwd: string;
-  /** Folder from which the reported paths start. */
+  /** Folder to which the reported paths are relative. */
   workspace: string;
   signal?: AbortSignal | undefined;
 }

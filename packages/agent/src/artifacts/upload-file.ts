@@ -2,7 +2,9 @@ import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { UnreadableBody } from '../service/errors.ts';
 
-/** Returns a stream of the first `size` bytes of an open file. Each stream starts at the beginning and leaves the file open. */
+/**
+ * Returns a stream of the first `size` bytes of an open file. Each stream starts at the beginning of the file and does not close the file.
+ */
 export function openChunks(file: FileHandle, size: number): Readable {
   return Readable.from(chunksOf(file, size));
 }

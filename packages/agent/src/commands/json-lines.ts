@@ -8,8 +8,8 @@ export interface Line {
 }
 
 /**
- * Splits bytes into lines in bounded memory. If a line has more than `maxBytes`, only its first `keptBytes` are kept,
- * and the rest is counted.
+ * Splits bytes into lines in bounded memory. If a line has more than `maxBytes`, only its first `keptBytes` are kept, and the other bytes
+ * are counted.
  */
 export function lineSplitter(maxBytes: number, keptBytes: number) {
   let chunks: Buffer[] = [];

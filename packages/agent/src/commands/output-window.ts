@@ -7,8 +7,8 @@ export interface LeftOut {
 }
 
 /**
- * Keeps the first and last bytes of a UTF-8 output of any size, and its length, in constant memory. The head ends at an end of a line if there
- * is one in the last eighth of its room.
+ * Keeps the first and last bytes of a UTF-8 output, and its length, in constant memory. If the last eighth of the head contains a line end,
+ * the head ends there.
  */
 export interface OutputWindow {
   /** Returns the part of the chunk that belongs to the head. */
@@ -19,9 +19,9 @@ export interface OutputWindow {
   readonly leftOut: LeftOut;
   /** Adds bytes and lines that the program itself has left out of the output. */
   addLeftOut(leftOut: LeftOut): void;
-  /** Returns the whole output, or head, a line that says how much is left out, and tail. */
+  /** Returns the whole output; or head, a line with the size of the omitted part, and tail. */
   text(): string;
-  /** Returns the bytes after the head, if none are left out. */
+  /** Returns the bytes after the head, if no bytes were omitted. */
   afterHead(): Buffer;
   /** Returns the rest of `text()` after the head, if some bytes are left out. */
   markAndTail(): string;
@@ -30,7 +30,7 @@ export interface OutputWindow {
 }
 
 const newline = 0x0a;
-/** Half of what is kept of an output. */
+/** Half of the kept part of an output. */
 export const halfWindowBytes = 32 * 1024;
 
 /** Room for the marks, and for a note behind the output of an action that was interrupted. */
@@ -141,7 +141,7 @@ export function withoutNul(text: string): string {
   return text.includes('\u0000') ? text.replaceAll('\u0000', '\uFFFD') : text;
 }
 
-/** Removes a character that the cut has split, so that it does not look like invalid output. */
+/** Removes a character that the cut has split, because its remaining bytes would look like invalid output. */
 function withoutCutEnd(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -159,7 +159,7 @@ function withoutCutStart(bytes: Buffer): Buffer {
 }
 
 /**
- * Cuts text of any size to at most `maxBytes` (at least 1 KB): head, amount that is left out, tail. `leftOut` is the amount that its
+ * Shortens text to at most `maxBytes` (at least 1 KB): head, size of the omitted part, tail. `leftOut` is the amount that its
  * middle lacks already.
  */
 export function cutText(

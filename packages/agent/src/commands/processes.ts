@@ -20,8 +20,8 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Lists every process whose environment has `marker` (`NAME=value`), except this one. A daemon that left its group still has the environment with
- * which it was started.
+ * Lists every process with `marker` (`NAME=value`) in its environment, except this process. A daemon that left its process group still has
+ * the environment from its start.
  */
 export function listMarked(marker: string): number[] {
   return listProc().flatMap((name) => {
@@ -36,10 +36,10 @@ export function listMarked(marker: string): number[] {
   });
 }
 
-/** Returns true if a process other than this one has `marker` (`NAME=value`) in its environment. */
+/** Returns true if another process has `marker` (`NAME=value`) in its environment. */
 export const isAnyMarked = (marker: string): boolean => listMarked(marker).length > 0;
 
-/** Lists every process that is visible here, except this one and the first one. In a sandbox these are the processes of the run. */
+/** Lists every process that is visible here, except this process and the first process. In a sandbox these are the processes of the run. */
 export const listVisible = (): number[] =>
   listProc()
     .map(Number)

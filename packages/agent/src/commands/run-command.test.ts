@@ -90,7 +90,7 @@ describe('runCommand', () => {
     expect(result.leftOut.lines).toBe(missing);
   });
 
-  test('returns an output whole that is longer than its head, whatever its pieces', async () => {
+  test('returns a whole output that is longer than its head, with pieces of any size', async () => {
     const live: string[] = [];
     const result = await sh('seq 1 9000', { onOutput: (text) => live.push(text) });
     expect(result.output).toBe(Array.from({ length: 9000 }, (_, index) => `${index + 1}\n`).join(''));
@@ -128,7 +128,7 @@ describe('runCommand', () => {
     });
   });
 
-  test('does not wait for a background process and leaves it alive', async () => {
+  test('does not wait for a background process and does not end it', async () => {
     const result = await sh('sleep 600 & echo $!');
     const pid = Number(result.output);
     expect(result).toMatchObject({ outcome: 'exited', exitCode: 0 });

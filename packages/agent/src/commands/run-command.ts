@@ -57,13 +57,13 @@ const maxArgumentBytes = 128 * 1024 - 1;
 const notStarted = { outcome: 'not_started', exitCode: 127, signal: undefined } as const;
 
 /**
- * Runs a command in its own process group, with stdin closed and both outputs in one pipe, in order. Output of any size takes constant
- * memory. On abort or timeout the group gets SIGTERM, and after `graceMs` SIGKILL, which processes that left the group get too. A
+ * Runs a command in a separate process group, with stdin closed and both outputs in one pipe, in order. Output of any size takes constant
+ * memory. On abort or timeout, the group gets SIGTERM. After `graceMs`, the group and processes that left it get SIGKILL. A
  * background process of a command keeps running until the agent exits.
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
   const started = monotonicMs();
-  // Smaller than the window of an action, which gets its text with the mark for the part that is left out.
+  // Smaller than the window of an action, because the action adds a line about the omitted part.
   const window = outputWindow(halfWindowBytes, halfWindowBytes - 2 * roomForMarks);
   const commandId = newId();
   options.signal?.throwIfAborted();

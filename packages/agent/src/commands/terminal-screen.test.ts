@@ -28,7 +28,7 @@ test.each([
     if (output.slice(0, cut).isWellFormed()) expect(shown(output.slice(0, cut), output.slice(cut))).toBe(expected);
 });
 
-test('shows text without control characters as it is', () => {
+test('shows text without control characters unchanged', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme-ascii' }), { maxLength: 30 }), (lines) => {
       expect(shown(lines.join('\n'))).toBe(lines.join('\n'));
@@ -41,7 +41,7 @@ test('shows text without control characters as it is', () => {
   expect(shown(`a\n${long}`, `${long}\nb`)).toBe(`a\n${long}${long}\nb`);
 });
 
-test('keeps head and tail of a long output, and says how much is between them', () => {
+test('keeps head and tail of a long output, and shows how much is between them', () => {
   const screen = terminalScreen(outputWindow(2_000, 2_000));
   for (let line = 0; line < 100_000; line += 1) screen.push(`\r${line % 100}%\rline ${line}\n`);
   const { text, leftOut } = screen.end();

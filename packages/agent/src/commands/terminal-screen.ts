@@ -26,7 +26,7 @@ const parts = new RegExp(
   ].join('|'),
   'y',
 );
-/** Matches the beginning of a sequence whose rest comes later. */
+/** Matches the beginning of a sequence whose rest has not arrived yet. */
 const openSequence = new RegExp(
   ['\\[[0-?]*[ -/]*', '[\\]P^_X][^\\u0007\\u001b]*\\u001b?', '[ -/]*'].map((rest) => `^\\u001b${rest}$`).join('|'),
 );
@@ -44,8 +44,8 @@ const charactersOf = (text: string): number => {
 };
 
 /**
- * Makes a screen without a width that shows an output as a terminal does: carriage return, backspace and cursor movements overwrite, and
- * colours and titles are not text. Takes constant memory for output of any size.
+ * Makes a screen of unlimited width that shows an output as a terminal does: carriage return, backspace and cursor movements overwrite, and
+ * colours and titles do not count as text. Takes constant memory for output of any size.
  */
 export function terminalScreen(window: OutputWindow = outputWindow()): TerminalScreen {
   let rows: Row[] = [{ text: '', length: 0 }];

@@ -2,21 +2,21 @@ import type { Socket } from 'node:net';
 import { listenOnLoopback } from '../listen-on-loopback.ts';
 
 /**
- * The hosts that programs of the run can reach. `open`: all hosts, as on the machine; `allow_list`: the hosts of the
- * environment, through the proxy that the variables name; `none`: no host.
+ * The hosts that programs of the run can reach. `open`: all hosts, as on the machine; `allow_list`: the hosts of the environment, through
+ * the proxy in the variables; `none`: no host.
  */
 export type NetworkAccess = 'open' | 'allow_list' | 'none';
 
 /** A loopback port that leads to the worker's proxy. */
 export interface EgressForwarder {
-  /** Variables by which programs find the proxy. */
+  /** Variables that tell programs the address of the proxy. */
   readonly variables: Readonly<Record<string, string>>;
   close(): void;
 }
 
 /**
- * The port of the proxy in a sandbox with a network of its own. It is always the same, because programs of a setup write the address into
- * files, which later runs get.
+ * The port of the proxy in a sandbox with a separate network. The port is always the same, because programs of a setup write the address
+ * into files that later runs get.
  */
 const proxyPort = 23_128;
 
@@ -58,7 +58,7 @@ function proxyVariables(url: string): Record<string, string> {
   return {
     ...{ HTTPS_PROXY: url, HTTP_PROXY: url, ALL_PROXY: url, NO_PROXY: direct },
     ...{ https_proxy: url, http_proxy: url, all_proxy: url, no_proxy: direct },
-    // Node's own fetch reads the variables only with this one (nodejs.org/api/cli.html).
+    // Node's own fetch reads the proxy variables only if this variable is set (nodejs.org/api/cli.html).
     NODE_USE_ENV_PROXY: '1',
   };
 }

@@ -1,4 +1,4 @@
-/** The secrets that a run was granted: passes them to its programs, and removes them from everything that the agent reports. */
+/** The secrets of a run: passes them to its programs, and removes them from everything that the agent reports. */
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { createRedactor, type Redactor } from '@runyard/system/redaction/redactor';
@@ -6,7 +6,7 @@ import { fs } from '../builtin-modules.ts';
 import type { ServiceClient } from '../service/client.ts';
 
 export interface GrantedSecrets {
-  /** Returns the variables of the task's secrets. The first call writes the files of those that are files. */
+  /** Returns the variables of the task's secrets. For secrets that are files, the first call writes the files. */
   variablesOf(task: Pick<AgentTask, 'secrets'>): Readonly<Record<string, string>>;
   /** Replaces the secrets in every string of a value. Returns values as they are before `begin`. */
   redact<T>(value: T): T;
@@ -59,7 +59,7 @@ export function redactingClient(client: ServiceClient, { redact }: Pick<GrantedS
   };
 }
 
-/** Removes the secrets of the run from what this process writes to standard error, which the worker logs. */
+/** Removes the secrets of the run from the standard error of this process, which the worker logs. */
 export function redactStderr({ redact }: Pick<GrantedSecrets, 'redact'>): void {
   const write = process.stderr.write.bind(process.stderr);
   process.stderr.write = ((text: string | Uint8Array, ...rest: never[]) =>

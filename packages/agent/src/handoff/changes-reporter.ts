@@ -5,7 +5,7 @@ import type { ServiceClient } from '../service/client.ts';
 export interface ChangesReporterOptions {
   readonly client: Pick<ServiceClient, 'ask'>;
   readonly workspace: string;
-  /** False: the workspace was not made for the run, so its files are not reported. */
+  /** False: the workspace existed before the run, so its files are not reported. */
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Ends all reports. */
@@ -14,7 +14,7 @@ export interface ChangesReporterOptions {
   readonly restMs?: number;
 }
 
-/** Reports the changed files of the workspace: one report after the other, so that an older one never replaces a newer one. */
+/** Reports the changed files of the workspace. Reports are sent one after the other, so that an older report never replaces a newer one. */
 export interface ChangesReporter {
   /** Reports the files as they are now. Rejects if it failed. */
   report(signal: AbortSignal): Promise<void>;

@@ -97,7 +97,7 @@ test('hostile file names and contents that look like headers do not change paths
   expect(patches.get('a.txt')).toBe('@@ -1 +1,4 @@\n-a\n+diff --git a/x b/x\n+--- a/x\n++++ b/x\n+@@ -1 +1 @@\n');
 });
 
-test('a report is limited per file, in total size, in its number of files, and for large files', async () => {
+test('a report limits the size of each file, the total size and the number of files, and omits large files', async () => {
   const { workspace, clone } = cloned({ 'a.txt': 'a\n' });
   writeFileSync(join(clone, '00-long-line'), 'x'.repeat(200_000));
   writeFileSync(join(clone, '01-huge'), 'y\n'.repeat(700_000));

@@ -33,7 +33,7 @@ interface Room {
   bytes: number;
 }
 
-/** Reads what the run has changed in the repositories of its workspace, bounded for a report. */
+/** Reads the changes of the run in the repositories of its workspace, with limits for a report. */
 export async function readChanges(options: ChangesOptions): Promise<ReportChanges> {
   const { workspace, env, signal } = options;
   const scratch = await scratchIn(env.HOME === undefined ? tmpdir() : join(env.HOME, '.cache'));
@@ -102,7 +102,7 @@ function reported(file: ListedFile, hunks: string | undefined, isTooLarge: boole
   const { path, oldPath, status, lines } = file;
   const hasLines = lines !== undefined && lines.additions + lines.deletions > 0;
   const patch = hunks === undefined ? undefined : textOf(hunks);
-  // A byte that is no UTF-8 becomes three.
+  // A byte that is not UTF-8 becomes three bytes.
   const fits = patch !== undefined && Buffer.byteLength(patch) <= maxFilePatchBytes;
   return {
     path: textOf(path).slice(0, 4096),

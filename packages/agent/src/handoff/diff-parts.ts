@@ -55,8 +55,8 @@ export function parseFileList(output: string): ListedFile[] {
 const escapes: Readonly<Record<string, string>> = { a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 
 /**
- * Returns the path of a header line: of `+++ b/x`, and of `+++ "b/\303\244"` (git quotes as C does). Returns undefined
- * if there is no file.
+ * Returns the path of a header line: of `+++ b/x`, and of `+++ "b/\303\244"` (git quotes as C does). Returns undefined if the header has no
+ * file.
  */
 function pathOfHeader(line: string): string | undefined {
   const text = line.slice(4).replace(/\t$/, '');
@@ -73,7 +73,7 @@ function pathOfHeader(line: string): string | undefined {
 export interface PatchReader {
   /** Reads a piece of the output. Returns false if no further piece is needed. */
   read(piece: string): boolean;
-  /** Returns the hunks of each file that fits, by its path, and the paths of those that do not. */
+  /** Returns the hunks of each file that fits, by its path, and the paths of files that do not fit. */
   end(): { readonly patches: ReadonlyMap<string, string>; readonly tooLarge: ReadonlySet<string> };
 }
 
@@ -85,7 +85,7 @@ export interface PatchLimits {
   readonly read: number;
 }
 
-/** Splits a patch into the hunks of its files while it arrives. */
+/** Splits a patch into the hunks of its files while the patch arrives. */
 export function patchReader(limits: PatchLimits): PatchReader {
   const patches = new Map<string, string>();
   const tooLarge = new Set<string>();
@@ -126,7 +126,7 @@ export function patchReader(limits: PatchLimits): PatchReader {
       const end = rest.lastIndexOf('\n') + 1;
       for (const line of rest.slice(0, end).match(/[^\n]*\n/g) ?? []) takeLine(line);
       rest = rest.slice(end);
-      // For a long line, only its size matters.
+      // Of a line that is too long, only the size is used.
       if (rest.length > limits.ofFile && hunks !== undefined) {
         isCut = true;
         rest = rest.slice(0, 1);

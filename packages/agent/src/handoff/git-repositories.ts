@@ -29,8 +29,8 @@ export const baseRef = 'refs/runyard/base';
 const objectId = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /**
- * Returns the commit at which a repository was cloned; undefined if it was made here. The commit is read from files, because git would read the
- * configuration of the repository, which may name programs to run.
+ * Returns the commit at which a repository was cloned; undefined if the repository was created in the sandbox. The commit is read from
+ * files, because git would read the configuration of the repository, which may name programs to run.
  */
 export async function clonedAt(repository: string): Promise<string | undefined> {
   const text = (name: string) => smallText(join(repository, '.git', name));

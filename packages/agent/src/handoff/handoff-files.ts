@@ -1,7 +1,7 @@
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fs } from '../builtin-modules.ts';
 
-/** The files that are handed off, relative to the workspace, or why none of them is. */
+/** The handed-off files, relative to the workspace, or the reason why no file is handed off. */
 export type HandoffResult = { ok: true; files: string[] } | { ok: false; message: string };
 
 /** Files that the agent hands off to people or agents who continue the work elsewhere. */
@@ -33,8 +33,8 @@ export function handoffFiles(workspace: string, maxFiles: number): HandoffFiles 
 }
 
 /**
- * Returns the path of a regular file with resolved folder links, or the reason why the file cannot be handed off: it must not be a link itself, and
- * it must be in the workspace.
+ * Returns the path of a regular file with resolved folder links, or the reason why the file cannot be handed off: it must not be a link,
+ * and it must be in the workspace.
  */
 export async function fileOfWorkspace(workspace: string, path: string): Promise<string | { problem: string }> {
   const { lstat, realpath } = fs.promises;

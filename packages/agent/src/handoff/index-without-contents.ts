@@ -77,7 +77,7 @@ interface FoundFile {
   readable: boolean;
 }
 
-/** Returns a file; undefined if it does not exist, or if git does not store its contents. */
+/** Returns a file; undefined if it does not exist, or if git does not store its content. */
 async function look(path: Buffer): Promise<FoundFile | undefined> {
   const stat = await lstat(path).catch(() => undefined);
   if (stat?.isSymbolicLink()) return { mode: '120000', bytes: stat.size, readable: true };

@@ -21,7 +21,7 @@ const identity = ['-c', 'user.name=T', '-c', 'user.email=t@example.com', '-c', '
 const git = (cwd: string, ...args: string[]) =>
   execFileSync('git', [...identity, ...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** Makes a repository, and a clone of it in a workspace, like the agent. */
+/** Makes a repository, and a clone of it in a workspace as the agent makes it. */
 function cloned() {
   const top = testFolder();
   const origin = join(top, 'origin');
@@ -77,7 +77,7 @@ function changeALot(clone: string) {
 }
 
 describe('the patch of a repository', () => {
-  test('turns a fresh clone into the same tree: commits, staged, unstaged, untracked, binary, modes, links, deletions', async () => {
+  test('converts a fresh clone to the same tree: commits, staged, unstaged, untracked, binary, modes, links, deletions', async () => {
     const place = cloned();
     changeALot(place.clone);
     const before = git(place.clone, 'status', '--porcelain');
@@ -99,7 +99,7 @@ describe('the patch of a repository', () => {
     expect(treeWith((await patchOf(place.clone)) ?? '', place)).toBe(treeOf(place.clone));
   });
 
-  test('does not exist without changes, has all files of a new repository, and is based on a clone that the run made', async () => {
+  test('is not made without changes, has all files of a new repository, and is based on a clone that the run made', async () => {
     const { workspace, clone, origin } = cloned();
     expect(await patchOf(clone)).toBeUndefined();
     git(clone, 'update-ref', '-d', baseRef);
@@ -112,7 +112,7 @@ describe('the patch of a repository', () => {
     expect(readFileSync((await patchOf(made)) ?? '', 'utf8')).toContain('+A');
   });
 
-  test('fails if it would be too large', async () => {
+  test('fails if it is too large', async () => {
     const { clone } = cloned();
     execFileSync('sh', ['-c', 'head -c 300000 /dev/urandom > big'], { cwd: clone });
     await expect(patchOf(clone, 200_000)).rejects.toBeInstanceOf(OutputTooLarge);
@@ -154,7 +154,7 @@ describe('the patch of a repository', () => {
     }
   });
 
-  test('includes files with names that are not UTF-8, empty files, files that became folders, and folders that became files', async () => {
+  test('includes files with names that are not UTF-8, empty files, files that replaced folders, and folders that replaced files', async () => {
     const place = cloned();
     const { clone, origin } = place;
     mkdirSync(join(origin, 'folder'));

@@ -61,9 +61,9 @@ export async function repositoryPatch(repository: string, options: PatchOptions)
 }
 
 /**
- * Prepares git for comparisons of the working folder with the cloned commit. Git works in a repository of its own, which borrows the objects, with a new index and without the configuration of the run. So it uses
- * no file system monitors, filters, diff drivers, hooks and submodules of the run. The diff reads the files in place, because the disk
- * of the sandbox may have no room for copies.
+ * Prepares git for comparisons of the working folder with the cloned commit. Git works in a separate repository that borrows the objects,
+ * with a new index and without the configuration of the run. So it does not use file system monitors, filters, diff drivers, hooks or
+ * submodules of the run. The diff reads the files in place, because the disk of the sandbox may have no room for copies.
  */
 export async function openPatchGit(
   repository: string,

@@ -13,7 +13,7 @@ import { repositoryPatch, scratchIn } from './patch.ts';
 export interface SnapshotOptions {
   client: Pick<ServiceClient, 'uploadSnapshot' | 'upload'>;
   workspace: string;
-  /** True: also send a patch of each repository in the workspace, which then belongs to this run alone. */
+  /** True: also send a patch of each repository in the workspace, because the workspace belongs only to this run. */
   withPatches: boolean;
   env: Readonly<Record<string, string | undefined>>;
   /** Absolute paths of the files that the agent hands off. */

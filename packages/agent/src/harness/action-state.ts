@@ -31,7 +31,7 @@ export interface ActionState {
   /** Appends the head of the output while it comes, and the rest at its end. */
   readonly live: ReturnType<typeof liveOutput>;
   readonly window: OutputWindow;
-  /** The latest `content`. Each update with a `content` replaces it. */
+  /** The latest `content`. Each update that has a `content` replaces this value. */
   content: string | undefined;
   /** True: the output came as terminal output, and `content` only describes it. */
   streamed: boolean;
@@ -82,7 +82,7 @@ export function describeAction(action: ActionState, update: JsonObject, mcpServe
   }
 }
 
-/** Returns the title of an action for a person: its command if it has one, because that says more than the title of the harness. */
+/** Returns the title of an action for a person: its command if it has one, because a command is more precise than the harness's title. */
 export function actionTitle({ wholeInput, call, identity }: ActionState): string {
   const command = asObject(wholeInput)?.command;
   const line = Array.isArray(command) ? command.map(String).join(' ') : asString(command);

@@ -57,7 +57,7 @@ test('does not count the wait of a call that asks a person while it runs', () =>
   expect(durations()).toEqual([80]);
 });
 
-test('does not count the time in which a call says that it waits for a person', () => {
+test('does not count the time in which a call reports that it waits for a person', () => {
   const { tell, pass, durations } = tracked();
   tell('in_progress');
   pass(5);
@@ -70,7 +70,7 @@ test('does not count the time in which a call says that it waits for a person', 
   expect(durations()).toEqual([12]);
 });
 
-test('counts the duration of a pending call from the update that says that it runs', () => {
+test('counts the duration of a pending call from the update that reports its start', () => {
   const { tell, pass, durations } = tracked();
   tell('pending');
   pass(5_000);

@@ -84,7 +84,7 @@ export function trackActions(options: ActionsOptions) {
     const text = finalWindow?.text();
     const code = exitCode(update._meta, update.rawOutput);
     const wasDenied = state === 'failed' && (denied.has(action.id) || saysDenied(update));
-    // The clock of the harness is better: this one also counts until the harness sends the update.
+    // The harness's own measurement is better: this clock also counts the time until the harness sends the update.
     const duration = commandDuration(raw) ?? durationOf(action, wasDenied, now());
     const bytes = Number.isSafeInteger(raw?.output_bytes)
       ? (raw?.output_bytes as number)
@@ -141,7 +141,7 @@ export function trackActions(options: ActionsOptions) {
     if (status === 'completed' || status === 'failed') finish(action, status, update);
   }
 
-  /** Settles the actions that the harness left open at the end of a turn, after a cancel, or when it exited. */
+  /** Ends the actions that the harness left open at the end of a turn, after a cancel, or at its exit. */
   function settle(note: string): void {
     for (const action of [...open.values()]) {
       action.streamed = true;
@@ -180,8 +180,8 @@ export function trackActions(options: ActionsOptions) {
 const saysDenied = (update: JsonObject): boolean => asObject(asObject(update._meta)?.runyard)?.denied === true;
 
 /**
- * Returns head and tail of a long streamed output, which the built-in harness sends at the end; undefined if the appended output
- * is whole.
+ * Returns head and tail of a long streamed output, which the built-in harness sends at the end; undefined if the appended output is
+ * complete.
  */
 function fullOutputOf(raw: JsonObject | undefined): string | undefined {
   return raw?.output_truncated === true ? asString(raw.output) : undefined;

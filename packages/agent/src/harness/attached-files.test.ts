@@ -15,9 +15,12 @@ test.each(['notes #2.txt', 'why?.txt', '100%25.txt', 'a b.txt', 'ünï 🙂.txt'
   },
 );
 
-test.each(['gemini', 'opencode'])('names files by their paths to %s, which would send their content', (type) => {
-  const file = { path: '/workspace/attachments/a.js', name: 'a.js', mimeType: 'text/javascript', size: 2_902_188 };
-  const text = 'Attached files:\n- /workspace/attachments/a.js (text/javascript, 2.8 MB)';
-  expect(attachedFiles(taskOf(type), [file])).toEqual([{ type: 'text', text }]);
-  expect(attachedFiles(taskOf(type), [])).toEqual([]);
-});
+test.each(['gemini', 'opencode'])(
+  'gives %s only the paths of files, because it would otherwise send their content',
+  (type) => {
+    const file = { path: '/workspace/attachments/a.js', name: 'a.js', mimeType: 'text/javascript', size: 2_902_188 };
+    const text = 'Attached files:\n- /workspace/attachments/a.js (text/javascript, 2.8 MB)';
+    expect(attachedFiles(taskOf(type), [file])).toEqual([{ type: 'text', text }]);
+    expect(attachedFiles(taskOf(type), [])).toEqual([]);
+  },
+);

@@ -7,8 +7,8 @@ export interface ToolIdentity {
 }
 
 /**
- * Returns the name of an MCP tool from the forms of different harnesses: `mcp__srv__tool` (claude), `mcp.srv.tool` (codex),
- * `tool (srv MCP Server)` (gemini), `srv_tool` (opencode, where only the names of the servers tell it from other tools).
+ * Returns the name of an MCP tool from the formats of different harnesses: `mcp__srv__tool` (claude), `mcp.srv.tool` (codex), `tool (srv
+ * MCP Server)` (gemini), `srv_tool` (opencode, where only the server's name shows that it is an MCP tool).
  */
 function mcpTool(text: string, servers: readonly string[]): string | undefined {
   const marked = /^mcp__(.+?)__(.+)$/.exec(text) ?? /^mcp\.([^.\s]+)\.(\S+)/.exec(text);

@@ -6,7 +6,7 @@ import { type ChildHarnessOptions, startChildHarness } from './child-transport.t
 import { withDiffTexts } from './diff-text.ts';
 
 export interface ChildLinkOptions extends ChildHarnessOptions {
-  /** True: all visible processes belong to this run, because the sandbox has its own. */
+  /** True: all visible processes belong to this run, because the sandbox has separate processes. */
   readonly hasOwnProcesses?: boolean;
 }
 

@@ -63,7 +63,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     });
     child.on('exit', (code, signal) => {
       description ??= signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
-      // The end of its output may still be in the pipe, and one of its background processes may keep the pipe open.
+      // The last output may still be in the pipe, and a background process of the harness may keep the pipe open.
       setTimeout(finish, 200);
     });
     child.on('close', finish);
@@ -110,8 +110,8 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     }
     const { message, text } = read;
     events.line(text.length <= maxTranscriptLine ? text : cutLine(text, Buffer.byteLength(text)));
-    // Not dispatched by the SDK: it handles notifications asynchronously, so that the answer to session/prompt could overtake the last
-    // text of the turn, and it drops updates that its schemas do not know.
+    // The SDK does not dispatch this notification. It handles notifications asynchronously, so the answer to session/prompt could overtake
+    // the last text of the turn, and it drops updates that are not in its schemas.
     if ('method' in message && message.method === 'session/update' && !('id' in message)) {
       const params = asObject(message.params);
       events.update(params?.update, params?.sessionId);
@@ -126,7 +126,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     write(message) {
       const text = JSON.stringify(message);
       events.line(text);
-      // Does not wait for a harness that reads nothing. The size of its messages is bounded, images included.
+      // Does not wait for a harness that reads nothing. The size of the messages is limited, including images.
       if (child.stdin.writable) child.stdin.write(`${text}\n`);
     },
     close: () => void child.stdin.end(),

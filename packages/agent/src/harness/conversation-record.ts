@@ -9,12 +9,12 @@ const maxOutputCharacters = 4_000;
 export interface ConversationRecord {
   /** Adds an event of the conversation. */
   add(event: AgentEventBody): void;
-  /** Returns the conversation of this execution; of a long one, the end. */
+  /** Returns the conversation of this execution; if it is long, only its end. */
   text(): string;
 }
 
 /**
- * Records the conversation of this execution as text, for a harness that is started again in the middle of it. Memory is
+ * Records the conversation of this execution as text, for a harness that is restarted in the middle of it. Memory is
  * bounded.
  */
 export function conversationRecord(): ConversationRecord {

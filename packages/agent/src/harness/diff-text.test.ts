@@ -13,7 +13,7 @@ test('shows a changed file as a unified diff, and a new one as added lines', () 
   expect(textOf(withDiffTexts(diff(null, 'a\n')))).toBe(`${header}@@ -0,0 +1,1 @@\n+a\n`);
 });
 
-test('names only the file if it is too large to compare', () => {
+test('names only the file if the file is too large to compare', () => {
   expect(textOf(withDiffTexts(diff('x'.repeat(600_000), 'y')))).toBe('[diff of /workspace/a.txt]');
 });
 

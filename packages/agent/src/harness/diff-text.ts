@@ -12,7 +12,7 @@ function unifiedDiff(path: string, before: string, after: string): string | unde
   if (before.length + after.length > maxCompared) return undefined;
   const options = { context: 3, timeout: compareTimeoutMs };
   const patch = createTwoFilesPatch(path, path, before, after, undefined, undefined, options);
-  // Without the first two lines, which are no part of the format.
+  // Omits the first two lines, which do not belong to the format.
   return patch === undefined ? undefined : shorten(patch.replace(/^Index: .*\n=+\n/, ''), maxDiffLength);
 }
 

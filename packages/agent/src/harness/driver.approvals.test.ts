@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
-  test('takes a tool call from a permission request, allows it once and records the decision', async () => {
+  test('handles a tool call from a permission request, allows it once and records the decision', async () => {
     const { run, of, text } = drive('permission-first');
     expect((await run()).kind).toBe('succeeded');
     expect(text()).toBe('answered {"outcome":"selected","optionId":"once"}');
@@ -51,7 +51,7 @@ describe('the driver', () => {
       expect(of('follow_up_taken')).toHaveLength(2);
     });
 
-    test('and does not count the time of the answer as time of the call', async () => {
+    test('and does not count the wait for the answer as time of the call', async () => {
       const { run, approvals, of, until } = drive('permission-first', ask);
       const began = performance.now();
       const running = run();
@@ -91,7 +91,7 @@ describe('the driver', () => {
       expect(of('follow_up_taken')).toEqual([]);
     });
 
-    test('and cancels the request if no option denies or the turn is interrupted', async () => {
+    test('and cancels the request if the harness offers no option to deny, or the turn is interrupted', async () => {
       const { driver, run, of, text } = drive('permission-without-no', { approvalPolicy: 'auto-deny' });
       expect((await run()).kind).toBe('succeeded');
       expect(text()).toBe('cancelled');

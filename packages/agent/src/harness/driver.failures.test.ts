@@ -67,7 +67,7 @@ describe('the driver', () => {
     expect(of('turn_finished')).toHaveLength(1);
   });
 
-  test('kills a harness that ignores an interrupt, with its processes, and counts the turn as interrupted', async () => {
+  test('kills a harness that ignores an interrupt, with its processes; the turn counts as interrupted', async () => {
     const { driver, run, of, until } = drive('ignores-cancel');
     const running = run();
     await until(() => of('action').length === 1);

@@ -18,7 +18,7 @@ describe('images', () => {
     ]);
   });
 
-  test('are not sent to a harness that takes no images, and a notice names each', async () => {
+  test('are not sent to a harness that accepts no images, and a notice lists each image', async () => {
     const { run, text, of } = drive('echo');
     await run([image(3)]);
     expect(JSON.parse(text())).toEqual([{ type: 'text', text: 'Do it.' }]);
@@ -27,7 +27,7 @@ describe('images', () => {
     ]);
   });
 
-  test('are left out if they are too large, and the others are sent', async () => {
+  test('are omitted if they are too large, and the other images are sent', async () => {
     const { run, text, of } = drive('echo-images');
     await run([image(4 * 1024 * 1024, 'attachments/big.png'), image(3)]);
     expect(JSON.parse(text())).toHaveLength(2);

@@ -22,7 +22,7 @@ describe('the driver', () => {
     ]);
   });
 
-  test('sends no prompt that the harness could take for a command of its own', async () => {
+  test('sends no prompt that the harness could read as its own command', async () => {
     const { run, of } = drive('hello', { prompt: '/status gives 500' });
     await run();
     const lines = of('transcript').map(({ line }) => line);
@@ -30,7 +30,7 @@ describe('the driver', () => {
     expect(JSON.parse(prompt).params.prompt).toEqual([{ type: 'text', text: 'The user says:\n\n/status gives 500' }]);
   });
 
-  test('never offers file system or terminal to the harness', async () => {
+  test('does not offer file system or terminal to the harness', async () => {
     const { run, of } = drive('hello');
     await run();
     const initialize = JSON.parse(of('transcript')[0]?.line ?? '') as { params: { clientCapabilities: object } };

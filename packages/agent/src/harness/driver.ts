@@ -30,7 +30,7 @@ export interface DriverOptions {
   approvals: Approvals;
   /** Absent: the harness itself reports all reasons of a failure. */
   turnCheck?: TurnCheck | undefined;
-  /** For each of `initialize`, `session/new` and `session/load`; default 60 s. */
+  /** Timeout for each of `initialize`, `session/new` and `session/load`; default 60 s. */
   startTimeoutMs?: number;
 }
 
@@ -45,7 +45,7 @@ export interface Turn {
   images: readonly PromptImage[];
   /** Called before the prompt is sent, which waits until this resolves. */
   onStarted: () => Promise<void>;
-  /** Called when every event of the turn was emitted, with the end of the last message; only after `onStarted`. */
+  /** Called after every event of the turn was emitted, with the end of the last message. Called only after `onStarted`. */
   onEnded: (summary: string) => void;
 }
 
@@ -61,8 +61,8 @@ export interface Driver {
   /** Resolves when the harness has exited. */
   readonly exited: Promise<HarnessExit>;
   /**
-   * Asks the harness to end the current turn; another turn can follow. A harness in a process of its own that has not ended the turn
-   * after `graceMs` is killed, and the turn counts as interrupted.
+   * Asks the harness to end the current turn; another turn can follow. If a harness in a separate process has not ended the turn after
+   * `graceMs`, it is killed, and the turn counts as interrupted.
    */
   interrupt(graceMs: number): void;
   /** Asks the harness to stop. `run` resolves as cancelled when the harness has stopped or was killed. */
@@ -180,7 +180,7 @@ export function driveHarness(options: DriverOptions): Driver {
     interrupt(graceMs) {
       interrupted = true;
       askToEndTurn('interrupted');
-      // A harness in this process obeys its signal; there is no process to kill.
+      // A harness in this process always reacts to its signal; there is no process to kill.
       if (capabilities.ownProcess && isRunning) deadline.start(graceMs);
     },
     kill: () => link.kill(),
@@ -188,9 +188,9 @@ export function driveHarness(options: DriverOptions): Driver {
 }
 
 /**
- * Returns the prompt in a form that a program does not read as one of its own commands. Programs look for a slash at the start of the prompt, Gemini
- * CLI also for a dollar sign. Such programs answer these commands themselves and end the turn as a success, so "/status gives 500, fix it" would not
- * reach the model.
+ * Returns the prompt in a form that the program does not read as one of its own commands. Programs look for a slash at the start of the
+ * prompt, Gemini CLI also for a dollar sign. A program answers its own commands itself and ends the turn as a success, so "/status gives
+ * 500, fix it" would not reach the model.
  */
 export function plainPrompt(blocks: readonly ContentBlock[]): ContentBlock[] {
   const at = blocks.findIndex(({ type }) => type === 'text');

@@ -100,7 +100,7 @@ describe('the driver', () => {
     expect(of('text').map((event) => event.text.length)).toEqual([64 * 1024 - 1, 12]);
   });
 
-  test('cuts a line that is too long, notes that in the transcript and continues', async () => {
+  test('shortens a line that is too long, records this in the transcript and continues', async () => {
     const { run, of, text } = drive('huge-line');
     expect((await run()).kind).toBe('succeeded');
     expect(text()).toBe('after');

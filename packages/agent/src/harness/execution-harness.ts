@@ -34,7 +34,7 @@ export interface ExecutionHarnessOptions
   secrets: GrantedSecrets;
   reporter: Reporter;
   treeOf: (task: AgentTask) => HarnessOptions['tree'];
-  /** Both take paths relative to the folder `cwd`. */
+  /** Both accept paths relative to the folder `cwd`. */
   reportArtifact: (request: ArtifactRequest, cwd: string) => Promise<ArtifactResult>;
   handoff: (paths: readonly string[], cwd: string) => Promise<HandoffResult>;
   /** Emits a notice of the current turn. */
@@ -49,7 +49,7 @@ export interface ExecutionHarnessOptions
 
 interface StartedHarness {
   readonly driver: Driver;
-  /** Set if this call started the harness in place of one that had exited. */
+  /** Set if this call restarted the harness because it had exited. */
   readonly restarted?: {
     /** How the earlier process ended. */
     readonly reason: string;
@@ -58,7 +58,7 @@ interface StartedHarness {
   };
 }
 
-/** The harness of an execution. The harness starts when a turn first needs it, lives through all turns, and starts again if it exits. */
+/** The harness of an execution. The harness starts when a turn first needs it, runs for all turns, and is restarted if it exits. */
 export interface ExecutionHarness {
   /** Undefined before the first start. */
   readonly driver: Driver | undefined;
@@ -70,7 +70,7 @@ export interface ExecutionHarness {
 const memoryTimeoutMs = 30_000;
 const memoryTimeoutAfterStopMs = 1_000;
 
-/** A command that asks again and again must not fill the conversation. */
+/** A limit, because a command that asks again and again must not fill the conversation. */
 const maxRefusalsShown = 20;
 
 export function executionHarness(options: ExecutionHarnessOptions): ExecutionHarness {
@@ -86,7 +86,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
   let hasTurn = false;
   const early: [name: string, data: unknown][] = [];
 
-  /** The forwarder lives as long as the execution, so that a harness that is started again finds it at the same address. */
+  /** The forwarder lives as long as the execution, so that a restarted harness finds it at the same address. */
   async function openForwarder(type: string): Promise<Forwarder> {
     const { startForwarder } = await import('./forwarder/forwarder.ts');
     const sideModels = findPreset(type)?.sideModels ?? [];
@@ -114,7 +114,10 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
     (memory) => notice('memory_limit_reached', memory),
   );
 
-  /** Saves the memory of the harness. If the upload fails, a later execution still has the conversation, but not the harness's own memory of it. */
+  /**
+   * Saves the memory of the harness. If the upload fails, a later execution still has the conversation, but not the harness's own memory of
+   * it.
+   */
   async function remember(memory: string, requestId?: string): Promise<void> {
     const bytes = Buffer.from(options.secrets.redact(memory));
     const ofRequest = requestId === undefined ? '' : `&request_id=${encodeURIComponent(requestId)}`;

@@ -24,7 +24,7 @@ export interface ProgramOptions {
   readonly hasNoNetwork: boolean;
 }
 
-/** Returns command and environment of a harness in a process of its own, and writes its files. Throws a `SetupFailure`. */
+/** Returns command and environment of a harness in a separate process, and writes its files. Throws a `SetupFailure`. */
 export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: ProgramOptions): HarnessProgram {
   const { type, command: given = [], model } = task.harness;
   const base = { ...env, ...(forwarder && hasNoNetwork ? proxyVariables(forwarder) : {}) };
@@ -58,7 +58,7 @@ interface ClientVariables {
   /** Address of the model. */
   readonly urls: readonly string[];
   readonly keys: readonly string[];
-  /** Further names under which a run may give its own address or key. */
+  /** Further variables in which a run may set its own address or key. */
   readonly also: readonly string[];
   /** True: the clients add the version to the address themselves. */
   readonly addsVersion: boolean;
@@ -91,8 +91,8 @@ const clientVariables: Readonly<Record<AgentModel['protocol'], ClientVariables>>
 };
 
 /**
- * Variables by which any other program can find the run's model. If `own` contains an address or a key for the clients of the protocol, these clients
- * keep it, because it belongs to another account.
+ * Variables that tell other programs in the sandbox how to reach the run's model. If `own` contains an address or a key for clients of the
+ * protocol, the clients keep it, because it belongs to another account.
  */
 function modelVariables(
   forwarder: Forwarder,
@@ -123,8 +123,8 @@ function proxyVariables({ url }: Forwarder): Record<string, string> {
 }
 
 /**
- * Writes a file below the home of the run. An earlier command may have put a link in its way, or in the way of its folders: the link
- * is removed, so that nothing outside is written.
+ * Writes a file below the home of the run. An earlier command may have put a link in place of the file or of one of its folders. Such a
+ * link is removed, so that nothing outside of the home is written.
  */
 export function writeHomeFile(home: string, name: string, text: string): void {
   const parts = name.split('/');

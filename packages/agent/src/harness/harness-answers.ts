@@ -12,7 +12,7 @@ export class HarnessFailure extends Error {
  */
 export type HarnessAnswers = <T>(method: string, request: Promise<T>, timeoutMs?: number) => Promise<T>;
 
-/** The time in which the exit of a harness is expected after its connection has closed. */
+/** Time within which a harness is expected to exit after its connection has closed. */
 const exitAfterCloseMs = 1_000;
 
 export function harnessAnswers(

@@ -21,7 +21,7 @@ const promptOf = (given: AgentTask, how: { restored: boolean; loaded: boolean })
     .map((block) => (block.type === 'text' ? block.text : ''))
     .join('|');
 
-test('a harness that loaded its session gets only the conversation after that session', () => {
+test('a harness that loaded its session gets only the part of the conversation after that session', () => {
   const text = promptOf(task, { restored: true, loaded: true });
   for (const part of ['as they were kept at 2026-01-02T03:04:05.000Z', 'Done since.', 'are in attachments/', 'Do it.'])
     expect(text).toContain(part);
@@ -34,11 +34,11 @@ test('a harness without its session gets the whole conversation', () => {
   expect(text).not.toContain('The user now says');
 });
 
-test('a program that reads the unchanged prompt gets no further text', () => {
+test('a program that reads the unchanged prompt gets no additional text', () => {
   expect(promptOf({ ...task, harness: { type: 'command' } }, { restored: true, loaded: false })).toBe('Do it.');
 });
 
-test('an ordinary continuation says nothing of a loss', () => {
+test('an ordinary continuation does not mention a loss', () => {
   const { loss: _, ...ordinary } = task;
   expect(promptOf(ordinary, { restored: true, loaded: false })).not.toContain('lost');
 });

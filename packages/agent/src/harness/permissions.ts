@@ -12,8 +12,8 @@ export interface PermissionOptions {
 }
 
 /**
- * Answers the permission request of a harness with the id of one of its options; undefined cancels the request. Waits for a person as
- * long as it takes. Rejects when `signal` aborts.
+ * Returns one of the options of a harness's permission request by its id; undefined cancels the request. Waits for a person without a time
+ * limit. Rejects when `signal` aborts.
  */
 export async function answerPermission(
   params: Readonly<Record<string, unknown>>,
@@ -30,8 +30,8 @@ export async function answerPermission(
 }
 
 /**
- * Returns the option for `approve` or `deny`; undefined if there is none. "Once" is chosen before "always", because some harnesses
- * write "always" into their settings.
+ * Returns the option for `approve` or `deny`; undefined if there is none. "Once" has priority over "always", because some harnesses write
+ * "always" into their settings.
  */
 function optionFor(decision: 'approve' | 'deny', options: unknown): string | undefined {
   if (!Array.isArray(options)) return undefined;

@@ -11,23 +11,23 @@ export type HarnessKind = 'runbook' | 'model-loop' | 'external' | 'command';
 
 export interface HarnessCapabilities {
   /**
-   * The harness is a process of its own. Its start takes time, it could read the run token in the environment of another process,
-   * and it is killed if it does not end a turn.
+   * The harness runs in a separate process. Its start takes time, it must not find the run token in another process's environment, and it
+   * is killed if it does not end a turn.
    */
   readonly ownProcess: boolean;
-  /** A model reads the prompt, so text for the model may be added to it: the mode, the record of the conversation. */
+  /** A model reads the prompt, so text for the model may be added: the mode, and the record of the conversation. */
   readonly readsAdvice: boolean;
   /** The harness gets the base prompt and the text about other runs apart from the prompt. */
   readonly ownInstructions: boolean;
   /** The harness continues the very action that a person decided about in an earlier sandbox. */
   readonly continuesDecidedActions: boolean;
-  /** The user of the run's MCP servers: the agent on behalf of the harness, or the harness itself, which gets them by ACP. */
+  /** Who uses the run's MCP servers: the agent on behalf of the harness, or the harness itself, which gets them by ACP. */
   readonly mcpServers: 'unused' | 'agent' | 'harness';
   /** The harness may load an earlier session, if it announces so in ACP. */
   readonly loadsSessions: boolean;
   /** The harness accepts links to files and lets its model read them. */
   readonly takesFileLinks: boolean;
-  /** The harness treats a prompt that begins with a slash or a dollar sign as its own command, which no model sees. */
+  /** The harness reads a prompt that begins with a slash or a dollar sign as its own command, and does not send it to the model. */
   readonly hasCommands: boolean;
   /** The harness may say in its answer to a prompt that the turn failed (`BuiltinVerdict`). */
   readonly trustedVerdict: boolean;
@@ -55,7 +55,7 @@ const builtin: HarnessCapabilities = {
 };
 
 const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
-  // The runbook runs the commands of its prompt and reads nothing else.
+  // The runbook only runs the commands of its prompt; it reads no other text.
   runbook: { ...builtin, readsAdvice: false, mcpServers: 'unused' },
   'model-loop': builtin,
   external: {
@@ -78,7 +78,7 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
     loadsSessions: false,
     takesFileLinks: true,
     hasCommands: false,
-    // The verdict comes from the link, which knows the exit code, not from the program.
+    // The result comes from the link, which knows the exit code, not from the program.
     trustedVerdict: true,
   },
 };
@@ -91,7 +91,7 @@ function kindOf(type: string, hasModel: boolean): HarnessKind {
 /** The part of a task that names its harness. */
 export type HarnessOfTask = Pick<AgentTask, 'harness' | 'agent_config'>;
 
-/** Returns the profile of the harness that a task asks for. */
+/** Returns the profile of the harness of a task. */
 export function harnessProfile({ harness, agent_config }: HarnessOfTask): HarnessProfile {
   const { type, model } = harness;
   const ownModel = isBuiltin(type) ? 'runbook' : (agent_config.model_id ?? type);

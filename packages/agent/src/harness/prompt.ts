@@ -27,7 +27,7 @@ export function firstMessage({ decision, prompt }: AgentTask): string {
 /** Returns the prompt for a message of a person in the sandbox of a failed setup. */
 export function debugText(task: AgentTask, failure: string, message: string): string {
   if (!capabilitiesOf(task).readsAdvice) return message;
-  return `The setup of this sandbox failed:\n\n${failure}\n\nThe sandbox is as the failure left it, and the task itself is not to be worked on now. The user says:\n\n${message}`;
+  return `The setup of this sandbox failed:\n\n${failure}\n\nThe sandbox is unchanged since the failure. Do not work on the task itself now. The user says:\n\n${message}`;
 }
 
 const capabilitiesOf = (task: AgentTask) => harnessProfile(task).capabilities;
@@ -42,7 +42,7 @@ function conversationSoFar(task: AgentTask, restored: boolean): string[] {
   ];
 }
 
-/** Returns the text about other runs, for a harness whose own instructions do not contain it. */
+/** Returns the text about other runs, for a harness whose own instructions do not include it. */
 function aboutRuns(task: AgentTask): string[] {
   const about = capabilitiesOf(task).ownInstructions
     ? ''
@@ -63,7 +63,7 @@ export function promptAfterRestart(task: AgentTask, record: string, prompt: stri
   ].join('\n\n');
 }
 
-/** Returns the base prompt, for a harness whose own instructions do not contain it. */
+/** Returns the base prompt, for a harness whose own instructions do not include it. */
 function basePrompt(task: AgentTask): string[] {
   const base = capabilitiesOf(task).ownInstructions ? undefined : task.agent_config.base_prompt;
   return base === undefined || base.trim() === '' ? [] : [base];
@@ -99,7 +99,7 @@ export function promptContent(
   ];
 }
 
-/** Returns files of the workspace as links, or as text with their paths for a harness that does not take links. */
+/** Returns files of the workspace as links; for a harness that does not accept links, as text with their paths. */
 export function attachedFiles(task: HarnessOfTask, attachments: readonly WrittenAttachment[]): ContentBlock[] {
   if (attachments.length === 0) return [];
   if (!harnessProfile(task).capabilities.takesFileLinks) {
@@ -116,15 +116,15 @@ export function attachedFiles(task: HarnessOfTask, attachments: readonly Written
 }
 
 /**
- * Returns the text for a model whose machine was lost in the middle of the turn: the state of the files, the later actions, and the
- * parts that may have been lost.
+ * Returns the text for a model whose machine was lost in the middle of the turn: the state of the files, the later actions, and the parts
+ * that may have been lost.
  */
 function lossText({ loss, attachments }: Pick<AgentTask, 'loss' | 'attachments'>, restored: boolean): string[] {
   if (loss === undefined) return [];
   const { kept_at, record } = loss;
   const files = restored
     ? `The files of the workspace are as they were kept${kept_at === undefined ? '' : ` at ${kept_at}`}. Later changes of files are lost.`
-    : 'No files were kept: the workspace was set up again, and all changes of files are lost.';
+    : 'No files were saved: the workspace was set up again, and all changes of files are lost.';
   const done =
     record === undefined
       ? ''

@@ -55,12 +55,12 @@ test('has a recorded session of every preset', () => {
 });
 
 describe.each(recorded)('the recorded session of %s', (type) => {
-  test('results in the conversation of its golden file', async () => {
+  test('has the same conversation as its golden file', async () => {
     const text = `${JSON.stringify(conversationOf(type), null, 2)}\n`;
     await expect(text).toMatchFileSnapshot(path.join(folder, `${type}.golden.json`));
   });
 
-  test('has the structure that all programs have: two actions, each with its result, between texts', () => {
+  test('has the structure of all programs: two actions, each with its result, between texts', () => {
     const shown = conversationOf(type).filter((each) => each.type !== 'notice');
     expect(shown.map((each) => each.type)).toEqual(['text', 'action', 'result', 'text', 'action', 'result', 'text']);
     expect(shown[1]).toMatchObject({ category: 'command' });

@@ -99,7 +99,7 @@ test('updates of any shape give events that the service accepts, and each action
   );
 });
 
-test('the text of a message is the same wherever the harness cuts it into chunks', () => {
+test('the text of a message is the same for all ways to split it into chunks', () => {
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: 'binary', maxLength: 8 }), { maxLength: 8 }),
@@ -117,7 +117,7 @@ test('the text of a message is the same wherever the harness cuts it into chunks
   );
 });
 
-test('the messages on the output of a harness are the same wherever its bytes are cut, between lines of any text', () => {
+test('the messages of a harness are the same for all ways to split its output, between lines of any text', () => {
   const line = fc.oneof(
     fc
       .record({ jsonrpc: fc.constant('2.0'), method: text, params: anything })

@@ -27,7 +27,7 @@ export function sessionUpdates(options: NormaliserOptions) {
   });
   let messageId: string | undefined;
   let harnessMessageId: string | undefined;
-  /** Of the message, and of the thought: a harness may send each half of an emoji in a chunk of its own. */
+  /** One for the message and one for the thought, because a harness may send each half of an emoji in a separate chunk. */
   const halves = joinHalves();
   const thoughtHalves = joinHalves();
   let thought = '';

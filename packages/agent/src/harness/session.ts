@@ -50,7 +50,8 @@ export function startSession(options: SessionOptions): HarnessSession {
     link.initialize({
       protocolVersion,
       clientInfo: { name: 'runyard', version: '1' },
-      // No fs and no terminal, because version 2 of the protocol drops them. Terminal output may come beside the protocol.
+      // The client offers no fs and no terminal, because version 2 of the protocol drops them. Terminal output may come beside the
+      // protocol.
       clientCapabilities: { _meta: { terminal_output: true, terminal_output_delta: true } },
     }),
     startTimeoutMs,
@@ -104,7 +105,7 @@ export function startSession(options: SessionOptions): HarnessSession {
   };
 }
 
-/** Returns the MCP servers of a run in the form of ACP, and those that the harness does not get, each with the reason. */
+/** Returns the MCP servers of a run in the form of ACP, and the servers that the harness cannot get, each with the reason. */
 function mcpServersOf(
   given: readonly HarnessMcpServer[],
   capabilities: { readonly http: boolean },

@@ -59,7 +59,7 @@ export interface HarnessOptions {
 /** Connects to a harness that it starts. */
 type HarnessStarter = (events: LinkEvents) => AgentLink;
 
-/** Prepares the start of each kind of harness. A module that only one kind needs is loaded only for that kind. */
+/** Prepares the start of each kind of harness. A module that only one kind needs is loaded only for this kind. */
 const starters: Readonly<Record<HarnessKind, (options: HarnessOptions) => Promise<HarnessStarter>>> = {
   runbook: async (options) => builtinStarter(options, runbook(options)),
   'model-loop': async (options) => builtinStarter(options, await modelLoop(options)),
@@ -153,7 +153,7 @@ async function programOf(options: HarnessOptions): Promise<HarnessProgram> {
 async function childStarter(options: HarnessOptions): Promise<HarnessStarter> {
   const { task, folder, marker } = options;
   const program = await programOf(options);
-  // Only Runyard's own worker starts agents with a relay, and always in a sandbox with its own processes.
+  // Only Runyard's own worker starts agents with a relay, and always in a sandbox with separate processes.
   const hasOwnProcesses = options.connection.relaySocket !== undefined;
   const { startChildLink } = await import('./child-link.ts');
   return (events) => {

@@ -56,7 +56,7 @@ test('fails a turn that ended well although every request to the model was refus
   });
 });
 
-test('does not fail a turn in which the provider answered one request', async () => {
+test('does not fail a turn if the provider answered one of its requests', async () => {
   expect((await explain(done, { succeeded: 1, refused })).explained).toBe(done);
 });
 

@@ -5,7 +5,7 @@ import type { Forwarder } from './forwarder/forwarder.ts';
 import { type ModelRefusal, refusalSentence } from './forwarder/refusals.ts';
 
 /**
- * Finds reasons of a failure that the harness itself does not report: refusals of the gateway, and processes that the kernel killed.
+ * Finds causes of a failure that the harness itself does not report: refusals of the gateway, and processes that the kernel killed.
  */
 export interface TurnCheck {
   begin(): Promise<void>;
@@ -47,7 +47,7 @@ export function turnCheck(
         ];
         return { ...withoutBlame(outcome, succeeded > 0 ? undefined : refused), message: reasons.join('\n') };
       }
-      // Some harnesses show an error as text and end their turn as if it had succeeded.
+      // Some harnesses show an error as text and end their turn as a success.
       if (succeeded > 0 || refused === undefined) return outcome;
       return { kind: 'failed', summary: outcome.summary, message: refusalSentence(refused) };
     },
@@ -57,7 +57,7 @@ export function turnCheck(
 type Failed = Extract<HarnessOutcome, { kind: 'failed' }>;
 
 /**
- * Returns the outcome of a turn in which the gateway refused every request. Some harnesses answer with an error then, although the harness
+ * Returns the outcome of a turn if the gateway refused every request of it. Some harnesses answer with an error then, although the harness
  * itself did not fail. The harness has already tried again.
  */
 function withoutBlame(outcome: Failed, refused: ModelRefusal | undefined): Failed {

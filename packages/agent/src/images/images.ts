@@ -2,7 +2,7 @@ import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { ImageType } from './image-type.ts';
 
-/** An image of a prompt. Its file is in the workspace even if no model sees the image. */
+/** An image of a prompt. Its file is in the workspace even if the model does not see the image. */
 export interface PromptImage {
   path: string;
   type: ImageType;
@@ -21,8 +21,8 @@ const mb = 1024 * 1024;
 const allTypes: ReadonlySet<ImageType> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 
 /**
- * Anthropic refuses images over 5 MB and requests over 32 MB; Google requests over 20 MB, and gif; the Responses API takes
- * 50 MB in a request. The limits of a self-hosted endpoint are not known.
+ * Anthropic refuses images over 5 MB and requests over 32 MB. Google refuses requests over 20 MB, and gif. The Responses API accepts 50 MB
+ * in a request. The limits of a self-hosted endpoint are not known.
  */
 const byProtocol: Readonly<Record<AgentModel['protocol'], ImageLimits>> = {
   anthropic: { types: allTypes, maxEach: 5 * mb, maxTogether: 20 * mb },
@@ -31,7 +31,7 @@ const byProtocol: Readonly<Record<AgentModel['protocol'], ImageLimits>> = {
   'openai-compatible': { types: allTypes, maxEach: 20 * mb, maxTogether: 20 * mb },
 };
 
-/** Returns the limits of a model; without a model, those of Anthropic, for harnesses that choose their model themselves. */
+/** Returns the limits of a model. Without a model, returns Anthropic's limits, for harnesses that choose their model themselves. */
 export function imageLimits(model: AgentModel | undefined): ImageLimits {
   return byProtocol[model?.protocol ?? 'anthropic'];
 }

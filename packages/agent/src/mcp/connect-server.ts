@@ -11,8 +11,8 @@ const maxServerLength = 24;
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
 
 /**
- * Returns the part of a tool's name for its server, unique among the servers of a run. The part has no `__`, so a tool cannot have the name of
- * another server's tool: the people who create the run name the servers, and each server names only its tools.
+ * Returns the part of a tool's name for its server, unique among the servers of a run. The part has no `__`, so a tool cannot get the name
+ * of another server's tool: people who create the run choose the server names, and each server chooses only the names of its own tools.
  */
 function serverPart(server: string): string {
   const plain = server.replaceAll(/[^A-Za-z0-9-]+/g, '_').replaceAll(/^_+|_+$/g, '');
@@ -20,7 +20,7 @@ function serverPart(server: string): string {
   return `${plain.slice(0, maxServerLength - 9)}-${hashOf(server)}`;
 }
 
-/** Returns the name under which the model sees a tool: `mcp__server__tool`. No built-in tool has such a name. */
+/** Returns the name under which the model sees a tool: `mcp__server__tool`. No built-in tool has a name of this form. */
 export function toolName(server: string, tool: string): string {
   const plain = tool.replaceAll(/[^A-Za-z0-9_-]/g, '_');
   const name = `mcp__${serverPart(server)}__${plain}`;
@@ -70,7 +70,7 @@ function textOf(error: unknown): string {
   return typeof status === 'number' ? `HTTP status ${status}: ${message}` : message;
 }
 
-/** Connects to a server and lists its tools. Rejects if one of them fails or takes longer than `timeoutMs`. */
+/** Connects to a server and lists its tools. Rejects if connecting or listing fails or takes longer than `timeoutMs`. */
 export async function connectServer(
   server: string,
   transport: Transport & { readonly ended?: string | undefined },

@@ -28,7 +28,7 @@ afterEach(() => {
   service.closeAllConnections();
 });
 
-test('passes requests on to the gateway with the token, which the harness does not see', async () => {
+test('forwards requests to the gateway with the token, which the harness does not see', async () => {
   const [first, second] = ['/api/v1/gateway/mcp/a', '/api/v1/gateway/mcp/b%20c'].map(loopback.urlOf);
   expect(`${first} ${second}`).not.toContain(token);
   const headers = { 'mcp-session-id': 's0', cookie: 'x', authorization: 'Bearer mine' };
@@ -47,7 +47,7 @@ test('passes requests on to the gateway with the token, which the harness does n
   expect(seen[0]?.headers).not.toHaveProperty('cookie');
 });
 
-test('answers 404 without its secret, to pages of a browser, and for other paths of the service', async () => {
+test('answers 404 to requests without its secret, from pages of a browser, and for other paths of the service', async () => {
   const url = new URL(loopback.urlOf('/api/v1/gateway/mcp/a'));
   const send = async (path: string, init: RequestInit = {}) =>
     (await fetch(new URL(path, url), { method: 'POST', body: '{}', ...init })).status;

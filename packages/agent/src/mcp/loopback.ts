@@ -4,7 +4,7 @@ import { loadHttp } from '../builtin-modules.ts';
 import { listenOnLoopback } from '../listen-on-loopback.ts';
 import { readBody, type ServiceConnection } from '../service/connection.ts';
 
-/** The access of a harness in a process of its own to MCP servers over HTTP, without the run token. */
+/** Gives a harness in a separate process access to MCP servers over HTTP, without the run token. */
 export interface McpLoopback {
   /** Returns the address of a server for the harness. */
   urlOf(gatewayPath: string): string;
@@ -24,7 +24,7 @@ function pick(headers: IncomingMessage['headers'], names: readonly string[]): Re
 
 /**
  * Listens on loopback inside the sandbox and forwards requests to the MCP gateway with the run token. Its paths begin with a secret,
- * because without a sandbox other users of the machine can reach its port.
+ * because without a sandbox other users of the machine can connect to its port.
  */
 export async function startMcpLoopback(connection: ServiceConnection): Promise<McpLoopback> {
   const secret = randomBytes(24).toString('base64url');
@@ -73,5 +73,5 @@ export async function startMcpLoopback(connection: ServiceConnection): Promise<M
   };
 }
 
-/** Reads the body of a request; rejects if it is larger than the gateway takes. */
+/** Reads the body of a request; rejects if it is larger than the gateway accepts. */
 const readRequest = (request: IncomingMessage): Promise<Buffer> => readBody(request, maxBodyBytes);

@@ -113,7 +113,7 @@ describe('a server that prints without end', () => {
     await expect(open().start([server(mode)])).rejects.toThrow(message);
   });
 
-  test('is still used if only its errors are many; only the end of them is stored', async () => {
+  test('is still used if it only prints many errors; only the last ones are stored', async () => {
     const { mcp, start } = open();
     await start([server('flood-errors')]);
     expect((await mcp.tools[0]?.call({}, never))?.failed).toBe(false);
@@ -146,14 +146,14 @@ describe('the tools of a server', () => {
     expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
   });
 
-  test('are left out if their schema is large', async () => {
+  test('are omitted if their schema is too large', async () => {
     const { mcp, start } = open();
     await start([server('large-schema')]);
     expect(mcp.tools.map(({ tool }) => tool)).toEqual(['small']);
     expect(mcp.leftOut).toEqual([{ name: 'bad', tools: 1 }]);
   });
 
-  test('get unique names, whatever names the server gives them', async () => {
+  test('get unique names even if the server gives them other names', async () => {
     const { mcp, start } = open();
     await start([server('forged'), server('', 'other')]);
     const names = mcp.tools.map(({ name }) => name);
@@ -204,7 +204,7 @@ test('kills a server that ignores SIGTERM', async () => {
   await eventually(() => !isRunning(pid));
 });
 
-test('leaves the servers to an external harness after trying them', async () => {
+test('leaves the servers to an external harness after a test', async () => {
   const { mcp, start } = open();
   await start([server('echo')], 'harness');
   expect(mcp.tools).toEqual([]);

@@ -12,15 +12,15 @@ import { silence } from './silence.ts';
 export interface RunMcpOptions {
   readonly connection: ServiceConnection;
   readonly workspace: string;
-  /** Environment of everything that the run starts, with the marker of the run. It holds no credential. */
+  /** Environment of everything that the run starts, with the marker of the run. It contains no credential. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The hosts that servers in the sandbox can reach. */
   readonly network: NetworkAccess;
-  /** For the start of one server, the list of its tools included. */
+  /** Timeout for the start of one server, including the list of its tools. */
   readonly startTimeoutMs: number;
 }
 
-/** A server in the form for a harness that starts it or connects to it. */
+/** A server in the form that a harness needs to start it or to connect to it. */
 export type HarnessMcpServer =
   | {
       readonly name: string;
@@ -50,7 +50,7 @@ export interface RunMcp {
 /** Programs that download a server before they start it. */
 const downloads = /(?:^|\/)(?:npx|npm|pnpm|pnpx|yarn|bunx|bun|uvx|uv|pipx|docker|deno)$/;
 
-/** Returns what to do about a server that failed. A program that waits for a host it cannot reach often says nothing about it. */
+/** Returns what to do about a server that failed. A program that waits for an unreachable host often prints nothing about it. */
 function adviceFor({ command, args = [] }: TaskMcpServer, network: NetworkAccess, said: string): string {
   const words = (command === undefined ? [] : [command, ...args]).flatMap((word) => word.split(/\s+/));
   const wantsHost = lacksHost(said, network) || words.some((word) => downloads.test(word)) || said.startsWith(silence);

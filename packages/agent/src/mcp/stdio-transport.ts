@@ -8,7 +8,7 @@ export interface StdioServerOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd: string;
-  /** The variables contain the marker of the run, so the server and its processes end with the execution. */
+  /** The variables contain the marker of the run, so that the server and its processes end with the execution. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly limits?: Partial<StdioLimits>;
 }
@@ -16,7 +16,7 @@ export interface StdioServerOptions {
 export interface StdioLimits {
   /** Bytes of one message. */
   readonly maxLineBytes: number;
-  /** Bytes that the server may print after a message to it, until the next one. */
+  /** Maximum number of bytes that the server may print between two messages to it. */
   readonly maxUnaskedBytes: number;
   /** Time from SIGTERM to SIGKILL. */
   readonly graceMs: number;
@@ -27,17 +27,17 @@ const defaultLimits: StdioLimits = { maxLineBytes: 8 * 1024 * 1024, maxUnaskedBy
 /** Bytes that are kept of the last output for the message of a failure. */
 const keptOutput = 4 * 1024;
 
-/** An MCP server in a process of its own. */
+/** An MCP server in a separate process. */
 export interface StdioServer extends Transport {
-  /** Returns the end of its output besides messages. */
+  /** Returns the end of its output without the messages. */
   lastOutput(): string;
   /** Why the server has ended; undefined while it runs. */
   readonly ended: string | undefined;
 }
 
 /**
- * Prepares an MCP server that speaks on its standard streams; `start` starts it. Unlike the transport of the SDK, it bounds messages and
- * output, keeps the last output, and kills the whole process group.
+ * Prepares an MCP server that uses its standard streams; `start` starts it. Unlike the transport of the SDK, it limits messages and output,
+ * keeps the last output, and kills the whole process group.
  */
 export function stdioServer(options: StdioServerOptions): StdioServer {
   const limits = { ...defaultLimits, ...options.limits };

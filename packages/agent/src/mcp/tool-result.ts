@@ -19,7 +19,7 @@ export interface McpResult {
 const maxTextBytes = 32 * 1024;
 const maxImages = 4;
 
-/** Returns the result of `tools/call` within its limits. Content that is neither text nor an image is only named. */
+/** Returns the result of `tools/call` within its limits. Content that is neither text nor an image is replaced by its description. */
 export function toolResult(answer: {
   readonly content?: readonly unknown[];
   readonly structuredContent?: unknown;

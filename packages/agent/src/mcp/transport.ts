@@ -5,13 +5,13 @@ import { type Fetch, modelFetch } from '../service/model-fetch.ts';
 import type { RunMcpOptions } from './servers.ts';
 import { stdioServer } from './stdio-transport.ts';
 
-/** A connection to a server, not opened yet, and the end of the server's output. */
+/** A connection to a server that is not open yet, and the end of the server's output. */
 export interface ServerTransport {
   readonly transport: Transport & { readonly ended?: string | undefined };
   lastOutput(): string;
 }
 
-/** Without a network, package managers report an error at the first host that they cannot reach, instead of after a minute. */
+/** Without a network, package managers then report an error at the first unreachable host at once, instead of after a minute. */
 const failsAtOnce = { npm_config_fetch_retries: '0', PIP_RETRIES: '0', UV_HTTP_RETRIES: '0' };
 
 /** Returns the connection to a server: a process in the sandbox, or HTTP through the gateway of the service. */
@@ -45,8 +45,8 @@ const silenceMs = 610_000;
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /**
- * Returns a `fetch` for servers over HTTP: through the gateway, with the run token. It opens no stream for unrequested messages,
- * because the list of tools is read once.
+ * Returns a `fetch` for servers over HTTP: through the gateway, with the run token. It opens no stream for unsolicited messages, because
+ * the list of tools is read only once.
  */
 function gatewayFetch(connection: ServiceConnection): Fetch {
   const send = modelFetch(connection, silenceMs, 'waits');

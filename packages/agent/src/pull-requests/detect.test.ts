@@ -42,7 +42,7 @@ To bitbucket.org:team/repo.git
     ]);
   });
 
-  test('nothing in an invitation to open a pull request', () => {
+  test('nothing in a message that suggests to open a pull request', () => {
     const invitations = `remote: Create a pull request for 'fix' on GitHub by visiting:
 remote:      https://github.com/o/r/pull/new/fix
 remote: To create a merge request for fix, visit:
@@ -143,7 +143,7 @@ describe('over the commands of a run', () => {
     expect(detect('gh pr create --head "$BRANCH"', url)).toEqual([{ url, branch: 'HEAD' }]);
   });
 
-  test('each pull request is noticed once, and a known one is not noticed', () => {
+  test('each new pull request is reported once, and a known one is not reported', () => {
     const detector = detectPullRequests();
     detector.markKnown('https://github.com/o/r/pull/1/files');
     const output = `https://github.com/o/r/pull/1\n${url}\n${url}/files\n`;

@@ -12,7 +12,7 @@ const requestPaths: readonly RegExp[] = [
 ];
 
 /**
- * Returns the URL of a pull request without tabs, query and credentials; undefined if the text is not the URL of a pull request.
+ * Returns the URL of a pull request without tabs, query and credentials; undefined if the text is not such a URL.
  */
 function pullRequestLocator(text: string): string | undefined {
   const url = URL.parse(text);
@@ -161,7 +161,7 @@ function inPush(lines: readonly string[]): Printed[] {
   return found;
 }
 
-/** Finds pull requests in the output of a command that creates one: the tools print the URL on a line of its own. */
+/** Finds pull requests in the output of a command that creates one: the tools print the URL on a separate line. */
 function inCreate(lines: readonly string[]): Printed[] {
   const found: Printed[] = [];
   let named: string | undefined;

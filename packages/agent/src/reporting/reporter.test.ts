@@ -5,7 +5,7 @@ import { type ReporterOptions, startReporter } from './reporter.ts';
 
 type Answer = (events: AgentEvent[]) => number | Error | Promise<number>;
 
-/** A reporter whose batches are answered by `answer` with the number to acknowledge; default: all. */
+/** A reporter whose batches `answer` answers with the number to acknowledge; default: all. */
 function report(answer: Answer = (events) => events.at(-1)?.seq ?? 0, options: Partial<ReporterOptions> = {}) {
   const batches: AgentEvent[][] = [];
   const stop = new AbortController();
@@ -47,7 +47,7 @@ describe('the reporter', () => {
     expect(batches.flat().map((event) => event.seq)).toEqual(Array.from({ length: 2500 }, (_, index) => index + 1));
   });
 
-  test('gives the remaining events to another report once, and sends those that the report did not store', async () => {
+  test('gives the remaining events to another report once, and sends the events that this report did not store', async () => {
     const { reporter, batches } = report();
     for (const each of ['1', '2', '3']) reporter.emit(line(each));
     const { events, settle } = await reporter.takeRest();

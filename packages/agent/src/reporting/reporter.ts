@@ -19,7 +19,7 @@ export interface ReporterOptions {
   redact?: <T>(value: T) => T;
   flushDelayMs?: number;
   batchBytes?: number;
-  /** Producers pause above this number of waiting bytes until half of them is sent. */
+  /** Above this number of waiting bytes, producers pause until half of the bytes are sent. */
   highWaterBytes?: number;
   clock?: () => Date;
 }
@@ -34,15 +34,15 @@ export interface Reporter {
   /** Resolves when every event so far is acknowledged; rejects if the reporter has stopped. */
   flush(): Promise<void>;
   /**
-   * Returns the events that are not sent yet, if they fit into one batch, for a report of another kind. Sends no events until `settle` is
-   * called with the number up to which that report stored them. Rejects if the reporter has stopped.
+   * Returns the events that are not sent yet, if they fit into one batch, so that a report of another kind can include them. Sends no
+   * events until `settle` is called with the number of the last event that this report stored. Rejects if the reporter has stopped.
    */
   takeRest(): Promise<RestOfEvents>;
 }
 
 export interface RestOfEvents {
   readonly events: AgentEvent[];
-  /** `acknowledged`: number of the last event that was stored; 0: none was. */
+  /** `acknowledged`: number of the last stored event; 0: no event was stored. */
   settle(acknowledged: number): void;
 }
 
@@ -169,8 +169,8 @@ export function startReporter(options: ReporterOptions): Reporter {
   }
 
   /**
-   * Sends `batch`, the first of the unacknowledged events, until all of it is acknowledged. A refused batch is halved until the refused
-   * event is found.
+   * Sends `batch`, the first of the unacknowledged events, until all of its events are acknowledged. A refused batch is halved until the
+   * refused event is found.
    */
   async function sendBatch(batch: readonly SentEvent[]): Promise<void> {
     const last = batch.at(-1);

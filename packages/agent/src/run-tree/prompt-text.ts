@@ -1,16 +1,16 @@
 import type { RunTree } from './tree.ts';
 
-/** The way in which an agent reaches other runs: with the tools of the model loop, or with a command in its shell. */
+/** How an agent reaches other runs: with tools of the model loop, or with a command in its shell. */
 type Means = 'tools' | 'commands';
 
 const startAndAwait: Record<Means, string> = {
   tools:
-    'start_run starts an agent of its own on a prompt, in a fresh sandbox that has nothing of this workspace: put all that it needs into the prompt, and say what it shall answer. await_runs waits and gives the last words of each; list_runs, cancel_run and send_message do what their names say.',
+    'start_run starts another agent with a prompt, in a fresh sandbox without files of this workspace: write everything that it needs into the prompt, and say what it should answer. await_runs waits and returns the last message of each; list_runs, cancel_run and send_message do what their names say.',
   commands:
-    'The command child-run starts agents of their own, each in a fresh sandbox that has nothing of this workspace: put all that one needs into its prompt, and say what it shall answer. `child-run start PROMPT` prints its id, `child-run await [ID…]` waits and prints the last words of each; `child-run --help` has the rest.',
+    'The command child-run starts other agents, each in a fresh sandbox without files of this workspace: write everything that an agent needs into its prompt, and say what it should answer. `child-run start PROMPT` prints its id, `child-run await [ID…]` waits and prints the last message of each; `child-run --help` has the rest.',
 };
 
-/** Returns the text about the runs around the agent's own; '' if there can be none. */
+/** Returns the text about the runs around the agent's own run; '' if there can be no such runs. */
 export function aboutTree(tree: Pick<RunTree, 'maxLive' | 'parent'>, means: Means): string {
   const parts: string[] = [];
   if (tree.maxLive !== undefined) {

@@ -18,12 +18,12 @@ export type TreeAnswer =
   | { ok: false; message: string };
 
 const longestWaitSeconds = 7 * 24 * 3600;
-/** Pause of a wait in which a command that got a signal can end. */
+/** Pause during a wait, in which a command that got a signal can end. */
 const pauseMs = 2_000;
 
 /**
- * Waits for runs on behalf of a command. The worker freezes commands while they wait for a request, and a frozen command ignores signals: so the
- * request ends before each signal of the agent, and begins again after a pause if the command still waits.
+ * Waits for runs on behalf of a command. The worker freezes commands while they wait for a request, and a frozen command ignores signals.
+ * So the request ends before each signal of the agent, and begins again after a pause if the command still waits.
  */
 async function waitForRuns(tree: RunTree, { timeoutMs, ...wait }: RunWait, signal: AbortSignal) {
   const deadline = monotonicMs() + timeoutMs;

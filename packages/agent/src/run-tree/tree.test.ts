@@ -7,7 +7,7 @@ import { answerTreeRequest } from './requests.ts';
 import { runTree } from './tree.ts';
 
 const { signal } = new AbortController();
-/** A service that gives the same answer to everything. */
+/** A service that gives the same answer to every request. */
 const answering = (answer: unknown, asked: [string, AskOptions | undefined][] = []) => ({
   ask: async <T>(_method: 'GET' | 'POST', path: string, options?: AskOptions) => {
     asked.push([path, options]);
@@ -15,7 +15,7 @@ const answering = (answer: unknown, asked: [string, AskOptions | undefined][] = 
   },
 });
 
-test('lets the agent start runs after a follow-up in the mode orchestrate, unless the configuration forbids it', () => {
+test('lets the agent start runs after a follow-up with the mode orchestrate, unless the configuration forbids it', () => {
   const maxLive = (config: AmbientAgentConfig, ...modes: ('normal' | 'plan' | 'orchestrate' | undefined)[]) => {
     const tree = runTree(answering({}), fakeTask({ agent_config: config }));
     for (const mode of modes) tree.orchestrate(mode);
@@ -27,7 +27,7 @@ test('lets the agent start runs after a follow-up in the mode orchestrate, unles
   expect(maxLive({ child_runs: { enabled: false } }, 'orchestrate')).toBeUndefined();
 });
 
-test('returns at once, without a request, from a wait for no runs', async () => {
+test('a wait for an empty list of runs returns at once, without a request', async () => {
   const asked: [string, AskOptions | undefined][] = [];
   const tree = runTree(answering({}, asked), fakeTask());
   expect(await tree.wait({ runIds: [], until: 'all', timeoutMs: 1000 }, signal)).toEqual({ runs: [], timedOut: false });

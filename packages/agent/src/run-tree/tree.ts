@@ -14,9 +14,12 @@ export interface RunWait {
   readonly timeoutMs: number;
 }
 
-/** The other runs of this run's tree. A call rejects with a `ServiceRefusal` if the service refuses it, and when `signal` aborts. */
+/**
+ * Functions that act on the other runs of this run's tree. A call rejects with a `ServiceRefusal` if the service refuses it, and when
+ * `signal` aborts.
+ */
 export interface RunTree {
-  /** Maximum number of live runs below this one; undefined: this run may start none. */
+  /** Maximum number of live runs below this run; undefined: this run may not start runs. */
   readonly maxLive: number | undefined;
   /** The run that started this one. */
   readonly parent: { readonly run_id: string; readonly title: string } | undefined;
@@ -38,7 +41,7 @@ export interface OrchestratingRunTree extends RunTree {
   orchestrate(mode: RunMode | undefined): void;
 }
 
-/** Returns the other runs in the tree of this task's run. */
+/** Returns the functions for the other runs in the tree of this task's run. */
 export function runTree(client: Pick<ServiceClient, 'ask'>, task: AgentTask): OrchestratingRunTree {
   let maxLive = task.child_runs?.max_live;
   const list = async (query: string, options: AskOptions) =>
@@ -52,7 +55,7 @@ export function runTree(client: Pick<ServiceClient, 'ask'>, task: AgentTask): Or
       if (mode !== 'orchestrate' || task.agent_config.child_runs?.enabled === false) return;
       maxLive ??= task.agent_config.child_runs?.max_live ?? 8;
     },
-    // With an idempotency key, a run whose answer was lost is not started twice.
+    // The idempotency key prevents that a run whose answer was lost is started twice.
     start: (body, signal) => client.ask('POST', 'child-runs', { body, idempotencyKey: newId(), signal }),
     list: (signal) => list('', { signal }),
     async wait({ runIds, until, timeoutMs }, signal) {

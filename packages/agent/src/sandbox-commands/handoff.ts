@@ -9,7 +9,7 @@ export async function handoffCommand(paths: readonly string[], env: NodeJS.Proce
   };
   if (paths.length === 0) {
     process.stderr.write(
-      'Usage: report-artifact handoff FILE…\nKeeps files of the workspace for people who continue the work elsewhere, as they are when the turn ends.\n',
+      'Usage: report-artifact handoff FILE…\nStores files of the workspace, in their state at the end of the turn, for people who continue the work elsewhere.\n',
     );
     return 1;
   }

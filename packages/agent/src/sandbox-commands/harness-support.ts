@@ -11,8 +11,8 @@ WARP_SERVER_ROOT_URL and TASK_ID.
 const limitMs = 60_000;
 
 /**
- * Runs the command by which the command backend of oz-agent-worker has its tasks report their end (github.com/warpdotdev/oz-agent-worker,
- * README). Returns its exit code: 0 if the service knows of the end, even if it knew before.
+ * Runs the command that tasks of oz-agent-worker's command backend call to report their end (github.com/warpdotdev/oz-agent-worker,
+ * README). Returns its exit code: 0 if the service has recorded the end, now or earlier.
  */
 export async function harnessSupportCommand(
   argv: readonly string[],

@@ -28,7 +28,7 @@ const longestTitle = 256;
 
 const run = promisify(execFile);
 
-/** Returns the output of git in this folder; undefined: git failed, or said nothing. */
+/** Returns the output of git in this folder; undefined: git failed, or printed nothing. */
 const git = async (...args: string[]): Promise<string | undefined> =>
   (await run('git', args).catch(() => undefined))?.stdout.trim() || undefined;
 
@@ -74,7 +74,7 @@ export async function pullRequestCommand(argv: readonly string[], env: NodeJS.Pr
     if (content instanceof Error) return fail(`--body-file cannot be read: ${content.message}`);
     body = content;
   }
-  // Without a title, describes the last commit.
+  // If there is no title, describes the last commit.
   if (body === undefined && values.title === undefined) body = await git('log', '-1', '--format=%b');
   const { base, draft } = values;
   const request: PullRequestSocketRequest = {

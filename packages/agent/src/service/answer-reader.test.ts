@@ -40,7 +40,7 @@ test('returns the retry-after header', () => {
 test.each([
   ['closes the connection', 'HTTP/1.1 200 OK\r\nConnection: close\r\ncontent-length: 0\r\n\r\n'],
   ['is longer than it says', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nab'],
-])('does not reuse a connection whose answer %s', (_, text) => {
+])('does not reuse a connection if its answer %s', (_, text) => {
   expect(read(text)?.isReusable).toBe(false);
 });
 

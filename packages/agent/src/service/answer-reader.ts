@@ -9,13 +9,13 @@ export interface WholeAnswer {
 }
 
 /**
- * Reads one HTTP/1.1 answer (RFC 9112) from the bytes of a connection. The relay sends each body with a length or in chunks, so an answer
- * without both is an error: its body would end with the connection, and a cut body would look complete.
+ * Reads one HTTP/1.1 answer (RFC 9112) from the bytes of a connection. The relay sends each body with a length or in chunks. So an answer
+ * without both is an error: its body would end with the connection, and an incomplete body would look complete.
  */
 export interface AnswerReader {
   /**
-   * Takes the next bytes. Returns the answer once it is complete; `isReusable`: the connection can carry another request. Throws if
-   * the bytes are no HTTP answer or the body is too large.
+   * Takes the next bytes. Returns the answer once it is complete; `isReusable`: the connection can carry another request. Throws if the
+   * bytes are not an HTTP answer or the body is too large.
    */
   read(bytes: Buffer): { readonly answer: WholeAnswer; readonly isReusable: boolean } | undefined;
 }
@@ -35,8 +35,7 @@ export function answerReader(maxBytes: (status: number) => number): AnswerReader
   const body: Buffer[] = [];
   let size = 0;
   /**
-   * Bytes of the body, or of its chunk, that are still to come; undefined: the next line of a chunked body has this
-   * number.
+   * Remaining bytes of the body, or of its chunk; undefined: the next line of a chunked body has the size.
    */
   let left: number | undefined;
   let isAfterLastChunk = false;

@@ -36,7 +36,7 @@ export interface AskOptions extends CallOptions {
 }
 
 /**
- * The calls of the agent to the service. Each call is sent again until the service answers it; `retryingCall` says how it can
+ * The calls of the agent to the service. Each call is repeated until the service answers it; `retryingCall` lists the ways in which it can
  * fail.
  */
 export interface ServiceClient {
@@ -54,7 +54,7 @@ export interface ServiceClient {
     body: z.infer<typeof ReportArtifact>,
     options?: CallOptions,
   ): Promise<z.infer<typeof ReportArtifactResponse>>;
-  /** Begins a snapshot. Its files are uploaded one by one. */
+  /** Begins a snapshot. The files of the snapshot are uploaded one by one. */
   uploadSnapshot(body: UploadSnapshot, options?: CallOptions): Promise<UploadSnapshotResponse>;
   /**
    * Sends `size` bytes with PUT; undefined if the size is not known. `open` returns a new stream of the bytes for each
@@ -135,7 +135,7 @@ export function serviceClient({ connection, ...retry }: ServiceClientOptions): S
         undefined,
         inReportsLane({ idleTimeoutMs: waitMs + 15_000, ...options }),
       ),
-    // With an idempotency key, an artifact whose answer was lost is not stored twice.
+    // The idempotency key prevents that an artifact whose answer was lost is stored twice.
     reportArtifact: (body, options = {}) =>
       send('POST', 'report-artifact', storableJson(body), { ...options, idempotencyKey: newId() }),
     uploadSnapshot: (body, options = {}) => send('POST', 'upload-snapshot', storableJson(body), options),

@@ -15,10 +15,10 @@ export interface ConnectionOptions {
 }
 
 /**
- * The kind of a request. Each kind has its own connections, so that long requests do not delay others. `reports`: events, the inbox and the
- * ends of turns, each at most one at a time. `waits`: calls that the service answers when something happens to another run, and calls of
- * MCP servers. `models`: requests of a harness in a process of its own to its model. `work`: all other calls, also files and the models of
- * the built-in harness.
+ * The kind of a request. Each kind has separate connections, so that long requests do not delay other requests. `reports`: events, the
+ * inbox and the ends of turns, each at most one at a time. `waits`: calls that the service answers when something happens to another run,
+ * and calls of MCP servers. `models`: model requests of a harness in a separate process. `work`: all other calls, also files and
+ * the models of the built-in harness.
  */
 export type Lane = 'reports' | 'work' | 'waits' | 'models';
 
@@ -62,7 +62,7 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
   // A short run over the relay does not need the module.
   let loaded: ReturnType<typeof loadClient> | undefined;
   const calls = options.relaySocket ? relayCalls(options.relaySocket) : undefined;
-  // Without the empty name, Node parses the host header for one, for which it compiles a large expression (5 ms).
+  // Without the empty name, Node parses the host header to get a name, and compiles a large expression for it (5 ms).
   const target = options.relaySocket
     ? { socketPath: options.relaySocket, servername: '' }
     : { hostname: root.hostname.replace(/^\[|\]$/g, ''), port: root.port || (secure ? 443 : 80) };

@@ -21,7 +21,7 @@ export interface InboxOptions {
   waitMs?: number;
 }
 
-/** Shortest time between two requests after an empty answer, so that answers that come at once make no busy loop. */
+/** Shortest time between two requests after an empty answer, so that immediate answers do not cause a busy loop. */
 const minPollMs = 250;
 
 /** Long-polls the inbox until the signal aborts, a cancel or a leave has come, or the execution is superseded. Never rejects. */

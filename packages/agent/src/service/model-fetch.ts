@@ -15,7 +15,7 @@ export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number,
     const url = new URL(input instanceof Request ? input.url : input);
     if (url.origin !== root.origin) throw new TypeError(`models are reached through ${root.origin}, not ${url.origin}`);
     const headers = Object.fromEntries(new Headers(init.headers));
-    // The clients of the providers put the token into headers of their own; the service reads this one.
+    // The clients of the providers put the token into their own headers; the service reads only this header.
     headers.authorization = `Bearer ${connection.token}`;
     const answer = await connection.open({
       method: (init.method ?? 'GET') as 'GET' | 'POST' | 'DELETE',

@@ -36,7 +36,7 @@ const request: RelayCall = {
 };
 const call = (more: Partial<RelayCall> = {}) => calls.call({ ...request, ...more });
 
-test('sends method, path, headers and body, and uses the connection again', async () => {
+test('sends method, path, headers and body, and reuses the connection', async () => {
   const seen: unknown[] = [];
   respond = async (request, response) => {
     let body = '';
@@ -53,7 +53,7 @@ test('sends method, path, headers and body, and uses the connection again', asyn
   expect(connections).toBe(1);
 });
 
-test('sends calls at the same time over connections of their own', async () => {
+test('sends concurrent calls over separate connections', async () => {
   const waiting: (() => void)[] = [];
   respond = (_, response) => {
     waiting.push(() => response.end('x'));
@@ -66,7 +66,7 @@ test('sends calls at the same time over connections of their own', async () => {
 test('opens another connection after the relay has closed one', async () => {
   respond = ({ socket }, response) => void response.end('x', () => socket.destroy());
   await call();
-  // A call that meets the end of the connection fails, and its caller repeats it.
+  // A call on a connection that ends at the same time fails, and its caller repeats it.
   const inAll = () =>
     call().then(
       () => connections,

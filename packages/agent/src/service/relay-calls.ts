@@ -25,8 +25,8 @@ export interface RelayCalls {
 const plain = /^[\x20-\x7e]*$/;
 
 /**
- * Opens the calls of a short run to the relay, which is a program of ours. They need no `node:http`: its functions are compiled in each
- * process, and this module's come compiled (`docs/decisions/agent-bundle.md`). Connections are kept for later calls.
+ * Opens the calls of a short run to the relay, which is a program of ours. They do not use `node:http`, whose functions are compiled in
+ * each process; the functions of this module come precompiled (`docs/decisions/agent-bundle.md`). Connections are kept for later calls.
  */
 export function relayCalls(socketPath: string): RelayCalls {
   const free: Socket[] = [];

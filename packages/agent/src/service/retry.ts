@@ -24,12 +24,12 @@ const finalErrors = [Superseded, ServiceRefusal, AnswerTooLarge, UnreadableBody]
 /** Bytes that are read of an answer that is an error. */
 const maxErrorBytes = 64 * 1024;
 
-/** The longest time by which a `Retry-After` of the service delays the next try. */
+/** The longest delay that a `Retry-After` of the service can cause. */
 const longestRetryAfterMs = 60_000;
 
 /**
- * Returns a function that sends a request again until the service answers it, and resolves with the body of the answer. It rejects
- * with `Superseded`, `ServiceRefusal`, `AnswerTooLarge`, `UnreadableBody`, or the reason of an aborted `signal`.
+ * Returns a function that repeats a request until the service answers it, and resolves with the body of the answer. It rejects with
+ * `Superseded`, `ServiceRefusal`, `AnswerTooLarge`, `UnreadableBody`, or the reason of an aborted `signal`.
  */
 export function retryingCall(
   connection: ServiceConnection,

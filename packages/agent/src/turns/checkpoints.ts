@@ -5,7 +5,7 @@ import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
 
 /** The state on which the time of the next checkpoint depends. */
 export interface CheckpointMoment {
-  /** Since the last checkpoint ended, or since the first could have begun. */
+  /** Time since the last checkpoint ended, or since the first checkpoint became possible. */
   readonly sinceMs: number;
   readonly intervalMs: number;
   /** Time that the last checkpoint took. */
@@ -21,8 +21,8 @@ const share = 1 / 10;
 const longestDoubling = 6;
 
 /**
- * Returns true if a checkpoint is due: after the interval as soon as no action is in progress, because then no file changes, and after
- * two intervals in any case. The interval becomes longer if a checkpoint takes long, or fails.
+ * Returns true if a checkpoint is due. After the interval, it is due as soon as no action is in progress, because then no file changes.
+ * After two intervals, it is due in any case. The interval becomes longer if a checkpoint takes long, or fails.
  */
 export function isDue({ sinceMs, intervalMs, tookMs, failures, isQuiet }: CheckpointMoment): boolean {
   const waitMs = Math.max(intervalMs, tookMs / share) * 2 ** Math.min(failures, longestDoubling);

@@ -3,8 +3,8 @@ import { ServiceRefusal } from '../service/errors.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
 /**
- * Reports the end of a turn. The last events, and the fact that the workspace is empty, are part of the report, so a short run needs
- * few requests. If the service refuses that, they are sent separately.
+ * Reports the end of a turn. The report includes the last events, and whether the workspace is empty, so that a short run needs few
+ * requests. If the service refuses that, they are sent separately.
  */
 export async function finishTurn(
   report: FinishTask & { turn: number },
@@ -21,7 +21,7 @@ export async function finishTurn(
         ...(isEmpty ? { workspace: 'empty' as const } : {}),
       });
       acknowledged = answer.acknowledged ?? 0;
-      // A service that does not support events in a report does not support the workspace in it either.
+      // A service that does not support events in a report does not support the workspace in a report either.
       if (isEmpty && acknowledged > 0) saver.noteEmpty(report.turn);
       return answer.next;
     } catch (error) {

@@ -66,8 +66,7 @@ export async function runFirstTurn(
   // The turn reports the same failure.
   if (capabilities.ownProcess) await step('harness', name, () => driver.initialised).catch(() => {});
   stop.signal.throwIfAborted();
-  // The decision must not come earlier, because it is about the task and not about messages in the sandbox of a failed
-  // setup.
+  // The decision must not be given earlier, because it is about the task and not about messages in the sandbox of a failed setup.
   approvals.begin(task.agent_config.approval_policy, task.decision);
   return await runner.run(driver, {
     message: firstMessage(task),
@@ -78,7 +77,7 @@ export async function runFirstTurn(
   });
 }
 
-/** Without the files of a checkpoint, no command of a runbook is done. */
+/** Without the files of a checkpoint, all commands of a runbook count as not done. */
 function withNothingDone(task: AgentTask): AgentTask {
   return task.loss === undefined ? task : { ...task, loss: { ...task.loss, done_blocks: 0 } };
 }
@@ -93,13 +92,13 @@ function variablesOf({ environment }: AgentTask): Record<string, string> {
 }
 
 /**
- * Returns true if the harness can start while the workspace is prepared. Setup commands may install the harness, a restored home
- * has the state of the harness, and the setup may make its working directory. A harness in a process of its own reads the files of
- * its project when it starts.
+ * Returns true if the harness can start while the workspace is prepared. Setup commands may install the harness, a restored home has the
+ * state of the harness, and the setup may create its working directory. A harness in a separate process reads the files of its project at
+ * its start.
  */
 function canStartEarly(task: AgentTask): boolean {
   if (setupCommands(task).length > 0 || task.workspace !== undefined) return false;
   if (task.environment?.config.working_directory !== undefined) return false;
-  // A harness of its own reads skills and the files of its project when it starts.
+  // An external harness reads skills and the files of its project at its start.
   return (task.repositories.length === 0 && task.skills === undefined) || !harnessProfile(task).capabilities.ownProcess;
 }

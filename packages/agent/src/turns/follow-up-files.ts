@@ -5,8 +5,8 @@ import type { WrittenAttachment } from '../workspace/attachments.ts';
 /** The files of follow-ups in the workspace. */
 export interface FollowUpFiles {
   /**
-   * Writes the files of a follow-up once, although it may be asked for twice: an answer whose files were written can become a turn of
-   * its own. After a failure the next call tries again.
+   * Writes the files of a follow-up once, although they may be needed twice: an answer whose files were written can become a separate turn.
+   * After a failure the next call tries again.
    */
   written(followUp: FollowUp): Promise<readonly WrittenAttachment[]>;
   /** Removes a follow-up that is not needed again. */

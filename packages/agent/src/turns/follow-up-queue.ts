@@ -3,9 +3,9 @@ import type { FollowUp } from '../service/inbox.ts';
 /** Follow-ups that wait for their turn. */
 export interface FollowUpQueue {
   add(followUp: FollowUp): void;
-  /** Ends the queue: no more follow-ups come, and those that wait are not returned any more. */
+  /** Ends the queue: no more follow-ups are accepted, and waiting follow-ups are not returned. */
   end(): void;
-  /** Waits for the next follow-up that `accept` takes and drops the others. Returns undefined when the queue has ended. */
+  /** Waits for the next follow-up that `accept` accepts, and drops the others. Returns undefined when the queue has ended. */
   next(accept: (followUp: FollowUp) => boolean): Promise<FollowUp | undefined>;
 }
 

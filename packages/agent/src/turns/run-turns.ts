@@ -15,7 +15,7 @@ import { turnRunner } from './turn-runner.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
 /**
- * Runs the turns of an execution one after another: the prompt of the run first, then each follow-up until the service has no more.
+ * Runs the turns of an execution one after another: first the prompt of the run, then each follow-up until the service has no more.
  * Rejects when the run is stopped, and for faults of the agent itself.
  */
 export async function runTurns(options: TurnsOptions): Promise<void> {
@@ -36,7 +36,7 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
     return await runFirstTurn(task, options, runner);
   }
 
-  /** The sandbox of a failed setup takes only messages about the failure. The others wait for a sandbox whose setup succeeds. */
+  /** The sandbox of a failed setup takes only messages about the failure. Other messages wait for a sandbox whose setup succeeds. */
   const belongsHere = (followUp: FollowUp) => setupFailure === undefined || followUp.debug === true;
 
   /** Returns the outcome of a failure before or between turns. Throws if the run was stopped or the agent itself failed. */

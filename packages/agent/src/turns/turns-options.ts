@@ -30,7 +30,7 @@ export interface TurnsOptions {
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly network: NetworkAccess;
-  /** Variables of `env` that name the proxy for the allowed hosts; empty: there is no proxy. */
+  /** Variables of `env` with the address of the proxy for the allowed hosts; empty: there is no proxy. */
   readonly proxyVariables: Readonly<Record<string, string>>;
   /** Adds variables to `env`, for everything that starts later. */
   readonly addToEnv: (variables: Readonly<Record<string, string>>) => void;
@@ -51,12 +51,12 @@ export interface TurnsOptions {
   /** Returns the other runs in the tree of this task's run. */
   readonly treeOf: (task: AgentTask) => OrchestratingRunTree;
   readonly notice: (name: string, data: unknown) => void;
-  /** Resolves when everything is reported that a turn caused beside its own events. */
+  /** Resolves when all reports that a turn caused in addition to its events were sent. */
   readonly sideReports: () => Promise<void>;
   readonly onSuperseded: () => void;
   /** The time that a harness has to end its turn when the sandbox must go. */
   readonly harnessGraceMs: number;
-  /** The time that a harness has to end a turn that a person interrupted, before it is killed. */
+  /** The time in which a harness must end an interrupted turn; after it, the harness is killed. */
   readonly interruptGraceMs: number;
   readonly inboxWaitMs: number;
 }

@@ -1,6 +1,5 @@
 /**
- * Rehearses a run: the agent loads and compiles everything that a run needs until its first command, so that a later run starts at
- * once.
+ * Rehearses a run: the agent loads and compiles everything that a run needs up to its first command, so that a later run starts at once.
  */
 import type { AgentInbox, AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { FinishTaskResponse } from '@runyard/contract/agent/finish-task';
@@ -16,8 +15,8 @@ import { connectToService, type ServiceConnection, type ServiceRequest } from '.
 type Answer = AgentTask | z.infer<typeof AgentEventAck> | AgentInbox | FinishTaskResponse | object;
 
 /**
- * A task whose command cannot be started, because it contains a NUL: a process for it would take more processor time than the run
- * saves. Its workspace may be saved, like that of most runs.
+ * A task with a command that cannot be started, because it contains a NUL: a real process would take more processor time than a run saves.
+ * Its workspace may be saved, as in most runs.
  */
 const task: AgentTask = { ...rehearsalTask, prompt: '```sh\n\0\n```\n', max_workspace_bytes: 1 };
 

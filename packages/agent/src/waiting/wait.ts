@@ -4,21 +4,21 @@ import { fs } from '../builtin-modules.ts';
 import { readDescriptor } from '../run-token.ts';
 import { rehearse } from './rehearse.ts';
 
-/** The start of a run, in the form in which the worker sends it to a waiting agent. */
+/** The start of a run, in the form that the worker sends to a waiting agent. */
 export interface GivenRun {
   /** Arguments of the agent program. */
   readonly args: readonly string[];
-  /** Variables of this run, in addition to those that the agent was started with. */
+  /** Variables of this run, in addition to those from the start of the agent. */
   readonly env: Readonly<Record<string, string>>;
   readonly runToken: string;
 }
 
-/** Longest rehearsal. A run that comes later starts without it. */
+/** Longest rehearsal. A run that arrives later starts without the rehearsal. */
 const rehearsalMs = 10_000;
 
 /**
- * Prepares everything that a run needs, reports that on the descriptor of the run token, and waits there for a run. The process does
- * nothing else while it waits. Returns undefined if the other side closes the descriptor without a run, because the worker is gone.
+ * Prepares everything that a run needs, reports this on the descriptor of the run token, and waits there for a run. While it waits, the
+ * process does no other work. Returns undefined if the other side closes the descriptor without a run, because the worker is gone.
  */
 export async function waitForRun(env: NodeJS.ProcessEnv, serverRoot: string): Promise<GivenRun | undefined> {
   const rehearsal = rehearse({

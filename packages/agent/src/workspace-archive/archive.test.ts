@@ -51,7 +51,7 @@ const unpack = (bytes: Buffer, folders: readonly ArchivedFolder[]) =>
   unpackFolders(Readable.from([bytes]), folders, { sha256: sha256(bytes), env, signal: never });
 
 describe('an archive', () => {
-  test('leaves out the lock files of git, whose processes have ended', async () => {
+  test('omits lock files of git, because their processes have ended', async () => {
     const from = newFolders();
     const git = (cwd: string, ...args: string[]) =>
       execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd, encoding: 'utf8' });
@@ -71,7 +71,7 @@ describe('an archive', () => {
     expect(readdirSync(restored)).toContain('index.lock');
   });
 
-  test('restores files, modes, times, links, hidden and odd names of workspace and home', async () => {
+  test('restores files, modes, times, links, hidden and unusual names of workspace and home', async () => {
     const from = newFolders();
     mkdirSync(join(from.workspace, 'deep/er'), { recursive: true });
     const long = 'n'.repeat(200);
@@ -172,7 +172,7 @@ describe('an archive', () => {
     ['a name that climbs', ['--transform=s,^,../,', 'evil']],
     ['an absolute name', ['--absolute-names', '--transform=s,^,TOP/,', 'evil']],
     ['a file behind a link to outside', ['link', '--transform=s,^evil,link/evil,', 'evil']],
-  ])('with %s writes nothing outside', async (_name, args) => {
+  ])('with %s writes nothing outside of the folder', async (_name, args) => {
     const from = newFolders();
     const to = newFolders();
     writeFileSync(join(from.workspace, 'evil'), 'evil');

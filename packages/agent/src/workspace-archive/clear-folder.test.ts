@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import { clearFolder } from './clear-folder.ts';
 
-/** Root ignores permission bits, so the test takes the rights of another user, as agents have them. */
+/** Root ignores permission bits, so the test takes the rights of another user, as agents do. */
 const other = 65_534;
 
 async function withoutRoot(act: () => Promise<void>): Promise<void> {

@@ -4,21 +4,21 @@ import { type ArchivedFolder, archivedFolders, foreignFolders } from './archived
 import type { CheckpointMarks, SaverOptions, WorkspaceSaver } from './workspace-saver.ts';
 
 export interface DeferredSaverOptions extends Omit<SaverOptions, 'folders' | 'maxBytes' | 'restored'> {
-  /** True: working folder and home were made for this run. Only then they may be sent. */
+  /** True: working folder and home were made for this run. Only then may their contents be sent. */
   readonly ownFolders: boolean;
 }
 
-/** Saves the workspace after turns. Its code is loaded at the end of the first turn, so that it does not slow the start. */
+/** Saves the workspace after turns. Its code is loaded at the end of the first turn, so that it does not delay the start. */
 export interface DeferredSaver {
   /**
-   * The workspace is prepared, and can be saved from now on. `restored`: the workspace comes from an earlier execution. `isSaved`: the archive of
-   * that execution has all of its files.
+   * The workspace is prepared, and can be saved from now on. `restored`: the workspace comes from an earlier execution. `isSaved`: the
+   * archive of that execution has all files of the workspace.
    */
   begin(
     task: Pick<AgentTask, 'max_workspace_bytes'>,
     of: { readonly restored: boolean; readonly isSaved: boolean },
   ): Promise<void>;
-  /** Returns true if the folders that would be saved are empty, and no earlier state of them was saved. */
+  /** Returns true if the folders to save are empty, and no earlier state of them was saved. */
   isEmpty(): boolean;
   /** Records that the service knows that the folders were empty after this turn. */
   noteEmpty(turn: number): void;

@@ -1,7 +1,7 @@
 import { fs } from '../builtin-modules.ts';
 import type { ArchivedFolder } from './archived-folders.ts';
 
-/** With more entries, the folders count as changed. Reading the states of so many takes about three seconds. */
+/** If there are more entries, the folders count as changed. Reading the states of so many takes about three seconds. */
 const maxEntries = 500_000;
 
 /** Entries that are read before other work of the agent gets its turn. */
@@ -48,7 +48,7 @@ export async function fingerprint(
   return entries === 0 ? 'empty' : hash.digest('hex');
 }
 
-/** Returns the entries of a folder; none if it cannot be read. */
+/** Returns the entries of a folder; an empty list if the folder cannot be read. */
 function entriesOf(folder: string) {
   try {
     return fs.readdirSync(folder, { withFileTypes: true });

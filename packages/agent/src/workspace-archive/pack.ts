@@ -45,7 +45,10 @@ export function packFolders(folders: readonly ArchivedFolder[], options: PackOpt
   return archive;
 }
 
-/** Returns a folder as a tar stream. Links stay links and sockets are left out. A file that changes during the read is stored as it was read. */
+/**
+ * Returns a folder as a tar stream. Links stay links and sockets are left out. If a file changes while it is read, the archive has the
+ * bytes that were read.
+ */
 async function* tarOf(
   { path: folder, excluded }: ArchivedFolder,
   { env, signal }: PackOptions,
@@ -61,7 +64,7 @@ async function* tarOf(
       '--ignore-failed-read',
       '--warning=none',
       '--one-file-system',
-      // A disk image can have terabytes of holes. Without this option, tar writes and restores them as zeros.
+      // A disk image can have terabytes of holes. Without this option, tar stores and restores the holes as zeros.
       '--sparse',
       '--anchored',
       ...excluded.map((path) => `--exclude=${path}`),

@@ -16,8 +16,8 @@ export interface UnpackOptions {
 }
 
 /**
- * Unpacks an archive of `packFolders` into the same number of folders. Throws if the archive is damaged; some of its
- * files may be there then. The contents were made by untrusted code, so this runs inside the sandbox, with the same rights as that code.
+ * Unpacks an archive of `packFolders` into the same number of folders. Throws if the archive is damaged; some of its files may have been
+ * written. Untrusted code made the contents, so this function runs inside the sandbox, with the same rights as that code.
  */
 export async function unpackFolders(
   archive: Readable,
@@ -46,8 +46,8 @@ export async function unpackFolders(
 }
 
 /**
- * Lock files of git. No process of the archived sandbox remains that could use such a lock, and git refuses to work while lock files exist. No ref
- * has such a name (git-check-ref-format).
+ * Lock files of git. The processes that created these locks have ended, and git refuses to work while lock files exist. A ref cannot have
+ * such a name (git-check-ref-format).
  */
 const locks = ['index', 'HEAD', 'config', 'packed-refs', 'shallow', 'refs/*', 'logs/*', 'worktrees/*', 'modules/*'].map(
   (name) => `--exclude=.git/${name}.lock`,
@@ -84,7 +84,7 @@ async function untar(tar: AsyncIterable<Buffer>, folder: string, { env }: Unpack
     if (code !== 0) throw new Error(`tar ended with ${code}: ${errorOutput.trim()}`);
   } finally {
     child.kill('SIGKILL');
-    // The caller may empty the folder, in which nothing may write then.
+    // The caller may empty the folder afterwards, so no process may write into it any more.
     await closed.catch(() => undefined);
   }
 }

@@ -9,7 +9,7 @@ export interface SaverOptions {
   /** Absent: the folders were not made for the run, so only files that the agent hands off are sent. */
   readonly folders: readonly ArchivedFolder[] | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Limit of the archive; 0: there is no archive. */
+  /** Limit of the archive; 0: no archive is made. */
   readonly maxBytes: number;
   /** True: the workspace comes from an earlier execution, which may have left a snapshot. */
   readonly restored: boolean;
@@ -36,20 +36,20 @@ export interface CheckpointMarks {
 }
 
 /**
- * Saves workspace and home with the run, as an archive for the next execution, and as a snapshot of patches and files for anyone who
- * continues the work elsewhere.
+ * Saves workspace and home with the run: as an archive for the next execution, and as a snapshot of patches and files for people who
+ * continue the work elsewhere.
  */
 export interface WorkspaceSaver {
   /** Marks the present state of the folders as saved. */
   markSaved(): Promise<void>;
-  /** Saves the folders as they are after this turn. Never rejects, because a run does not fail for it. */
+  /** Saves the folders as they are after this turn. Never rejects, because a run does not fail if this fails. */
   save(turn: number): Promise<void>;
   /**
    * Saves an archive of the folders as they are in the middle of this turn, unless one is being saved. `save` and `abort` stop it.
    * Rejects if it failed.
    */
   checkpoint(turn: number, marks: CheckpointMarks): Promise<void>;
-  /** Stops saving; resolves when nothing of it runs any more. */
+  /** Stops saving; resolves when none of its processes runs any more. */
   abort(): Promise<void>;
 }
 
@@ -65,7 +65,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   let saving: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
   let checkpointing: { done: Promise<void>; abort: AbortController } | undefined;
 
-  /** Returns the state of the folders; undefined if it is not known, so that it counts as changed. */
+  /** Returns a fingerprint of the folders; undefined if it is unknown, so that the folders count as changed. */
   async function stateOfFolders(signal: AbortSignal): Promise<string | undefined> {
     return folders && (await fingerprint(folders, signal).catch(() => undefined));
   }

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import type { TaskAuthor } from '@runyard/contract/agent/agent-protocol';
 import { fs } from '../builtin-modules.ts';
 
-/** Files of the machine whose place the file of the run takes. Git skips files that do not exist. */
+/** Configuration files of the machine that the file of the run replaces. Git skips files that do not exist. */
 const ofMachine = ['/etc/gitconfig', '/usr/local/etc/gitconfig'];
 
 /** Quotes a value for a file of git (git-config, "Syntax"). Git refuses control characters in the name of an author. */
@@ -13,8 +13,8 @@ const quoted = (value: string): string =>
     .replaceAll(/["\\]/g, '\\$&')}"`;
 
 /**
- * Makes the author known to git with a file beside the agent's socket, which is not kept with the workspace. Returns the variable that names the
- * file: git reads it as its system file, so the settings of a repository and of the home have priority.
+ * Gives git the author in a file next to the agent's socket, which is not saved with the workspace. Returns the variable with the path of
+ * the file. Git reads it as its system file, so settings of a repository and of the home have priority.
  */
 export function nameGitAuthor({ name, email }: TaskAuthor, socketPath: string): Record<string, string> {
   const file = join(dirname(socketPath), 'gitconfig');

@@ -5,7 +5,7 @@ import { startGitProxy } from './git-proxy.ts';
 
 const gatewayPath = '/api/v1/gateway/git/acme/site.git';
 const seen: ServiceRequest[] = [];
-/** Records the requests, and reaches nothing. */
+/** A connection that records the requests and does not send them. */
 const connection: ServiceConnection = {
   serverRoot: 'http://service',
   token: 'ryr_token',

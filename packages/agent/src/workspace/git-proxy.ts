@@ -22,9 +22,10 @@ const postHeaders = [...getHeaders, 'content-type', 'content-encoding', 'content
 const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'cache-control'];
 
 /**
- * Starts a proxy on loopback through which git in the sandbox reaches the repositories of the run, and nothing else. The proxy adds the run token, so
- * that no program of the sandbox needs it, and the gateway adds the credential of the code host. Returns the variables that make git use it: public
- * URLs stay in `.git/config`. The path of the proxy contains a secret that only these variables have, which keeps other users of the machine out.
+ * Starts a proxy on loopback through which git in the sandbox reaches only the repositories of the run. The proxy adds the run token, so no
+ * program of the sandbox needs it. The gateway adds the credential of the code host. Returns the variables that make git use it: public
+ * URLs stay in `.git/config`. The path of the proxy contains a secret that only these variables have, which keeps other users of the
+ * machine out.
  */
 export async function startGitProxy(options: GitProxyOptions): Promise<Record<string, string>> {
   const { connection, repositories, signal } = options;
@@ -107,6 +108,6 @@ function gitVariables(url: string, repositories: AgentTask['repositories']): Rec
   };
 }
 
-/** Returns the URL by which the clone of a repository knows its origin. */
+/** Returns the URL that is the origin of a repository's clone. */
 export const publicUrl = ({ owner, repo }: { readonly owner: string; readonly repo: string }): string =>
   `https://github.com/${owner}/${repo}.git`;

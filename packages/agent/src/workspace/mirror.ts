@@ -8,8 +8,7 @@ import { runCommand } from '../commands/run-command.ts';
 import type { KeptObject, WorkerCache } from './worker-cache.ts';
 
 /*
- * A mirror is the newest commit of a repository and its files, as the line `COMMIT\n` and a pack of git. Git runs in the sandbox
- * only, and it names each object by the hash of its content: a damaged or forged mirror gives no other files than the code host.
+ * A mirror is the newest commit of a repository and its files, as the line `COMMIT\n` and a pack of git. Git runs only in the sandbox, and it names each object by the hash of its content. So a damaged or forged mirror cannot replace files of the code host.
  */
 
 export interface MirrorOptions {
@@ -26,14 +25,14 @@ export interface MirrorOptions {
 const mirrorRef = 'refs/runyard/mirror';
 const lineBytes = 41;
 
-/** `unusable`: why the mirror was not used; the folder may contain files then. */
+/** `unusable`: the reason why the mirror was not used; the folder may contain files. */
 export type MirrorOutcome =
   | { readonly kind: 'cloned'; readonly commit: string }
   | { readonly kind: 'none' }
   | { readonly kind: 'unusable'; readonly reason: string };
 
 /**
- * Fills the folder `target`, which does not exist yet, from the mirror and with later commits of the code host. The result equals a
+ * Fills the folder `target`, which does not exist yet, from the mirror, and fetches later commits from the code host. The result equals a
  * shallow clone of the branch.
  */
 export async function cloneFromMirror(
@@ -70,7 +69,7 @@ export async function cloneFromMirror(
   }
 }
 
-/** Keeps the checked out commit of a clone as the mirror of its repository. */
+/** Stores the checked out commit of a clone as the mirror of its repository. */
 export async function keepMirror(clone: string, commit: string, options: MirrorOptions): Promise<void> {
   await options.cache.put(options.name, Readable.from(mirrorOf(clone, commit, options)), options.signal);
 }
@@ -131,7 +130,7 @@ async function indexPack(pack: AsyncIterable<Buffer>, target: string, options: M
   const closed = once(child, 'close') as Promise<[number | null]>;
   closed.catch(() => {});
   try {
-    // If git refuses the pack, its exit code says so.
+    // If git refuses the pack, its exit code shows this.
     await pipeline(Readable.from(pack), child.stdin).catch(() => child.stdin.destroy());
     const [code] = await closed;
     if (code !== 0) throw new Error(`git index-pack ended with ${code}`);

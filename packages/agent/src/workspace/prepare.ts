@@ -82,7 +82,7 @@ async function attach(
   return written.filter((_, index) => files[index]?.earlier !== true);
 }
 
-/** Writes them into a restored home folder too, because an archive leaves some folders out. */
+/** Also writes them into a restored home folder, because an archive omits some folders. */
 async function laySkills({ task, env, step }: PrepareOptions): Promise<void> {
   const { skills = [] } = task;
   if (skills.length === 0) return;

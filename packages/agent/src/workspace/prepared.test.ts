@@ -45,7 +45,7 @@ async function prepare(more: Record<string, string> = {}) {
   return { prepared, names, isKept: () => isKept };
 }
 
-test('stores a workspace that was prepared with a network, whose proxy the agent names', async () => {
+test("stores a workspace that was prepared with a network, and the agent reports the network's proxy", async () => {
   const { prepared, names, isKept } = await prepare(proxyVariables);
   mkdirSync(join(top, 'tmp/node-compile-cache'));
   await prepared?.keep(true);

@@ -31,18 +31,18 @@ export interface PreparedWorkspace {
 const cacheInTemporary = /^(?:node-compile-cache|v8-compile-cache-\d+|tsx-\d+|jiti|hsperfdata_\w+|uv-[0-9a-f]+\.lock)$/;
 const maxNamedFiles = 3;
 
-/** Variables of every sandbox, besides those that no environment or secret can set. */
+/** Variables of every sandbox, in addition to those that no environment or secret can set. */
 const ofSandbox = new Set(['PATH', 'USER', 'LANG', 'TERM', 'PWD', 'SHLVL', '_']);
 
 /**
- * Returns the prepared workspace of a task; undefined if the setup is not to be reused. The setup is not reused if more
- * than the repositories, the setup commands and the variables of the environment could have an effect on it: existing
- * files, attachments, or a variable of unknown origin, which may be a secret of this run.
+ * Returns the prepared workspace of a task; undefined if the setup is not to be reused. The setup is not reused if its result could depend
+ * on more than the repositories, the setup commands and the variables of the environment: on existing files, attachments, or a variable of
+ * unknown origin, which may be a secret of this run.
  */
 export async function preparedWorkspace(options: PreparedOptions): Promise<PreparedWorkspace | undefined> {
   const { task, cache, workspace, env, proxyVariables, step, signal } = options;
   const name = task.prepared_workspace?.name;
-  // All of the home: package managers keep what they installed in the folders that the archive of a run leaves out.
+  // Includes the whole home: package managers store installed packages in folders that the archive of a run omits.
   const folders = archivedFolders(workspace, env.HOME).map(({ path }) => ({ path, excluded: [] }));
   if (name === undefined || folders.length !== 2 || task.attachments.length > 0) return undefined;
   if (hasUnknownVariable(task, env, proxyVariables)) return undefined;

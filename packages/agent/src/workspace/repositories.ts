@@ -31,8 +31,8 @@ const temporaryFailure =
   /Could not resolve|Connection refused|Connection reset|timed out|early EOF|RPC failed|unexpected disconnect|error: (?:408|429|5\d\d)|Failed to connect/i;
 
 /**
- * Git settings that make a hostile repository harmless during its clone: submodules are not fetched, hooks are not run, and symbolic
- * links are only made below the clone. Filters such as LFS are only run if the machine configures them.
+ * Git settings that make a hostile repository harmless during its clone: submodules are not fetched, hooks are not run, and symbolic links
+ * are created only below the clone. Filters such as LFS are only run if the machine configures them.
  */
 const harmless = [
   '-c',

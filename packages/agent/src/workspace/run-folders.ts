@@ -28,12 +28,11 @@ export interface RunFoldersRequest {
 const ofWorker = /^(oz-env-.*|\.gitconfig)$/;
 
 /**
- * Returns the folders of a run. A worker that made the working folder and `HOME` for this run says so with
- * `RUNYARD_RUN_FOLDERS=own`, as Runyard's worker does. Every other worker may have started the agent anywhere, with the home of
- * the machine's user:
+ * Returns the folders of a run. A worker that created the working folder and `HOME` for this run sets `RUNYARD_RUN_FOLDERS=own`, as
+ * Runyard's worker does. Every other worker may have started the agent anywhere, with the home of the machine's user:
  *
- * - An empty folder that is named after the run, as `oz-agent-worker` makes it, gets `workspace` and `home` of its own.
- * - In any other folder the run works there, but nothing of the folder is sent. The home is a new temporary folder.
+ * - An empty folder with the name of the run, as `oz-agent-worker` makes it, gets its own folders `workspace` and `home`.
+ * - In any other folder, the run works in the folder itself, but no content of the folder is sent. The home is a new temporary folder.
  *
  * `RUNYARD_AGENT_HOME` names another home, which is not sent either.
  */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { NetworkAccess } from '../egress/forwarder.ts';
 import { runSetupCommands } from './setup-commands.ts';
 
-/** Returns the message with which a setup command fails. */
+/** Returns the message of a failed setup command. */
 async function failureOf(command: string, network: NetworkAccess): Promise<string> {
   const failed = runSetupCommands([command], {
     workspace: tmpdir(),

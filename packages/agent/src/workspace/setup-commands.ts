@@ -18,7 +18,7 @@ export interface SetupCommandOptions {
 
 function adviceFor(output: string, network: NetworkAccess): string {
   if (!lacksHost(output, network))
-    return "Fix the command in the environment's setup_commands, or what it needs on the worker's machine, and run again.";
+    return "Fix the command in the environment's setup_commands, or install what it needs on the worker's machine, and run again.";
   if (network === 'allow_list') return allowListAdvice;
   return "The sandbox has no network: this command wanted to reach a host. Name it in the environment's network.allowed_hosts, or its package manager in network.presets. List repositories in the environment's github_repos, which are cloned through Runyard, attach files to the run, and install programs on the worker's machine. A worker with RUNYARD_SANDBOX=none has the network, and no protection.";
 }
@@ -47,7 +47,7 @@ export async function runSetupCommands(commands: readonly string[], options: Set
   }
 }
 
-/** Returns the end of an output from its first whole line on. */
+/** Returns the end of an output, beginning with its first whole line. */
 function lastLines(output: string): string {
   if (Buffer.byteLength(output) <= maxSetupOutputBytes) return output;
   const window = outputWindow(0, maxSetupOutputBytes - maxMarkBytes);

@@ -12,7 +12,8 @@ export interface KeptObject {
 }
 
 /**
- * Objects that runs leave to later runs on the same worker. No result depends on them: after a failure of the cache the agent does the work itself.
+ * Objects that runs leave to later runs on the same worker. No result depends on these objects: after a failure of the cache the agent does
+ * the work itself.
  */
 export interface WorkerCache {
   /** Returns undefined if the worker does not have it. Rejects if the worker cannot be asked. */
@@ -23,7 +24,7 @@ export interface WorkerCache {
 
 const idleTimeoutMs = 60_000;
 
-/** Returns the cache of the worker; undefined if the agent has no relay of a worker, which answers for it. */
+/** Returns the cache of the worker; undefined if the agent has no relay of a worker. */
 export function workerCache(connection: ServiceConnection): WorkerCache | undefined {
   if (connection.relaySocket === undefined) return undefined;
   const pathOf = (name: string): string => `${workerCachePath}/${name}`;

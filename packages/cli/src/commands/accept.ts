@@ -38,10 +38,12 @@ export async function accept(context: Context, kind: ContentKind, uid: string, o
   const client = connect(context);
   const [waiting] = (await client.listAcceptances({ query: { kind, uid } })).waiting;
   if (!waiting)
-    throw new Failure(`${kind} ${uid} does not wait for your acceptance: you wrote or accepted it, or may not see it`);
+    throw new Failure(
+      `${kind} ${uid} does not wait for your acceptance: you wrote or accepted it, or you may not see it`,
+    );
   const { revision } = waiting;
   if (options.revision !== undefined && options.revision !== revision)
-    throw new Failure(`the present revision is ${revision}, not ${options.revision}; read the difference to it first`);
+    throw new Failure(`the present revision is ${revision}, not ${options.revision}; read the difference first`);
   context.out(`${linesOf(waiting).map(visibleLine).join('\n')}\n`);
   if (!options.yes && !(await isConfirmed('Accept it for your runs? [y/N] ')))
     throw new Failure('nothing was accepted');
@@ -51,7 +53,7 @@ export async function accept(context: Context, kind: ContentKind, uid: string, o
 
 /** Returns the revision and its difference as lines. */
 function linesOf({ kind, uid, revision, author, accepted_revision, difference = [] }: WaitingContent): string[] {
-  const who = author ? `${author.display_name ?? author.type} (${author.uid})` : 'an author who is not known';
+  const who = author ? `${author.display_name ?? author.type} (${author.uid})` : 'an unknown author';
   const since =
     accepted_revision === undefined ? 'You accepted none before' : `You accepted revision ${accepted_revision}`;
   return [`Revision ${revision} of ${kind} ${uid}, by ${who}. ${since}:`, ...difference.flatMap(linesOfMember)];
@@ -63,7 +65,9 @@ const linesOfMember = ({ path, before, after }: ContentDifference): string[] => 
   ...textsOf(after).map((text) => `+ ${text}`),
 ];
 
-/** Returns a line as it is, or with escapes if it has characters that a terminal would not show: a person must see all of it. */
+/**
+ * Returns a line unchanged, or with escapes if it has characters that a terminal would not show, because a person must see the whole line.
+ */
 const visibleLine = (line: string): string => (harmless(line) === line ? line : harmlessJson(line).slice(1, -1));
 
 /** Returns a value as lines: each item of a list, and each line of a text. */
@@ -88,8 +92,8 @@ const kinds = [
 export function declareAccept(command: Command): void {
   command
     .addArgument(new Argument('[kind]', 'kind of the content').choices(kinds))
-    .argument('[uid]', 'its UID; for a definition, the UID of the factory')
-    .option('--revision <number>', 'only this revision (default: the present one)', wholeNumber)
+    .argument('[uid]', 'the UID; for a definition, the UID of the factory')
+    .option('--revision <number>', 'only this revision (default: the present revision)', wholeNumber)
     .option('--yes', 'do not ask')
     .option('--json', 'print the list as JSON')
     .action(async (kind, uid, { json, ...options }) => {

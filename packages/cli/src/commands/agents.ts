@@ -15,7 +15,7 @@ interface AgentOptions {
   readonly json?: true;
 }
 
-/** Lists the skills that runs can follow, each with the name that `run --skill` takes. */
+/** Lists the skills that runs can follow, each with its name for `run --skill`. */
 export async function listAgents(context: Context, options: AgentOptions): Promise<void> {
   const found = await connect(context).listAgents({
     query: {
@@ -45,7 +45,7 @@ export async function listAgents(context: Context, options: AgentOptions): Promi
 /** Declares the command `agents`. */
 export function declareAgents(agents: Command): void {
   agents
-    .option('--repo <owner/repo>', 'of this repository (default: of all environments)')
+    .option('--repo <owner/repo>', 'only in this repository (default: in the repositories of all environments)')
     .option('--refresh', 'read the repositories again')
     .option('--all', 'also skills and repositories that cannot be used, with the reason')
     .addOption(new Option('--sort <order>', 'order').choices(['name', 'last_run']).default('name'))

@@ -41,7 +41,7 @@ export async function send(
 
 /**
  * Approves or denies the present request of the run. A later request is not decided.
- * @throws Failure if the run asks nothing
+ * @throws Failure if the run asks no question
  */
 async function decide(
   context: Context,
@@ -64,8 +64,8 @@ async function decide(
 }
 
 /**
- * Sends the answer and confirms it. With `follow`, shows the events that come after the answer until the run ends;
- * Ctrl-C leaves the run. Sets the exit code then.
+ * Sends the answer and confirms it. With `follow`, shows later events until the run ends, and then sets the exit code; Ctrl-C stops only
+ * the display.
  */
 async function answered(
   context: Context,

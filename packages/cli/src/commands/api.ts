@@ -21,7 +21,7 @@ interface ApiOptions {
 }
 
 /**
- * Sends one request to the API with the key and prints the body of the answer, a stream as it comes.
+ * Sends one request to the API with the key and prints the body of the answer; prints a stream while it arrives.
  * @throws Failure for an answer with status 400 or above, after its body is printed
  */
 async function callApi(context: Context, method: string, path: string, options: ApiOptions): Promise<void> {
@@ -108,7 +108,7 @@ function head(response: Response): string {
   return `${harmless(lines.join('\n'))}\n\n`;
 }
 
-/** Prints the body and returns the text of a JSON body. JSON is indented in a terminal; nothing else is changed outside of one. */
+/** Prints the body and returns the text of a JSON body. JSON is indented in a terminal; outside of a terminal, it is not changed. */
 async function print(context: Context, response: Response): Promise<string> {
   if (/[/+]json\b/.test(response.headers.get('content-type') ?? '')) {
     const text = await response.text();

@@ -38,8 +38,8 @@ async function listArtifacts(context: Context, run: string, options: { readonly 
 }
 
 /**
- * Downloads an artifact, named by its file name, its title, its path in the workspace or its uid. Writes it to `output` (`-`: standard
- * output), else to a new file of its name in the current folder.
+ * Downloads an artifact; the argument is its file name, its title, its path in the workspace or its uid. Writes it to `output` (`-`:
+ * standard output), or else to a new file with its name in the current folder.
  * @throws Failure if no artifact has the name, several have, or the file exists
  */
 export async function getArtifact(
@@ -80,7 +80,7 @@ export async function writeBytes(
     return;
   }
   const file = output ?? safeFileName(name);
-  // A file that the user names is replaced; one that the agent has named never is.
+  // A file that the user names is replaced; a file that the agent named is never replaced.
   const target = createWriteStream(file, { flags: output === undefined ? 'wx' : 'w' });
   let opened = false;
   target.once('open', () => {
@@ -153,8 +153,8 @@ function sizeOf(item: ArtifactItem): number | undefined {
 }
 
 /**
- * Returns a name for a file in the current folder. An agent chose the original: it may hold a path, escape sequences, or the name
- * of a file that programs read by itself, such as `.bashrc`.
+ * Returns a name for a file in the current folder. An agent chose the original name: it may hold a path, escape sequences, or the name of a
+ * file that programs read automatically, such as `.bashrc`.
  */
 export function safeFileName(name: string): string {
   const base = path.posix.basename(harmless(name).replaceAll('\\', '/').replaceAll('\n', ' ').trim());
@@ -162,7 +162,7 @@ export function safeFileName(name: string): string {
   return shortenName(safe === '' ? 'artifact' : safe);
 }
 
-/** File systems take 255 bytes. The end of a name says what kind of file it is. */
+/** File systems take 255 bytes. The end of a name shows the file's type. */
 function shortenName(name: string): string {
   const extension = path.extname(name).slice(0, 20);
   let stem = name.slice(0, name.length - extension.length);
@@ -183,6 +183,9 @@ export function declareArtifacts(artifacts: Command): void {
     .description('download an artifact of a run; a plan as Markdown')
     .argument('<run>', runHelp)
     .argument('<name>', 'name, path in the workspace, or uid of the artifact')
-    .option('-o, --output <file>', 'file to write, - for standard output (default: a new file of its name)')
+    .option(
+      '-o, --output <file>',
+      "file to write, - for standard output (default: a new file with the artifact's name)",
+    )
     .action((run, name, options) => getArtifact(processContext(), run, name, options));
 }

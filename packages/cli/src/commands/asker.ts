@@ -22,7 +22,7 @@ export interface Asker {
   close(): void;
 }
 
-/** The input and output at which an asker shows its prompt. */
+/** The input and output that an asker uses for its prompt. */
 interface Terminal {
   readonly input: ReadStream;
   readonly output: WriteStream;

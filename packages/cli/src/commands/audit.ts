@@ -30,10 +30,10 @@ export function declareAudit(command: Command): void {
   command
     .option('--limit <count>', 'how many, at most 500 (default: 50)', wholeNumber)
     .option('--actor <uid>', 'only changes by a person or agent')
-    .option('--action <name>', 'only changes of a kind, such as key.create')
+    .option('--action <name>', 'only changes of one kind, such as key.create')
     .option('--subject <uid>', 'only changes of a thing')
-    .option('--since <time>', 'only those at this time or later, RFC 3339')
-    .option('--until <time>', 'only those before this time, RFC 3339')
+    .option('--since <time>', 'only changes at this time or later, RFC 3339')
+    .option('--until <time>', 'only changes before this time, RFC 3339')
     .option(...asJson)
     .action(async ({ subject, ...options }) =>
       listAudit(processContext(), {

@@ -71,7 +71,7 @@ export async function createAutomation(context: Context, factoryUid: string, fil
   reportProblems(context, created);
 }
 
-/** Enables or disables an automation. As after every change, its runs then act as the caller. */
+/** Enables or disables an automation. As after every change, its runs act as the caller from then on. */
 async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
   const {

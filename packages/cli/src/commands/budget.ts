@@ -34,7 +34,7 @@ async function showBudget(context: Context, options: { readonly json?: true }): 
   printBudget(context, await connect(context).getTeamBudget(), options);
 }
 
-/** Returns the number that an option gives; null: `none`. */
+/** Returns the number in an option; null for `none`. */
 function amountOf(option: string, text: string | undefined): number | null | undefined {
   if (text === undefined) return undefined;
   if (text === 'none') return null;
@@ -61,7 +61,7 @@ async function setBudget(
 
 const nameOf = (profile: UserProfile | undefined): string => profile?.display_name ?? profile?.uid ?? '';
 
-/** Returns the name or UID of a thing of a row, or that the runs had none, or that the service does not know it. */
+/** Returns the name or UID of a thing of a row, or a text if the runs had no such thing or the service does not know it. */
 const thingText = (thing: UsageThing | undefined): string =>
   thing?.kind === 'known' ? (thing.name ?? thing.uid ?? '') : thing?.kind === 'none' ? 'none' : 'not known';
 
@@ -159,7 +159,7 @@ export function declareUsage(command: Command): void {
   command
     .option('--from <day>', 'first day in UTC (default: 29 days before the last)')
     .option('--to <day>', 'last day in UTC (default: today)')
-    .addOption(new Option('--by <groups...>', 'what to break the sums down by (default: day)').choices(usageDimensions))
+    .addOption(new Option('--by <groups...>', 'how to group the sums (default: day)').choices(usageDimensions))
     .option(...asJson)
     .action((options) => listUsage(processContext(), options));
 }

@@ -41,7 +41,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-test('stores a token from standard input for the team and an owner, and prints no part of it', async () => {
+test('stores a token from standard input for the team and an owner, and prints no part of the token', async () => {
   await addCodeHost(context, { team: true, owner: 'acme', file: '-' }, () => ' github_pat_x\n');
   expect(bodies.at(-1)).toEqual({ scope: 'team', kind: 'token', owner: 'acme', token: 'github_pat_x' });
   expect(printed.join()).toContain('github.com/acme');
@@ -64,7 +64,7 @@ test("stores the private key of a GitHub App from a file for the caller's own ru
 test.each([
   ['an empty input', '-', 'is empty'],
   ['a file that does not exist', '/nonexistent', 'there is no file'],
-])('refuses %s before it asks the service', async (_, file, message) => {
+])('refuses %s without a request to the service', async (_, file, message) => {
   const before = bodies.length;
   await expect(addCodeHost(context, { file }, () => ' ')).rejects.toThrow(message);
   expect(bodies).toHaveLength(before);

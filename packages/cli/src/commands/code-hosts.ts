@@ -45,7 +45,7 @@ interface AddOptions {
   readonly json?: true;
 }
 
-/** Stores a credential. Its secret part comes from a file or from standard input, so that it is in no argument list. */
+/** Stores a credential. The secret part of a credential is read from a file or standard input, so that no argument list contains it. */
 export async function addCodeHost(
   context: Context,
   options: AddOptions,
@@ -111,7 +111,7 @@ export function declareCodeHosts(codeHosts: Command): void {
     .option('--host <host>', 'code host (default: the one of RUNYARD_CODE_HOST_URL)')
     .option('--username <name>', 'name that a token is sent with (default: x-access-token; GitLab: oauth2)')
     .option('--app-id <id>', 'id or client id of a GitHub App')
-    .option('--installation <id>', 'its installation (default: the one that the repository belongs to)')
+    .option('--installation <id>', "the installation of the App (default: the repository's installation)")
     .option('--file <file>', 'file with the token or private key, - for standard input', '-')
     .option(...asJson)
     .addHelpText('after', '\n  gh auth token | bin/runyard code-hosts add --owner acme')

@@ -1,4 +1,4 @@
-/** The commands print deliveries without control characters of their senders, and say why a delivery started nothing. */
+/** The commands print deliveries without control characters of their senders, and show why a delivery started nothing. */
 import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const { create: automate } = testAutomations(service, factory.uid);
 const folder = mkdtempSync(path.join(tmpdir(), 'runyard-deliveries-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Returns what the command printed, with its failure. */
+/** Returns the output of the command, and its failure. */
 async function printedBy(command: (context: Context) => Promise<void>): Promise<string> {
   const printed: string[] = [];
   const print = (text: string) => void printed.push(text);
@@ -34,7 +34,7 @@ async function printedBy(command: (context: Context) => Promise<void>): Promise<
   return printed.join('');
 }
 
-/** Clears the screen, sets the title, writes the clipboard, begins a sequence in one byte, and turns text around. */
+/** Clears the screen, sets the title, writes the clipboard, begins a sequence in one byte, and reverses the text direction. */
 const hostile = '\u001b[2J\u001b]0;title\u0007\u001b]52;c;eA==\u0007\u009b31m\u202edrow\r\b\u2028';
 const obeyed = /(?!\n|\t)[\p{Cc}\u2028\u202a-\u202e\u2066-\u2069]/u;
 
@@ -141,7 +141,7 @@ describe('a webhook with rules of its own', () => {
     return { auth_mode, signature_scheme, signature, delivery_id_path, event_header, duplicate_window_seconds };
   };
 
-  test('is created and changed with options, and its log gives event and reason', async () => {
+  test('is created and changed with options, and its log has event and reason', async () => {
     const secretFile = path.join(folder, 'secret');
     writeFileSync(secretFile, 'secret-of-acme');
     const options = {
@@ -181,7 +181,7 @@ describe('a webhook with rules of its own', () => {
     });
   });
 
-  test('of a sender that signs nothing needs a token in the URL', async () => {
+  test('of a sender without signatures needs a token in the URL', async () => {
     const creationOutput = await printedBy((context) => createWebhook(context, factory.uid, 'sns', { scheme: 'sns' }));
     expect(await rulesOf(creationOutput.split('\n')[0] ?? '')).toMatchObject({
       auth_mode: 'url_token',
@@ -190,6 +190,6 @@ describe('a webhook with rules of its own', () => {
     expect(await printedBy((context) => createWebhook(context, factory.uid, 'x', { signature: '{' }))).toContain(
       'failure: --signature: it must be JSON',
     );
-    expect(await printedBy((context) => updateWebhook(context, 'x', {}))).toContain('failure: give what changes');
+    expect(await printedBy((context) => updateWebhook(context, 'x', {}))).toContain('failure: set at least one option');
   });
 });

@@ -18,13 +18,13 @@ import { asJson, webhookHelp, wholeNumberOrZero } from '../options.ts';
 /** Reasons why a delivery was not evaluated. */
 const refusalOf: Readonly<Record<Exclude<Label, 'ACCEPTED'>, string>> = {
   DUPLICATE: 'a delivery with this identity was accepted before',
-  REJECTED_AUTH: 'it did not carry the credential of the webhook, or its signature is wrong or too old',
+  REJECTED_AUTH: 'it did not have the credential of the webhook, or its signature is wrong or too old',
   REJECTED_INVALID_JSON: 'its body is not JSON in UTF-8',
-  REJECTED_TOO_LARGE: 'its body is larger than a webhook takes',
+  REJECTED_TOO_LARGE: 'its body is larger than a webhook accepts',
 };
 const notSelected = 'no automation selects the webhook';
 
-/** Returns, on one line, why a delivery started fewer runs than there are automations; an empty text if it did not. */
+/** Returns, on one line, why a delivery started fewer runs than it has automations; an empty text if it started all. */
 function whyNot({ label, automations = [], reason: why }: WebhookDelivery): string {
   if (why !== undefined) return why;
   if (label !== 'ACCEPTED') return refusalOf[label];

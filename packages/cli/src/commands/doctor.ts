@@ -29,7 +29,7 @@ const endings = {
   outside: ['The service works from here.', 'Something does not work from here until you fix the lines with ✗.'],
 } as const;
 
-/** Prints what was found and how to fix problems. Exit code 0 if runs can work, or the service works from here, else 1. */
+/** Prints the results, and how to fix problems. Exit code 0 if runs can work, or the service works from here, else 1. */
 export async function doctor(context: Context, options: DoctorOptions): Promise<void> {
   const findings = await findingsOf(context, options.url);
   const works = findings.every((finding) => finding.level !== 'bad');

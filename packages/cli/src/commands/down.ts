@@ -25,9 +25,9 @@ interface DownOptions {
 type Choice = 'wait' | 'force';
 
 /**
- * Stops the programs that `run` or `up` started for this data folder, and returns when they are gone. While runs are live, asks in a terminal whether
- * to wait for them or to end them. A worker that was started alone finishes its runs first, however long that takes, unless `force` is set. @throws
- * Failure if runs are live and neither an option nor a person decides whether to wait for them
+ * Stops the programs that `run` or `up` started for this data folder, and returns when they are gone. While runs are live, asks in a
+ * terminal whether to wait for the runs or to end them. A worker that was started separately first finishes its runs, without a time limit,
+ * unless `force` is set. @throws Failure if runs are live, and neither an option nor a person has decided whether to wait for them
  */
 export async function down(context: Context, options: DownOptions): Promise<void> {
   if (options.wait && options.force) throw new Failure('--wait and --force exclude each other', 2);
@@ -56,7 +56,7 @@ export async function down(context: Context, options: DownOptions): Promise<void
     );
 }
 
-/** Waits for programs whose supervisor was killed, and ends the sandboxes that wait for the next worker. */
+/** Waits for programs whose supervisor was killed, and ends sandboxes that wait for the next worker. */
 async function endRemains({ folder, out, report }: Context): Promise<void> {
   const deadline = performance.now() + patienceMs;
   const former = readServiceFile(folder.serviceFile);
@@ -82,7 +82,7 @@ const noRuns: LiveRuns = { count: 0, more: false, first: [] };
 const runs = ({ count, more }: LiveRuns): string =>
   more ? `more than ${count} live runs` : count === 1 ? '1 live run' : `${count} live runs`;
 
-/** Returns whether to wait for the live runs or to end them, from the options, else from the person at the terminal. */
+/** Returns whether to wait for the live runs or to end them: from the options, or else from the person at the terminal. */
 async function choose(context: Context, live: LiveRuns, options: DownOptions): Promise<Choice> {
   if (options.wait) return 'wait';
   if (options.force) return 'force';

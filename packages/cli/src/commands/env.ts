@@ -10,7 +10,7 @@ import { addressSettings } from '../supervise/running-settings.ts';
 const shells = ['sh', 'fish'] as const;
 
 /**
- * Prints the variables with which this command, curl and the published clients reach the service: address and key.
+ * Prints the variables with which this command, curl and the published clients find the service: address and key.
  *
  * ```sh
  * eval "$(bin/runyard env)"

@@ -1,4 +1,4 @@
-/** Manages environments, and the people of other teams who use them: guests, and those who have the link. */
+/** Manages environments, and the people of other teams who use them: guests, and people with the link. */
 import type { EnvironmentGuest, OwnEnvironmentInvitation } from '@runyard/contract/environments/environment-guests';
 import type { CreateEnvironmentRequest, Environment } from '@runyard/contract/environments/environments';
 import type { Command } from 'commander';
@@ -16,7 +16,7 @@ interface Printing {
   readonly json?: true;
 }
 
-/** Lists the environments, the one that was changed last first. */
+/** Lists the environments, the most recently changed first. */
 export async function listEnvironments(context: Context, options: { readonly json?: true }): Promise<void> {
   const found = await connect(context).listEnvironments();
   const now = Date.now();
@@ -139,7 +139,7 @@ export async function removeGuest(context: Context, uid: string, userUid: string
   context.out(`${userUid} is no guest of ${uid}\n`);
 }
 
-/** Lets every person who has the uid use the environment, and prints its link. */
+/** Allows every person with the uid to use the environment, and prints its link. */
 export async function shareEnvironment(context: Context, uid: string, options: Printing): Promise<void> {
   const shared = await connect(context).shareEnvironment({ params: { uid } });
   context.out(options.json ? `${harmlessJson(shared)}\n` : `${shared.url}\n`);
@@ -191,7 +191,7 @@ export function declareEnvironments(environments: Command): void {
     .action(async (uid) => deleteEnvironment(...(await contextAndId('environment', uid))));
   environments
     .command('share')
-    .description('let every person who has the link use an environment')
+    .description('allow every person with the link to use an environment')
     .argument('<environment>')
     .option(...asJson)
     .action(async (uid, options) => shareEnvironment(...(await contextAndId('environment', uid)), options));
@@ -236,7 +236,7 @@ export function declareEnvironments(environments: Command): void {
     .action((options) => listInvitations(processContext(), options));
   invitations
     .command('accept')
-    .description('accept one; its administrators see your name')
+    .description('accept an invitation; administrators of its team see your name')
     .argument('<invitation>')
     .action((id) => answerInvitation(processContext(), id, true));
   invitations

@@ -75,7 +75,7 @@ export function declareFactory(factory: Command): void {
   factory
     .command('list', { isDefault: true })
     .description('list the factories of the team')
-    .option('--search <text>', 'only those with this text in name or alias')
+    .option('--search <text>', 'only factories with this text in name or alias')
     .option(...asJson)
     .action((options) => listFactories(processContext(), options));
   factory

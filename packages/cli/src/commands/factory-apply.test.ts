@@ -54,7 +54,7 @@ test('applies nothing if the factory changed after the plan was made', async () 
   expect(await definitions.stored()).toMatchObject({ version: 2, drift: [] });
 });
 
-test('applies a folder with binary files that have no effect, and exports the other files', async () => {
+test('applies a folder that also has binary files without effect, and exports the other files', async () => {
   const kept = { ...filesOf(baseFiles), 'scorers/a.md': '\ufeffa\r\n' };
   const from = write({ ...kept, 'scorers/b.bin': '\u0000', 'README.md': 'a' });
   await applyFactory(context, from, { factory, yes: true });

@@ -24,10 +24,10 @@ export interface ApplyOptions {
 }
 
 /**
- * Shows what the files of a folder would change, asks, and applies them. The files are read once, the plan is made again after the answer, and the
- * apply names its version, so that exactly the shown changes are applied. `confirm` asks.
- * @throws Failure with exit code 1 if there are faults, 2 if there is no terminal to ask at or a dry run would change something, 3 if the command is
- * strict and an automation does not fire
+ * Shows the changes that the files of a folder would make, asks for confirmation, and applies them. The files are read once, and the plan
+ * is made again after the answer. The apply contains the version of the plan, so exactly the shown changes are applied. `confirm` asks.
+ * @throws Failure with exit code 1 if there are faults, 2 if there is no terminal for the question or a dry run would change something, 3
+ * if the command is strict and an automation does not fire
  */
 export async function applyFactory(
   context: Context,
@@ -67,7 +67,7 @@ export async function applyFactory(
   }
   if (!options.yes) {
     if (!(await confirm())) throw new Failure('nothing was applied');
-    // While a person reads the plan, another one may disable a webhook, which the apply would enable again.
+    // While a person reads the plan, another person may disable a webhook, and the apply would enable it again.
     const { changes, drift } = await put({ dry_run: true });
     if (!isDeepStrictEqual({ changes, drift }, { changes: plan.changes, drift: plan.drift }))
       throw new Failure('nothing was applied: the factory has changed since the plan. Run the command again');
@@ -96,7 +96,7 @@ async function findFactory(
 
 /**
  * Writes the definition of a factory into a new or empty folder.
- * @throws Failure with exit code 2 if the folder has something in it
+ * @throws Failure with exit code 2 if the folder is not empty
  */
 export async function exportFactory(
   context: Context,
@@ -111,7 +111,7 @@ export async function exportFactory(
   const { pathFault, placeOf } = await import('@runyard/contract/factories/files/layout');
   const faults = files.flatMap(({ path: file }) => pathFault(file) ?? []);
   if (faults.length > 0) throw new Failure(`the service sent a file that cannot be written: ${faults[0]}`);
-  // Files of other names are no part of the definition, and programs obey some of them, such as .envrc.
+  // Files with other names do not belong to the definition, and programs execute some of them, such as .envrc.
   const own = files.filter(({ path: file }) => placeOf(file).kind !== 'other');
   for (const { path: file, content } of own) {
     const target = path.join(folder, file);

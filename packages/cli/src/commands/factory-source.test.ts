@@ -11,7 +11,7 @@ beforeEach(() => {
   uid = factory.path.split('/').at(-1) ?? '';
 });
 
-/** Returns what the command printed, and its failure. */
+/** Returns the output of the command, and its failure. */
 async function printedBy(command: (context: Context) => Promise<void>): Promise<string> {
   const printed: string[] = [];
   const print = (text: string) => void printed.push(text);
@@ -31,7 +31,7 @@ test('shows the plan, and stores nothing in a dry run', async () => {
   await service.problem(404, 'GET', `${factory.path}/source`);
 });
 
-test('sets no source whose definition has faults, and prints them with the folder', async () => {
+test('does not set a source whose definition has faults, and prints the faults with the folder', async () => {
   await push({ 'billing/factory.yaml': 'schemaVersion: v2\n' });
   const set = { folder: 'billing', yes: true } as const;
   const printed = await printedBy((context) => setFactorySource(context, uid, 'acme/factories', set));

@@ -1,4 +1,4 @@
-/** Manages the repository that a factory takes its definition from. */
+/** Manages the repository with a factory's definition. */
 import type { FactorySource, FactorySync, SetFactorySourceRequest } from '@runyard/contract/factories/factory-sources';
 import { type Command, InvalidArgumentError } from 'commander';
 import { connect } from '../api.ts';
@@ -22,8 +22,8 @@ interface SetOptions extends Json {
 }
 
 /**
- * Shows the changes that the repository would make in a factory, asks, and sets it as the source. @throws Failure with exit code 1 if it cannot be
- * read or has faults, 2 if there is no terminal to ask at
+ * Shows the changes that the repository would make in a factory, asks for confirmation, and sets it as the source. @throws Failure with
+ * exit code 1 if it cannot be read or has faults, 2 if there is no terminal for the question
  */
 export async function setFactorySource(
   context: Context,
@@ -64,7 +64,7 @@ export async function showFactorySource(context: Context, factoryUid: string, { 
   for (const line of sourceLines(source)) context.out(`${line}\n`);
 }
 
-/** Syncs a factory with its repository now; with `dryRun`, only shows the changes. @throws Failure if nothing could be applied */
+/** Syncs a factory with its repository now; with `dryRun`, only shows the changes. @throws Failure if the sync could not be applied */
 export async function syncFactorySource(
   context: Context,
   factoryUid: string,
@@ -121,18 +121,18 @@ function toSeconds(text: string): number {
 
 /** Declares `source` of `factory`. */
 export function declareSource(factory: Command): void {
-  const source = factory
-    .command('source')
-    .description('manage the git repository that a factory takes its definition from');
+  const source = factory.command('source').description("manage the git repository with a factory's definition");
   source
     .command('set')
-    .description('show the changes that a repository makes in a factory, ask, and let the factory follow it')
+    .description(
+      'show the changes that a repository would make in a factory, ask for confirmation, and let the factory follow the repository',
+    )
     .argument('<uid>', factoryHelp)
     .argument('<repository>', 'owner/repo on the code host of the service, or its URL there')
     .option('--branch <name>', 'branch; default: the default branch')
     .option('--folder <path>', 'folder with factory.yaml; default: the root')
     .option('--every <seconds>', 'seconds between two looks at the branch, 60 to 86400; default 300', toSeconds)
-    .option('--dry-run', 'only show; exit with 2 if something would change')
+    .option('--dry-run', 'only show the changes; exit with 2 if there are any')
     .option(...strict)
     .option('-y, --yes', 'do not ask')
     .option(...asJson)
@@ -142,7 +142,7 @@ export function declareSource(factory: Command): void {
     });
   source
     .command('show')
-    .description('show the repository of a factory, the commit in force, and the last sync with its faults')
+    .description('show the repository of a factory, the applied commit, and the last sync with its faults')
     .argument('<uid>', factoryHelp)
     .option(...asJson)
     .action(async (uid, options) => {
@@ -152,7 +152,7 @@ export function declareSource(factory: Command): void {
     .command('sync')
     .description('apply the present commit now, and revert changes that were made without files')
     .argument('<uid>', factoryHelp)
-    .option('--dry-run', 'only show; exit with 2 if something would change')
+    .option('--dry-run', 'only show the changes; exit with 2 if there are any')
     .option(...strict)
     .option(...asJson)
     .addHelpText('after', planCodes)

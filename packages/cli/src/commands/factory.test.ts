@@ -77,7 +77,7 @@ test('prints no control characters of a file', async () => {
   expect((await validate()).out).not.toMatch(/[^\P{Cc}\n]/u);
 });
 
-test('follows no links, and reads no pipe', async () => {
+test('does not follow links or read pipes', async () => {
   symlinkSync('/etc/passwd', path.join(folder, 'agents/foreman/passwd'));
   expect((await validate()).failure).toContain('agents/foreman/passwd: is no regular file');
   rmSync(path.join(folder, 'agents/foreman/passwd'));

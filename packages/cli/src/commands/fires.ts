@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import type { Column } from '../live/columns.ts';
 import { printList } from '../live/list.ts';
 
-/** Returns a time in UTC to the minute; an empty text if there is none. */
+/** Returns a time in UTC to the minute; an empty text if there is no time. */
 export const inUtc = (time: string | null | undefined): string =>
   time ? `${time.slice(0, 16).replace('T', ' ')} UTC` : '';
 

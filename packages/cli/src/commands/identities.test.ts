@@ -12,7 +12,7 @@ let service: TestService;
 let folder: string;
 let printed: string[];
 
-/** Returns what the command printed, without spaces around it. */
+/** Returns the output of the command, without spaces around it. */
 async function printedBy(command: (context: Context) => Promise<void>, key = service.key): Promise<string> {
   printed = [];
   const context = createContext({ RUNYARD_BASE_URL: service.baseUrl, RUNYARD_API_KEY: key });

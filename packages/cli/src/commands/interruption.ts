@@ -28,7 +28,7 @@ export function watchInterruptions(): Interruption {
       first.abort(cause);
       return;
     }
-    // A terminal that closes sends SIGHUP more than once and closes the output too.
+    // A terminal that closes may send SIGHUP more than once, and also closes the output.
     const isRepeated =
       cause === 'SIGTERM' && first.signal.reason === cause && performance.now() - firstAt < sameSignalMs;
     if (cause === 'Ctrl-C' || (cause === 'SIGTERM' && !isRepeated)) second.abort(cause);

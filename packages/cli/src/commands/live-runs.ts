@@ -17,9 +17,9 @@ const mostCounted = 100;
 const mostShown = 10;
 
 /**
- * Reads the runs that an agent works on or is about to. Queued and BLOCKED runs are not among them: the former begin after the
- * next start, the latter keep their workspace and continue when they are answered. A service that
- * does not answer has none, because its agents cannot report.
+ * Reads the runs that an agent works on or is about to. Queued and BLOCKED runs do not count as live: queued runs begin after the next
+ * start, and BLOCKED runs keep their workspace and continue when they are answered. A service that does not answer has no live runs,
+ * because its agents cannot report.
  * @throws Failure if the service does not show its runs, unless `anyway` is set
  */
 export async function readLiveRuns(context: Context, origin: string, anyway: boolean): Promise<LiveRuns> {

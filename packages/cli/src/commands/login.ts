@@ -1,4 +1,4 @@
-/** `runyard login` and `logout`: a key of the person, by a browser in which the person is signed in. */
+/** `runyard login` and `logout`: creates a key of the person with a browser in which the person is signed in. */
 import { constants, generateKeyPair, type KeyObject, privateDecrypt, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +22,10 @@ import { openPrivately, whyNoBrowser } from '../start-browser.ts';
 /** How long the command waits for the person. */
 const patienceMs = 10 * 60_000;
 
-/** Stores a key of the person who is signed in in the browser. With `code`, or without a browser here, the person pastes the sealed key. */
+/**
+ * Stores a key of the person who is signed in in the browser. With `code`, or without a browser on this machine, the person pastes the
+ * encrypted key.
+ */
 async function login(context: Context, options: { readonly code?: true }): Promise<void> {
   const origin = requireOrigin(context);
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: commandLineSeal.bits });

@@ -22,8 +22,8 @@ interface LogsOptions {
 }
 
 /**
- * Shows what a run did until now. With `follow`, until it has ended or waits for a person; for a run that has ended, until the present
- * turn in the sandbox of its failed setup ends. Sets the exit code.
+ * Shows the events of a run until now. With `follow`, continues until the run has ended or waits for a person. For a run that has ended, it
+ * continues until the present turn in the sandbox of its failed setup ends. Sets the exit code.
  */
 export async function logs(context: Context, runId: string, options: LogsOptions): Promise<void> {
   const client = connect(context);
@@ -55,7 +55,7 @@ async function show(
   const { run_id: runId } = before;
   const json = options.json === true;
   const follow = options.follow === true;
-  // The stream of an ended run ends by itself: at once if no turn is in progress.
+  // The stream of an ended run ends by itself; if no turn is in progress, it ends at once.
   const stays = follow && isTerminal(before.state);
   const past = await showPast(context, runId, { json, signal, tail: options.tail, follow: stays });
   const waits = past.lastState === 'BLOCKED';

@@ -1,4 +1,4 @@
-/** Commands about language models: their list, and what the team has chosen. */
+/** Commands about language models: their list, and the choices of the team. */
 import type { Model, UpdateTeamModelSettingsRequest } from '@runyard/contract/team/models';
 import type { Command } from 'commander';
 import { connect } from '../api.ts';
@@ -66,7 +66,7 @@ async function change(context: Context, body: UpdateTeamModelSettingsRequest): P
   const list = (ids: readonly string[]) => (ids.length === 0 ? 'none' : ids.map((id) => harmlessLine(id)).join(', '));
   context.out(
     [
-      `default    ${now.default_model_id === undefined ? 'that of the service' : harmlessLine(now.default_model_id)}`,
+      `default    ${now.default_model_id === undefined ? 'the default of the service' : harmlessLine(now.default_model_id)}`,
       `fallbacks  ${list(now.fallback_model_ids)}`,
       `disabled   ${list(now.disabled_model_ids)}\n`,
     ].join('\n'),
@@ -94,13 +94,13 @@ export function declareModels(models: Command): void {
   addListWord(models, (options) => listModels(processContext(), options));
   models
     .command('default')
-    .description('choose the model of runs that name none')
+    .description('choose the model of runs that do not name a model')
     .argument('<model>', 'id of a model, or none: the default of the service')
     .action((model) => chooseDefault(processContext(), model));
   models
     .command('fallbacks')
     .description(
-      'choose the models that replace a model during an outage of its provider, in the order of use; without an argument, none',
+      'choose the models that replace a model during an outage of its provider, in the order of use; without an argument, no model',
     )
     .argument('[models...]')
     .action((ids) => chooseFallbacks(processContext(), ids));

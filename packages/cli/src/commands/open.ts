@@ -15,7 +15,7 @@ async function latestRunId(context: Context): Promise<string> {
 }
 
 /**
- * Opens the page of a run in the browser, by a link that signs in once; without `runId`, the page of the newest run.
+ * Opens the page of a run in the browser, with a sign-in link that works once; without `runId`, opens the page of the newest run.
  * Prints the link if no browser can be started, or with `print`.
  */
 export async function open(
@@ -45,7 +45,7 @@ export async function open(
 export function declareOpen(command: Command): void {
   command
     .argument('[run]', runHelp)
-    .option('--print', 'print the one-time link instead, which signs in one browser within a minute')
+    .option('--print', 'print the one-time link instead of opening it; it signs in one browser within a minute')
     .action(async (run, options) => {
       const [context, runId] = run === undefined ? [processContext()] : await contextAndRunId(run);
       await open(context, runId, options);

@@ -14,7 +14,7 @@ import { readPrompt } from './read-prompt.ts';
 import { configFrom, type RunOptions } from './run-request.ts';
 import { withIds } from './with-ids.ts';
 
-/** Options that replace members of the run. Members of its configuration that the options do not name stay. */
+/** Options that replace members of the run. Members of its configuration that no option changes stay. */
 interface RerunChanges extends Omit<RunOptions, 'attach'> {
   /** A file, `-` for standard input, or the text itself. */
   readonly prompt?: string;
@@ -37,7 +37,7 @@ export async function rerunRequest(
   };
 }
 
-/** Starts a new run with the prompt, configuration, attachments and metadata of another one, except what the options change. */
+/** Starts a new run with the prompt, configuration, attachments and metadata of another run, except values that the options change. */
 export async function rerun(
   context: Context,
   run: string,
@@ -66,9 +66,9 @@ export function declareRerun(command: Command): void {
     .option('--model <id>', 'another language model')
     .option('--environment <id>', 'another environment, by UID or name')
     .option('--name <name>', 'another label')
-    .option('--max-cost <usd>', 'another limit of what it may spend')
+    .option('--max-cost <usd>', 'another limit for the cost of the run')
     .option('--metadata <key=value>', "pairs that replace the run's pairs; repeat for more", collect)
-    .option('--follow', 'stay until the new run ends or is BLOCKED, and exit with the code of its state')
+    .option('--follow', 'wait until the new run ends or is BLOCKED, and exit with the code of its state')
     .option(...asJson)
     .addHelpText('after', exitCodesHelp)
     .action((run, options) => rerun(processContext(), run, options));

@@ -9,7 +9,7 @@ type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;
 
 /**
  * Returns the servers of a request. A file has servers by their names as JSON, also below the key `mcpServers` as other programs write
- * them. Any other word names a stored server, whose id `withStoredServers` finds.
+ * them. Any other word is a stored server, whose id `withStoredServers` finds.
  */
 export function mcpServersFrom(words: readonly string[]): Servers {
   const servers: Record<string, MCPServerConfig> = {};

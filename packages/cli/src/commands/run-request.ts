@@ -38,8 +38,8 @@ export interface RunOptions {
 }
 
 /**
- * Builds the request of `run`. `source` is a file, `-` for standard input, or the prompt itself; undefined if the skill
- * is the prompt. @throws Failure that names the source if it cannot be read or is too large
+ * Builds the request of `run`. `source` is a file, `-` for standard input, or the prompt itself; undefined if the skill is the prompt.
+ * @throws Failure with the name of the source if it cannot be read or is too large
  */
 export function buildRunRequest(
   source: string | undefined,
@@ -55,7 +55,7 @@ export function buildRunRequest(
     );
   if (Buffer.byteLength(prompt) > maxPromptBytes)
     throw new Failure(`the prompt is too large: ${overLimit(Buffer.byteLength(prompt), maxPromptBytes)}`);
-  // By default the sandbox ends with the run and does not wait for a follow-up.
+  // By default, the sandbox ends with the run instead of waiting for a follow-up.
   const config = { idle_timeout_minutes: 0, ...configFrom(options) };
   const attachments = readAttachments(options.attach);
   const metadata = Object.fromEntries((options.metadata ?? []).map(parsePair));

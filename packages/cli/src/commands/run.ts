@@ -24,11 +24,11 @@ import { withIds } from './with-ids.ts';
 interface RunCommandOptions extends RunOptions {
   readonly json?: true;
   readonly detach?: true;
-  /** An interruption leaves the run instead of cancelling it. */
+  /** An interruption stops only this command, and does not cancel the run. */
   readonly detachOnSignal?: true;
 }
 
-/** Creates a run and shows what the agent does until the run ends. Starts Runyard first if it does not run. Sets the exit code. */
+/** Creates a run and shows the agent's actions until the run ends. Starts Runyard first if it does not run. Sets the exit code. */
 export async function run(context: Context, source: string | undefined, options: RunCommandOptions): Promise<void> {
   const request = buildRunRequest(source, options, () => readInput('-').toString('utf8'));
   const interruption = watchInterruptions();
@@ -68,7 +68,8 @@ export async function run(context: Context, source: string | undefined, options:
 }
 
 /**
- * Watches a run that this command has created; `isFresh`: Runyard was just started for it. An interruption cancels the run, or leaves it with `detachOnSignal`.
+ * Watches a run that this command has created; `isFresh`: Runyard was started for this run. An interruption cancels the run, or leaves it
+ * with `detachOnSignal`.
  * @returns the exit code
  */
 async function watchOwn(
@@ -143,7 +144,7 @@ export function declareRun(command: Command): void {
     .addOption(
       new Option(
         '--approval <policy>',
-        'ask: before each command and change of a file the agent asks; a terminal asks you here',
+        'ask: the agent asks before each command and change of a file; in a terminal, it asks you here',
       ).choices(approvalPolicies),
     )
     .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
@@ -164,7 +165,10 @@ export function declareRun(command: Command): void {
     .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
     .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
     .option('--detach', 'print the id and return at once')
-    .option('--detach-on-signal', 'at Ctrl-C, SIGTERM, SIGHUP or a closed pipe: leave the run instead of cancelling it')
+    .option(
+      '--detach-on-signal',
+      'at Ctrl-C, SIGTERM, SIGHUP or a closed pipe: stop only this command instead of cancelling the run',
+    )
     .option('--json', 'print each event as a line of JSON, and the run as the last line')
     .addHelpText('after', exitCodesHelp)
     .action((source, options) => run(processContext(), source, options));

@@ -44,7 +44,7 @@ test('every filter of runs sets its query parameter, and finds environments by n
   await expect(found({ source: 'NONE' })).rejects.toThrow('source');
 });
 
-test('a rerun changes the members that its options name, and keeps the rest of the configuration', async () => {
+test('a rerun changes the members of its options, and keeps the rest of the configuration', async () => {
   const runId = await service.newRun({ config: { name: 'n', max_turns: 3 }, metadata: { a: '1' } });
   expect(await rerunRequest(client, runId, {})).toEqual({});
   const body = await rerunRequest(client, runId, { prompt: 'Do more', maxCost: '2' });

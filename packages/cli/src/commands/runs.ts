@@ -47,7 +47,7 @@ function tookOf(runTime: string | undefined): string {
   return milliseconds === undefined ? '' : formatDuration(milliseconds);
 }
 
-/** Narrowest terminal in which whole ids leave enough room for titles. */
+/** Narrowest terminal in which the titles have enough room beside whole ids. */
 const widthForIds = 110;
 
 function runColumns(now: number, shown?: ReadonlyMap<string, string>): Column<RunItem>[] {
@@ -82,7 +82,7 @@ export async function getRun(context: Context, runId: string): Promise<void> {
 
 /**
  * Cancels runs one after the other, and prints the outcome of each.
- * @throws Failure if one of them was not cancelled
+ * @throws Failure if a run was not cancelled
  */
 export async function cancel(context: Context, names: readonly string[]): Promise<void> {
   const client = connect(context);
@@ -95,7 +95,7 @@ export async function cancel(context: Context, names: readonly string[]): Promis
       context.out(
         state === 'CANCELLED'
           ? `${runId} is cancelled\n`
-          : `${runId} stays ${state}: its turn had ended, and the sandbox in which its agent waited ends now\n`,
+          : `${runId} stays ${state}: its turn had already ended, and the sandbox in which its agent waited ends now\n`,
       );
     } catch (error) {
       if (!(error instanceof ApiError || error instanceof Failure) || names.length === 1) throw error;
@@ -145,7 +145,7 @@ export function declareCancel(command: Command): void {
 export function declareRuns(runs: Command): void {
   runs
     .option('--limit <count>', 'how many', parseLimit, 20)
-    .option('--state <state>', 'only runs in this state; repeat for more', parseState)
+    .option('--state <state>', 'only runs in this state; repeat the option for more states', parseState)
     .option('--name <name>', 'only runs of this name')
     .option(...asJson)
     .action((options) => listRuns(processContext(), options));
@@ -163,19 +163,22 @@ export function declareRuns(runs: Command): void {
 /** Adds an option for each filter of the list of runs. The service checks the values. */
 function addRunFilters(runs: Command): void {
   runs
-    .option('--model <id>', 'only runs whose configuration names this model')
-    .option('--environment <environment>', 'only runs in this environment, by UID or name; none: without one')
+    .option('--model <id>', 'only runs with this model in their configuration')
+    .option(
+      '--environment <environment>',
+      'only runs in this environment, by UID or name; none: runs without an environment',
+    )
     .option('--skill <spec>', 'only runs that follow this skill')
     .option('--schedule <schedule>', 'only runs of this schedule, by id or name')
     .option('--factory <factory>', 'only runs of this factory, by UID, alias or name')
     .option('--automation <uid>', 'only runs that this automation started')
-    .option('--below <run>', 'only runs that this run started, at any depth')
+    .option('--below <run>', 'only runs below this run, at any depth')
     .option('--creator <uid>', 'only runs that this person or agent created')
     .option('--executor <uid>', 'only runs that execute as this person or agent')
-    .option('--source <source>', 'only runs that were created in this way, such as API or WEBHOOK')
+    .option('--source <source>', 'only runs from this source, such as API or WEBHOOK')
     .option('--location <location>', 'only runs that execute there: LOCAL or REMOTE')
     .option('--artifact <type>', 'only runs with an artifact of this type, such as FILE or PULL_REQUEST')
-    .option('--metadata <key=value>', 'only runs with this pair; repeat for more', collect)
+    .option('--metadata <key=value>', 'only runs with this pair; repeat the option for more pairs', collect)
     .option('--created-after <time>', 'only runs that were created after this time, such as 2026-01-31T08:00:00Z')
     .option('--created-before <time>', 'only runs that were created before this time')
     .option('--updated-after <time>', 'only runs that changed after this time')

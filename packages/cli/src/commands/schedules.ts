@@ -115,7 +115,7 @@ function configOf(
   };
 }
 
-/** Changes what the options name and keeps the rest. */
+/** Changes the members of the given options and keeps the rest. */
 export async function updateSchedule(context: Context, id: string, options: ScheduleOptions): Promise<void> {
   const client = connect(context);
   const { json, ...changes } = options;
@@ -188,7 +188,9 @@ const promptHelp = 'prompt of each run: a file, - for standard input, or the tex
 const cronHelp = 'five fields, @daily, @hourly …, or @every with a duration such as 90m';
 
 const overlap = () =>
-  new Option('--overlap <policy>', 'what happens while a run of it is live (default: allow)').choices(overlapPolicies);
+  new Option('--overlap <policy>', 'how to handle a fire while a run of the schedule is live (default: allow)').choices(
+    overlapPolicies,
+  );
 
 /** Declares the command `schedules`. */
 export function declareSchedules(schedules: Command): void {

@@ -44,7 +44,7 @@ interface SetSecretOptions {
 }
 
 /**
- * Sets a secret to the text of a file or of standard input, without one line break at its end. A value is never an argument: other
+ * Sets a secret to the text of a file or of standard input; removes one line break at its end. A value is never an argument: other
  * users of the machine can read those.
  */
 async function setSecret(context: Context, name: string, options: SetSecretOptions): Promise<void> {
@@ -83,7 +83,7 @@ export async function deleteSecret(
 async function rotateSecretsKey(context: Context): Promise<void> {
   if (context.settings.RUNYARD_SECRETS_KEY !== undefined)
     throw new Failure(
-      'the key is RUNYARD_SECRETS_KEY: set it to NEW,OLD (two keys with a comma), restart the services one after the other, and remove OLD a day later',
+      'the key is in RUNYARD_SECRETS_KEY: set it to NEW,OLD (two keys with a comma), restart the services one after the other, and remove OLD a day later',
     );
   const { rotateKey } = await import('@runyard/service/rotate-key');
   const outcome = await rotateKey(context.folder.path);
@@ -94,13 +94,14 @@ async function rotateSecretsKey(context: Context): Promise<void> {
       );
       return;
     case 'no_file':
-      throw new Failure(`there is no ${outcome.file}: nothing was sealed in this data folder yet`);
+      throw new Failure(`there is no ${outcome.file}: no secret was stored in this data folder yet`);
     case 'busy':
       throw new Failure(`another process changes ${outcome.file}; try again`);
   }
 }
 
-const scope = () => new Option('--scope <scope>', 'personal: only your runs may use it; team: all runs of people');
+const scope = () =>
+  new Option('--scope <scope>', 'personal: only your runs may use it; team: all runs of people may use it');
 
 /** Declares the command `secrets`. */
 export function declareSecrets(secrets: Command): void {
@@ -115,7 +116,11 @@ export function declareSecrets(secrets: Command): void {
     .argument('<name>', 'name of the secret, and of its variable in sandboxes')
     .addOption(scope().choices(secretScopes).default('personal'))
     .option('--file <file>', 'file with the value (default: standard input)')
-    .option('--agent <uid>', 'service account whose runs may name a secret of the team; repeat for more', collect)
+    .option(
+      '--agent <uid>',
+      'service account whose runs may use a secret of the team; repeat the option for more',
+      collect,
+    )
     .option(...asJson)
     .action((name, options) => setSecret(processContext(), name, options));
   secrets

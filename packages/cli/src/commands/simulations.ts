@@ -95,14 +95,17 @@ export function declareDryRun(automations: Command): void {
   automations
     .command('dry-run')
     .description(
-      'show the run that a delivery or a schedule would start, or the reason why it starts none; creates nothing',
+      'show the run that a delivery or a schedule would start, or the reason why it would start none; creates nothing',
     )
     .argument('<uid>', automationHelp)
     .option('--payload <file>', 'JSON file with the payload, - for standard input')
     .option('--delivery <id>', 'id of an accepted delivery')
     .option('--event <name>', 'event of GitHub, such as push, with --payload')
     .option('--webhook <uid>', 'webhook of the delivery (default: the first that a trigger selects)')
-    .option('--schedule [name]', 'a time of the schedule trigger with this name, or of the one without a name')
+    .option(
+      '--schedule [name]',
+      'a time of the schedule trigger with this name, or of the schedule trigger without a name',
+    )
     .option(...asJson)
     .action((uid, options) => dryRunAutomation(processContext(), uid, options));
 }

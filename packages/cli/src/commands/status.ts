@@ -20,7 +20,7 @@ interface Status {
   readonly data_dir: string;
   readonly logs: string;
   readonly has_key: boolean;
-  /** Workers that are connected to the service; null: there is no key that may ask, or the service did not answer. */
+  /** Workers that are connected to the service; null: no key may read them, or the service did not answer. */
   readonly workers: Connected | null;
 }
 
@@ -29,7 +29,7 @@ type Connected = Awaited<ReturnType<Client['listConnectedWorkers']>>;
 /** Longest wait for the service. The command is used where a service does not answer. */
 const patienceMs = 3000;
 
-/** Asks the service for its workers; null if no key may ask, or it did not answer. */
+/** Reads the workers of the service; null if no key may read them, or the service did not answer. */
 async function readWorkers(context: Context): Promise<Connected | null> {
   if (apiKey(context) === null) return null;
   try {
@@ -111,13 +111,13 @@ export async function status(context: Context, options: { readonly json?: true }
   if (named) {
     const ofFolder = originOfFolder(context.folder);
     context.out(
-      `  commands use this address because RUNYARD_BASE_URL names it${answered ? '' : '; nothing answers there'}\n`,
+      `  commands use this address because RUNYARD_BASE_URL names it${answered ? '' : '; no program answers there'}\n`,
     );
     if (ofFolder !== null && ofFolder !== origin) context.out(`  the service of the data folder is at ${ofFolder}\n`);
   }
   for (const { name, here, running } of settingDifferences(context) ?? [])
     context.out(
-      `  ${yellow(`${name}: here ${harmlessLine(here)}; running with ${harmlessLine(running)}. It counts after bin/runyard down && bin/runyard up`)}\n`,
+      `  ${yellow(`${name}: here ${harmlessLine(here)}; running with ${harmlessLine(running)}. It takes effect after bin/runyard down && bin/runyard up`)}\n`,
     );
   if (claim)
     context.out(

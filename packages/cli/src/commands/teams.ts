@@ -47,7 +47,7 @@ export async function joinTeam(context: Context, invitation: string): Promise<vo
   context.report(`you are ${team.role} of ${harmlessLine(team.name)}. To act in it: export RUNYARD_TEAM=${team.uid}`);
 }
 
-/** Returns the UID of the team that commands act in: The team that RUNYARD_TEAM names, else the team of the key. */
+/** Returns the UID of the team in which commands act: the team of RUNYARD_TEAM, or else the team of the key. */
 export async function currentTeam(context: Context): Promise<string> {
   const { teams } = await connect(context).listTeams();
   const team = teams.find(({ is_current }) => is_current);

@@ -26,7 +26,7 @@ async function backUpAll(context: Context, name: string): Promise<void> {
   );
 }
 
-/** Returns the file to write; in a folder, one that is named after the present time. */
+/** Returns the file to write; for a folder, a file in it with the present time as its name. */
 function fileOfBackup(target: string): string {
   const isFolder = statSync(target, { throwIfNoEntry: false })?.isDirectory() === true;
   const time = new Date().toISOString().slice(0, 19).replaceAll(':', '-');

@@ -5,7 +5,7 @@ import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { AlreadyRunning, supervise } from '../supervise/supervise.ts';
 
-/** Starts service, database and worker, prints how to use them, and stays until Ctrl-C. */
+/** Starts service, database and worker, prints how to use them, and runs until Ctrl-C. */
 export async function up(context: Context): Promise<void> {
   await ensureSandboxTool(context.settings, context.env, context.report);
   context.report('starting ...');
@@ -49,7 +49,7 @@ function welcome(
 ): string {
   const { bold, dim, cyan } = context.colours;
   const key = programKey(context);
-  // Screens are shared and logs are stored, so print the name of the file or variable with the key, and not the key itself.
+  // Screens are shared and logs are stored, so the file or variable with the key is printed, and not the key itself.
   const { RUNYARD_API_KEY: ofCaller, RUNYARD_BOOTSTRAP_KEY: ofService } = context.settings;
   const variable = ofCaller ? 'RUNYARD_API_KEY' : ofService ? 'RUNYARD_BOOTSTRAP_KEY' : undefined;
   const file = context.folder.bootstrapKeyFile;

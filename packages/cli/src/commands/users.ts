@@ -51,7 +51,7 @@ async function inviteUser(
   if (options.json) return context.out(`${harmlessJson(invitation)}\n`);
   context.out(`${invitation.key}\n`);
   context.report(
-    `an invitation for one ${invitation.role}, until ${invitation.expires_at.slice(0, 10)}; it is shown only now. It is accepted with: bin/runyard users accept KEY NAME`,
+    `an invitation for one ${invitation.role}, until ${invitation.expires_at.slice(0, 10)}; the key is shown only now. Accept it with: bin/runyard users accept KEY NAME`,
   );
 }
 
@@ -79,8 +79,8 @@ async function setUserRole(context: Context, userUid: string, role: Role): Promi
 }
 
 /**
- * Removes a person from the team; the person's keys of the team stop working at once. Asks whether to delete the agent keys and worker pools that the
- * person made; without a terminal, shows them and the commands that delete them.
+ * Removes a person from the team; the person's keys of the team stop working at once. Asks whether to delete the agent keys and worker
+ * pools that the person made; without a terminal, prints them and the commands that delete them.
  */
 async function removeUser(
   context: Context,

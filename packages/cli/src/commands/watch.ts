@@ -12,7 +12,7 @@ import { createLiveView, type LiveView } from '../live/view.ts';
 import { showWaits } from '../live/wait-notes.ts';
 import type { Asker } from './asker.ts';
 
-/** The place in a run's events up to which a command has shown them. */
+/** The position in a run's events up to which a command has shown them. */
 interface Shown {
   readonly view: LiveView;
   /** Undefined: nothing was shown yet. */
@@ -23,9 +23,9 @@ interface Shown {
 interface WatchOptions {
   readonly json: boolean;
   readonly signal: AbortSignal;
-  /** Asks the person at this terminal the question of the run; absent: the command stops watching when the run is BLOCKED. */
+  /** Asks the person at this terminal the question of the run; absent: the command stops when the run is BLOCKED. */
   readonly asker?: Asker | undefined;
-  /** Milliseconds during which the command does not print what the run waits for. */
+  /** Milliseconds during which the command does not print why the run waits. */
   readonly quietMs?: number;
 }
 
@@ -40,8 +40,8 @@ const textOf = (view: LiveView, event: LiveEvent, json: boolean): string =>
   json ? `${harmlessJson(event)}\n` : view.render(event);
 
 /**
- * Shows the events that exist now; with `tail`, only this number of their last lines. With `follow`, the stream must end by itself, and `tail`
- * counts from its end.
+ * Shows the events that exist now; with `tail`, only their last `tail` lines. With `follow`, `tail` counts from the end of the stream, so
+ * the stream must end by itself.
  */
 export async function showPast(
   context: Context,
@@ -67,8 +67,8 @@ export async function showPast(
 }
 
 /**
- * Shows a run's further events as they come, then a summary, until the run has ended, or until it is BLOCKED without an asker. @returns the run at
- * the end, or `null` if `signal` stopped the command earlier
+ * Shows a run's further events as they arrive, then a summary, until the run has ended, or until it is BLOCKED without an asker. @returns
+ * the run at the end, or `null` if `signal` stopped the command earlier
  */
 export async function watch(
   context: Context,

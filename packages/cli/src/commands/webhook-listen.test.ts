@@ -45,7 +45,7 @@ const to = `http://127.0.0.1:${(program.address() as AddressInfo).port}/hook`;
 
 type Webhook = Awaited<ReturnType<typeof create>>;
 
-/** Listens until `count` deliveries were forwarded. `whenReady` runs when the command listens. Returns what it printed. */
+/** Listens until `count` deliveries were forwarded. `whenReady` runs when the command listens. Returns the output of the command. */
 async function listen(webhook: Webhook, whenReady: () => Promise<unknown>, { count = 1, secretFile = '' } = {}) {
   const reports: string[] = [];
   const lines: string[] = [];
@@ -187,7 +187,7 @@ describe('a delivery', () => {
         await send(other, { body: '"other"' });
         const { delivery_id: first } = (await send(webhook, { body: '"first"' })).body;
         await expect.poll(() => got.length).toBe(1);
-        // Give it an older id than the first, as if its transaction had taken longer.
+        // The delivery gets an older id than the first one, as if its transaction had taken longer.
         const late = `${first.slice(0, -12)}000000000000`;
         await service.deps.db.query(
           `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, payload) SELECT '${late}', uid, team_id, 'ACCEPTED', 6, '"late"' FROM webhooks WHERE uid = $1`,
@@ -209,7 +209,7 @@ describe('a delivery', () => {
     expect([lines[0]?.trim().split(' ')[1], got.length]).toEqual(['302', 1]);
   });
 
-  test('and the answer of the program bring no control characters to the terminal', async () => {
+  test('and the answer of the program cannot send control characters to the terminal', async () => {
     const webhook = await create({ name: 'W \u001b[2J' });
     answer = { status: 418, text: 'I am a teapot' };
     const { lines, reports } = await listen(webhook, () =>

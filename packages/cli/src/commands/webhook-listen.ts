@@ -65,8 +65,8 @@ function proofOf({ auth_mode: mode, signature_scheme: scheme }: Sender, made: st
 }
 
 /**
- * Returns a function that lists the deliveries that came since its last call, oldest first. A delivery gets its id
- * before it is committed, so a delivery may appear after another one with a later id.
+ * Returns a function that lists the deliveries since its last call, oldest first. A delivery gets its id before it is committed, so it may
+ * appear after another delivery with a later id.
  */
 async function watchLog(client: Client, params: WebhookParams): Promise<() => Promise<string[]>> {
   const read = async () =>
@@ -89,7 +89,7 @@ interface Target {
   readonly secret: string;
 }
 
-/** Sends the bytes of a delivery. Returns the status of the answer, or why there is none. */
+/** Sends the bytes of a delivery. Returns the status of the answer, or the reason why there is no answer. */
 async function forward(
   client: Client,
   params: WebhookParams & { readonly deliveryId: string },
@@ -142,11 +142,11 @@ export function declareListen(webhooks: Command): void {
     .requiredOption('--to <url>', 'address of the program, such as http://127.0.0.1:3000/hook')
     .option(
       '--secret-file <file>',
-      'file with the secret that signs them, - for standard input (default: a new one, which is printed)',
+      'file with the secret that signs the deliveries, - for standard input (default: a new secret, which is printed)',
     )
     .addHelpText(
       'after',
-      '\nThe body has the received bytes, with the headers that name the event. The signature is a new one in the scheme of the\nwebhook, because the received one may be too old. With --auth token or url_token it is a bearer token instead.',
+      '\nThe body has the received bytes, with the headers that name the event. The signature is a new one in the scheme of the\nwebhook, because the received one may be too old. With --auth token or url_token, a bearer token is sent instead.',
     )
     .action((uid, options) => listenToWebhook(processContext(), uid, options));
 }

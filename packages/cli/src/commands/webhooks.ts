@@ -22,7 +22,7 @@ type Json = { readonly json?: true };
 export function secretFrom(file: string | undefined): { secret?: string } {
   if (file === undefined) return {};
   const secret = readInput(file).toString('utf8').trim();
-  if (secret === '') throw new Failure(`${file}: there is no secret in it`);
+  if (secret === '') throw new Failure(`${file}: the file contains no secret`);
   return { secret };
 }
 
@@ -54,7 +54,7 @@ interface RuleOptions {
   readonly signature?: string;
 }
 
-/** Returns the members of a request by which deliveries are read. */
+/** Returns the members of a request with the rules for reading deliveries. */
 function rulesFrom({ deliveryIdPath: path, eventHeader: header, duplicateWindow, signature }: RuleOptions) {
   return {
     ...(path ? { delivery_id_path: path } : {}),
@@ -121,7 +121,7 @@ export async function updateWebhook(
 ): Promise<void> {
   const changes = [name, secretName, header, ...Object.values(rules)];
   if (changes.every((each) => each === undefined))
-    throw new Failure('give what changes, such as --name or --secret-name; --help lists all');
+    throw new Failure('set at least one option, such as --name or --secret-name; --help lists all');
   const client = connect(context);
   const body = {
     ...(name === undefined ? {} : { name }),
@@ -141,7 +141,7 @@ function show(context: Context, webhook: WebhookWithSecret, json: true | undefin
     return;
   }
   context.out(`${webhook.uid}\n${webhook.url}\n`);
-  if (webhook.secret_of_team) context.report(`its secret is the secret ${webhook.secret_name} of the team`);
+  if (webhook.secret_of_team) context.report(`it uses the secret ${webhook.secret_name} of the team`);
   else if (webhook.secret === undefined)
     context.report(
       `it is disabled until its secret is stored: bin/runyard webhooks rotate ${webhook.uid} --secret-file FILE`,
@@ -198,7 +198,7 @@ export function declareWebhooks(webhooks: Command): void {
     .addOption(
       new Option(
         '--scheme <scheme>',
-        'who sends; then --auth is signature, or url_token for senders that sign nothing',
+        'the sender; then --auth is signature, or url_token for senders without signatures',
       ).choices(signatureSchemeNames),
     )
     .option('--secret-file <file>', 'file with the secret of the provider, - for standard input')
@@ -234,7 +234,7 @@ export function declareWebhooks(webhooks: Command): void {
     .option('--delivery-id-header <name>', "header that has the sender's id of a delivery")
     .option('--no-delivery-id-header', 'no header has the id')
     .option('--delivery-id-path <path>', "member of the body that has the sender's id of a delivery, such as event.id")
-    .option('--no-delivery-id-path', 'that of the scheme')
+    .option('--no-delivery-id-path', 'the header of the scheme')
     .option('--event-header <name>', 'header that names the event')
     .option('--no-event-header', 'that of the scheme')
     .option('--duplicate-window <seconds>', 'how long equal signed bytes count once; 0: not at all', wholeNumberOrZero)

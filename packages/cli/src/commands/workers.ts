@@ -22,7 +22,7 @@ const columnsWith = (connections: ReadonlyMap<string, number>): Column<WorkerPoo
   },
 ];
 
-/** Lists the pools of self-hosted workers, with those whose keys connect. */
+/** Lists the pools of self-hosted workers, each with the people and agents whose keys may connect. */
 async function listWorkerPools(context: Context, options: { readonly json?: true }): Promise<void> {
   const client = connect(context);
   const [{ pools }, { workers }] = await Promise.all([client.listWorkerPools(), client.listConnectedWorkers()]);

@@ -1,7 +1,7 @@
 import { shellQuote } from '../curl-example.ts';
 import type { CommandEntry, Value } from './command-table.ts';
 
-/** Returns the script that completes the command in bash. It needs nothing but bash. */
+/** Returns the script that completes the command in bash. The script needs only bash. */
 export function bashCompletion(table: readonly CommandEntry[]): string {
   return `# Completions of runyard for bash. Use: eval "$(bin/runyard completion bash)"
 _runyard() {

@@ -15,7 +15,7 @@ export interface OptionEntry {
   readonly value?: Value;
 }
 
-/** One command, with what can follow it. */
+/** One command, with the words that can follow it. */
 export interface CommandEntry {
   /** Words after `runyard`, such as `runs get`, with a slash before each: `/runs/get`; empty for the command itself. */
   readonly path: string;
@@ -24,7 +24,7 @@ export interface CommandEntry {
   readonly values: readonly Value[];
 }
 
-/** Returns the table of all commands and options, from the definitions by which the arguments are parsed. */
+/** Returns the table of all commands and options, from the same definitions that parse the arguments. */
 export function commandTable(program: Command, path = ''): CommandEntry[] {
   const subcommands = program.commands.filter((command) => command.name() !== 'help');
   const entry: CommandEntry = {

@@ -1,6 +1,5 @@
 /**
- * The completions in real shells. bash is on every machine of the tests; the other shells are tested where they are
- * installed.
+ * The completions in real shells. bash is on every test machine; other shells are tested if they are installed.
  */
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -65,7 +64,7 @@ test.each([
 
 test('offers every command that the help lists', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [main, '--help']);
-  // Each command is in a group of its own kind.
+  // Each command belongs to a named group.
   expect(stdout).not.toContain('\nCommands:');
   const groups = stdout.slice(stdout.indexOf('\nRuns:'), stdout.indexOf('\nSettings are'));
   const listed = [...groups.matchAll(/^ {2}([\w-]+)/gm)].map(([, name]) => name);

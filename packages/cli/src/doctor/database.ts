@@ -8,13 +8,13 @@ import type { Finding } from './finding.ts';
 const name = 'database';
 
 /**
- * Checks that the embedded PostgreSQL is installed, or that the server of RUNYARD_DATABASE_URL answers and is new enough. A machine that uses
- * the service of RUNYARD_BASE_URL and has no database has nothing to check.
+ * Checks that the embedded PostgreSQL is installed, or that the server of RUNYARD_DATABASE_URL answers and is new enough. If the machine
+ * uses the service of RUNYARD_BASE_URL and has no database, there is nothing to check.
  */
 export async function checkDatabase(context: Context): Promise<Finding> {
   const { RUNYARD_BASE_URL: service, RUNYARD_DATABASE_URL: server } = context.settings;
   if (service !== undefined && server === undefined && !existsSync(path.join(context.folder.path, 'postgres')))
-    return { name, level: 'fact', detail: `none on this machine, which uses the service at ${service}` };
+    return { name, level: 'fact', detail: `no database on this machine, which uses the service at ${service}` };
   const found = await inspectDatabase(context.settings.RUNYARD_DATABASE_URL);
   switch (found.kind) {
     case 'embedded':
@@ -40,7 +40,7 @@ export async function checkDatabase(context: Context): Promise<Finding> {
   }
 }
 
-/** Checks that the bucket of RUNYARD_BLOBS can be used. Without a bucket there is nothing to check. */
+/** Checks that the bucket of RUNYARD_BLOBS can be used. Without a bucket, there is nothing to check. */
 export async function checkBlobs(context: Context): Promise<Finding[]> {
   const { RUNYARD_BLOBS: present, RUNYARD_BLOBS_FROM: from } = context.settings;
   const buckets = [present, from].flatMap((place) => (place?.kind === 's3' ? [place.bucket] : []));
@@ -61,7 +61,7 @@ export async function checkLastBackup(context: Context, now: Date): Promise<Find
   const { readLastBackup } = await import('@runyard/service/installation-commands');
   const at = await readLastBackup(dataPlace(context));
   if (at === undefined) return [];
-  // A server may have backups of its own, which Runyard does not know.
+  // A server may have its own backups, which Runyard does not see.
   const level = context.settings.RUNYARD_DATABASE_URL === undefined ? 'note' : 'fact';
   const fix = 'make one each night: bin/runyard backup FOLDER (docs/backup.md)';
   if (at === null) return [{ name: 'backup', level, detail: 'none was made with bin/runyard backup', fix }];

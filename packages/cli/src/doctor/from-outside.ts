@@ -1,4 +1,4 @@
-/** Checks a service, and the proxy in front of it, from the outside: by requests that need no access to their machines. */
+/** Checks a service, and the proxy in front of it, from outside: with requests that need no access to their machines. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { apiPrefix } from '@runyard/contract/wire/route';
@@ -8,7 +8,7 @@ import type { Finding } from './finding.ts';
 const answerMs = 10_000;
 /** The first bytes of a stream come at once, and the next after 15 s. */
 const streamMs = 5_000;
-/** A body that the service takes, and of which most proxies take less if they are not told. */
+/** Size of a body that the service accepts, but that most proxies refuse with their default settings. */
 const probeBytes = 20 * 1024 * 1024;
 const page = 'docs/proxy.md';
 
@@ -79,8 +79,7 @@ function ask(origin: string, probe: Probe): Promise<Answer> {
 const isProblem = ({ type }: Answer): boolean => type.startsWith('application/problem+json');
 
 /**
- * Returns the findings about the service at `origin`. `key`: for the checks that need one; undefined if they are left
- * out.
+ * Returns the findings about the service at `origin`. `key`: for the checks that need a key; undefined: they are skipped.
  */
 export async function checkFromOutside(origin: string, key: string | undefined): Promise<Finding[]> {
   const reached = await checkReachable(origin);
@@ -137,12 +136,12 @@ function checkScheme(origin: string, answer: Answer | undefined): Finding[] {
   if (protocol === 'http:') {
     const isLocal = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
     return isLocal
-      ? [{ name: 'TLS', level: 'fact', detail: 'none, which is safe on this machine only' }]
+      ? [{ name: 'TLS', level: 'fact', detail: 'no TLS, which is safe only on this machine' }]
       : [
           {
             name: 'TLS',
             level: 'bad',
-            detail: 'none: others on the network can read keys, and browsers cannot sign in',
+            detail: 'no TLS: other people on the network can read keys, and browsers cannot sign in',
             fix: `put a proxy with TLS in front of the service (${page})`,
           },
         ];
@@ -165,7 +164,7 @@ async function checkWebSocket(origin: string): Promise<Finding> {
   };
   const fix = `nginx: proxy_http_version 1.1, proxy_set_header Upgrade $http_upgrade, proxy_set_header Connection "upgrade" (${page})`;
   try {
-    // Without a key, the service refuses the WebSocket only after the header has arrived.
+    // Without a key, the service refuses the WebSocket, but only after the header has arrived.
     const answer = await ask(origin, { path: `${apiPrefix}/selfhosted/worker/ws?worker_id=doctor`, headers });
     if (answer.status === 401 && isProblem(answer)) return { name, level: 'good', detail: 'workers can connect' };
     return {
@@ -179,7 +178,10 @@ async function checkWebSocket(origin: string): Promise<Finding> {
   }
 }
 
-/** Sends a body without JSON: with a key, the service reads it whole and refuses it then; without, it may refuse it before its end. */
+/**
+ * Sends a body that is not JSON. With a key, the service reads the whole body and then refuses it. Without a key, it may refuse the body
+ * before its end.
+ */
 async function checkBody(origin: string, key: string | undefined): Promise<Finding> {
   const name = 'body size';
   const size = `${probeBytes / 1024 / 1024} MB`;
@@ -205,7 +207,7 @@ async function checkBody(origin: string, key: string | undefined): Promise<Findi
   } catch (error) {
     if (key !== undefined) return bad((error as Error).message);
     const detail =
-      'not known: the connection was closed before the answer came, which may be the refusal of a request without a key';
+      'unknown: the connection was closed before the answer arrived, which may be the refusal of a request without a key';
     return { name, level: 'fact', detail, fix: 'set RUNYARD_API_KEY' };
   }
 }
@@ -256,7 +258,7 @@ function checkAddress(origin: string, { client }: Session, localAddress: string 
     return {
       name,
       level: 'note',
-      detail: `the proxy ${client.address} does not say which client it serves`,
+      detail: `the proxy ${client.address} does not report which client sent the request`,
       fix: `let it send X-Forwarded-For and X-Forwarded-Proto, and name it in RUNYARD_TRUSTED_PROXIES of the service (${page})`,
     };
   const local = localAddress?.replace(/^::ffff:/, '');
@@ -265,7 +267,7 @@ function checkAddress(origin: string, { client }: Session, localAddress: string 
     : {
         name,
         level: 'fact',
-        detail: `the service sees this machine as ${client.address}; it sent from ${local}, so one between them translates addresses`,
+        detail: `the service sees this machine as ${client.address}; it sent from ${local}, so a device between them translates addresses`,
       };
 }
 
@@ -276,7 +278,7 @@ function checkBaseUrl(origin: string, session: Session): Finding {
     return {
       name,
       level: 'note',
-      detail: `the service takes ${session.base_url} for its address: its links lead there`,
+      detail: `the service believes that its address is ${session.base_url}: its links lead there`,
       fix,
     };
   const { host } = session.client;
@@ -292,7 +294,7 @@ function checkBaseUrl(origin: string, session: Session): Finding {
 
 async function checkStream(origin: string, headers: OutgoingHttpHeaders): Promise<Finding> {
   const name = 'streams';
-  const fix = `let the proxy pass answers on at once: nginx: proxy_buffering off (${page})`;
+  const fix = `let the proxy forward answers at once: nginx: proxy_buffering off (${page})`;
   try {
     const probe: Probe = { path: `${apiPrefix}/agent/runs/events`, headers, isStream: true, timeoutMs: streamMs };
     const { status, text } = await ask(origin, probe);

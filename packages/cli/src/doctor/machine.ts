@@ -94,7 +94,7 @@ function isWritable(folder: string): boolean {
   }
 }
 
-/** Checks that the port is free, or that Runyard itself listens there. */
+/** Checks that the port is free, or that Runyard itself listens on it. */
 export async function checkListening(context: Context): Promise<Finding> {
   const { RUNYARD_HOST: host, RUNYARD_PORT: port } = context.settings;
   const name = 'port';

@@ -123,6 +123,6 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === 'TimeoutError') return 'it took too long';
   if (error instanceof z.ZodError || error instanceof SyntaxError)
-    return 'its answer does not have the form of the OpenAI API';
+    return 'its answer does not have the format of the OpenAI API';
   return error.cause instanceof Error ? error.cause.message : error.message;
 }

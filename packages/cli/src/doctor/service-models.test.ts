@@ -37,7 +37,7 @@ describe('the models of a running service', () => {
     });
   });
 
-  test('are shown with the facts that the service found about the model of its own endpoint', () => {
+  test('are shown with the facts that the service found about the model of its local endpoint', () => {
     const description = 'Context window: 40,960 tokens. Probe at the start: it streams its answer and calls tools.';
     const list = { default_model_id: 'local/qwen3', models: [model('local/qwen3', { description }), model('runbook')] };
     expect(findingOfService(list)).toMatchObject({

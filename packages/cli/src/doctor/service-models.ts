@@ -14,7 +14,7 @@ export const waysToAddModel =
 
 interface Provider {
   readonly name: string;
-  /** First part of the ids of its models. */
+  /** First part of the ids of the provider's models. */
   readonly prefix: string;
   /** The setting that configures it. */
   readonly setting: SettingName;
@@ -32,8 +32,8 @@ const isConfigured = ({ models }: ListModelsResponse, { prefix }: Provider): boo
   models.some(({ id, disable_reason }) => id.startsWith(prefix) && disable_reason !== 'ADMIN_DISABLED');
 
 /**
- * Reports the models of the running service, and how they would change after a restart with this environment. Returns `null` if no
- * service is known, or there is no key for it. Values of keys are not compared.
+ * Reports the models of the running service, and how they would change after a restart with this environment. Returns `null` if no service
+ * is known, or there is no key for the service. Values of keys are not compared.
  */
 export async function checkServiceModels(context: Context): Promise<Finding[] | null> {
   if (serviceOrigin(context) === null || apiKey(context) === null) return null;
@@ -81,7 +81,7 @@ export function findingOfService(list: ListModelsResponse): Finding {
   };
 }
 
-/** Returns, one line for each, the facts that the service found at its start about the models of its own endpoint. */
+/** Returns, one line for each, the facts that the service found at its start about the models of its endpoints. */
 function probesOf({ models }: ListModelsResponse): string[] {
   return models.flatMap(({ id, description = '' }) => {
     const [, found] = description.split(probeWords);
@@ -115,6 +115,6 @@ export function findingAfterRestart(list: ListModelsResponse, settings: Settings
     name: 'after restart',
     level: 'note',
     detail: `a restart with the environment of this command\n${lines.join('\n')}`,
-    fix: 'set what you want to keep, then bin/runyard down and bin/runyard up',
+    fix: 'set the values that you want to keep, then bin/runyard down and bin/runyard up',
   };
 }

@@ -4,7 +4,7 @@ import { harmlessLine } from '../live/harmless.ts';
 import type { Finding } from './finding.ts';
 
 /**
- * Reports the sandboxes in which agents of the worker of this data folder wait for runs. Reports nothing if no worker runs, or if its sandboxes
+ * Reports the sandboxes of this data folder's worker in which agents wait for runs. Reports nothing if no worker runs, or if its sandboxes
  * cannot wait.
  */
 export function checkWaitingSandboxes({ folder }: Pick<Context, 'folder'>): Finding[] {

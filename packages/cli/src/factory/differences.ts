@@ -1,4 +1,4 @@
-/** Lists what differs between two values of a member, so that each difference is visible however large the values are. */
+/** Lists the differences between two values of a member, so that each difference is visible even in large values. */
 import { isDeepStrictEqual } from 'node:util';
 import { shorten } from '@runyard/contract/wire/shorten';
 

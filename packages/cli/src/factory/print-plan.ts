@@ -9,7 +9,7 @@ import { planLines } from './plan-lines.ts';
 /** Explains the exit codes of the commands that show a plan. */
 export const planCodes = `
 Exit code: 0 applied, or no changes; 1 faults, or not confirmed; 2 with --dry-run: there are changes;
-without it: the files cannot be read, or there is no terminal to ask at; 3 with --strict: an automation does not fire.`;
+2 without --dry-run: the files cannot be read, or there is no terminal for the question; 3 with --strict: an automation does not fire.`;
 
 export const strict = ['--strict', 'exit with 3 if an automation does not fire; the files are still applied'] as const;
 
@@ -38,13 +38,13 @@ type Plan = Pick<ApplyDefinitionResponse, 'changes' | 'drift' | 'notices' | 'pro
 export const isSame = ({ version = 0, changes, drift }: Plan): boolean =>
   version > 0 && changes.length + drift.length === 0;
 
-/** Prints what a definition says without effect on the service. `folder`: of the files, in front of their paths. */
+/** Prints the parts of a definition that have no effect on the service. `folder`: of the files, in front of their paths. */
 export function showNotices(context: Context, folder: string, notices: Plan['notices']): void {
   for (const { file, line, column, message } of notices)
     context.report(harmlessLine(`${path.join(folder, file)}:${line}:${column}: notice: ${message}`, 1_000));
 }
 
-/** Prints what a definition changes, and which automations do not fire. `folder`: of the files, in front of their paths. */
+/** Prints the changes of a definition, and which automations do not fire. `folder`: of the files, in front of their paths. */
 export function showPlan(context: Context, folder: string, plan: Plan, isDryRun = false): void {
   const { changes, drift, notices, problems } = plan;
   showNotices(context, folder, notices);
@@ -62,8 +62,8 @@ const pendingCode = 2;
 const problemsCode = 3;
 
 /**
- * Sets the exit code of a command that showed or applied a plan. @throws Failure with exit code 3 if automations do not
- * fire and the command is strict, 2 if a dry run would change something
+ * Throws after a plan was shown or applied. @throws Failure with exit code 3 if automations do not fire and the command is strict, 2 if a
+ * dry run would change something
  */
 export function throwForPlan(
   plan: Plan,

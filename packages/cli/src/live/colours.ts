@@ -1,4 +1,4 @@
-/** Colours of the CLI's output. Plain text if the output is no terminal or `NO_COLOR` is set (no-color.org). */
+/** Colours of the CLI's output. Plain text if the output is not a terminal or `NO_COLOR` is set (no-color.org). */
 export interface Colours {
   readonly bold: (text: string) => string;
   readonly dim: (text: string) => string;

@@ -24,17 +24,17 @@ test('lays out a table with a header', () => {
   expect(table(columns, rows.slice(0, 1), 80, noColours)).toBe('ID  SIZE  TITLE\na    5 B  short\n');
 });
 
-test.each([[80], [50], [31]])('fits a terminal of %d columns, wide characters too', (width) => {
+test.each([[80], [50], [31]])('fits a terminal of %d columns, also with wide characters', (width) => {
   for (const line of table(columns, rows, width, noColours).trimEnd().split('\n'))
     expect(stringWidth(line)).toBeLessThanOrEqual(width);
 });
 
-test('puts columns that do not fit on a line below their row', () => {
+test('puts columns that do not fit on an extra line below their row', () => {
   const lines = table(columns, rows, 22, noColours).split('\n');
   expect(lines.slice(0, 5)).toEqual(['ID    SIZE', 'a      5 B', '  TITLE short', 'bb  1234 B', '  TITLE']);
 });
 
-test('shows sentences whole, and leaves out empty ones', () => {
+test('shows sentences whole, and omits empty ones', () => {
   const facts: Column<Row>[] = [
     ...columns.slice(0, 2),
     {

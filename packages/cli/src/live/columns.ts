@@ -1,11 +1,14 @@
-/** Lays out lists: in a terminal as a table that fits its width, else as lines with tabs between the values. */
+/** Lays out lists: in a terminal as a table that fits the width, otherwise as lines with tabs between the values. */
 import { createRequire } from 'node:module';
 import type { Colours } from './colours.ts';
 import { harmlessLine } from './harmless.ts';
 
 let width: typeof import('string-width').default | undefined;
 
-/** Loads the module for the first table, not for each command: it compiles large regular expressions, an eighth of the start of a command. */
+/**
+ * Loads the module for the first table, not for each command, because it compiles large regular expressions, which takes an eighth of a
+ * command's start.
+ */
 function stringWidth(text: string): number {
   width ??= (createRequire(import.meta.url)('string-width') as typeof import('string-width')).default;
   return width(text);
@@ -22,7 +25,7 @@ export interface Column<T> {
   readonly align?: 'right';
   /** True: the column gives way when the table is wider than the terminal. */
   readonly flexible?: true;
-  /** True: the text is a sentence, which is shown whole: below the line of its row when the table is wider than the terminal. */
+  /** True: the text is a sentence. It is never cut: it is on a line below its row if the table is wider than the terminal. */
   readonly sentence?: true;
 }
 
@@ -40,8 +43,8 @@ const totalOf = (widths: readonly number[]): number =>
   widths.reduce((sum, each) => sum + each, gap.length * (widths.length - 1));
 
 /**
- * Returns a header and one line per row, at most `width` columns wide. Flexible columns give way first. Columns without room are shown below the line
- * of their row, each value after the name of its column, except empty values.
+ * Returns a header and one line per row, at most `width` columns wide. Flexible columns give way first. Columns without room are shown
+ * below the line of their row, each non-empty value after the name of its column.
  */
 export function table<T>(columns: readonly Column<T>[], rows: readonly T[], width: number, colours: Colours): string {
   const natural = new Map(
@@ -60,8 +63,8 @@ export function table<T>(columns: readonly Column<T>[], rows: readonly T[], widt
 const cellOf = <T>({ text }: Column<T>, row: T): string => harmlessLine(text(row), 1_000);
 
 /**
- * Returns the columns that fit beside each other: it leaves out the sentences first, then flexible columns, then
- * others, each time the last one.
+ * Returns the columns that fit beside each other: it first omits sentences, then flexible columns, then other columns, each time the last
+ * one.
  */
 function columnsBeside<T>(
   columns: readonly Column<T>[],
@@ -149,7 +152,7 @@ function shrink(columns: readonly Column<never>[], widths: number[], width: numb
 
 let graphemes: Intl.Segmenter | undefined;
 
-/** Returns the text, cut with an ellipsis so that it takes at most `room` columns of a terminal. */
+/** Returns the text; if it takes more than `room` columns of a terminal, it is cut and ends with an ellipsis. */
 export function fit(text: string, room: number): string {
   if (stringWidth(text) <= room) return text;
   // Made for the first table: it loads the tables of Unicode.

@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 import { Failure } from '../failure.ts';
 
-/** Asks at the terminal. @throws Failure with exit code 2 if there is none */
+/** Asks a question at the terminal. @throws Failure with exit code 2 if there is no terminal */
 export async function isConfirmed(question = 'Apply? [y/N] '): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new Failure('there is no terminal to ask at; apply the plan with --yes', 2);
+  if (!process.stdin.isTTY) throw new Failure('there is no terminal for the question; apply the plan with --yes', 2);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await terminal.question(question)).trim());

@@ -1,6 +1,7 @@
 /**
- * Makes text from a sandbox harmless for a terminal. An agent can print escape sequences, which recolour the text, move the cursor over existing
- * text, set the window title, write the clipboard (OSC 52) or make the terminal type an answer. All of them are removed. ECMA-48 defines their forms.
+ * Makes text from a sandbox harmless for a terminal. An agent can print escape sequences that recolour the text, move the cursor over
+ * existing text, set the window title, write the clipboard (OSC 52), or make the terminal type an answer. All escape sequences are removed.
+ * ECMA-48 defines their forms.
  */
 
 import { shorten } from '@runyard/contract/wire/shorten';
@@ -14,8 +15,8 @@ export interface Cleaner {
 }
 
 /**
- * Characters that reorder the text around them on the screen (CVE-2021-42574) or that are invisible, and separators at which some terminals break
- * lines. Joiners and variation selectors stay, because scripts and emoji need them.
+ * Characters that reorder the text around them on the screen (CVE-2021-42574) or that are invisible, and separators that some terminals
+ * show as line breaks. Joiners and variation selectors stay, because scripts and emoji need them.
  */
 const deceptive = /(?![\u200c\u200d]|\p{Variation_Selector})\p{Default_Ignorable_Code_Point}|[\p{Zl}\p{Zp}]/u;
 const escapedInJson = new RegExp(`[\u007f-\u009f]|${deceptive.source}`, 'gu');
@@ -94,7 +95,7 @@ export function createCleaner(): Cleaner {
     clean(piece) {
       let result = '';
       for (const char of piece) {
-        // A carriage return alone draws over the line (progress bars): each redrawing becomes its own line.
+        // A carriage return alone draws over the line (progress bars): each redraw becomes a separate line.
         if (afterReturn && char !== '\n' && char !== '\r') result += '\n';
         afterReturn = where === 'text' && char === '\r';
         if (!afterReturn) result += step(char);
@@ -115,7 +116,7 @@ export function harmlessLine(text: string, max = 200): string {
   return shorten(line, max);
 }
 
-/** Makes a command or a question harmless, on one line of at most `max` characters. A mark shows where each of its lines ends. */
+/** Makes a command or a question harmless, on one line of at most `max` characters. A mark shows the end of each of its lines. */
 export function harmlessLines(text: string, max = 200): string {
   return harmlessLine(
     harmless(text)

@@ -9,7 +9,7 @@ export interface Screen {
 }
 
 /**
- * Prints a list: as JSON if asked, in a terminal as a table, else as lines with tabs between the values and times in RFC 3339.
+ * Prints a list: as JSON if requested, in a terminal as a table, otherwise as lines with tabs between the values and times in RFC 3339.
  */
 export function printList<T>(
   context: {

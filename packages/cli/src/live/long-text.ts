@@ -1,7 +1,7 @@
 /** Shortens long texts for a terminal: the first lines, the size of the cut part, and the last lines. */
 import { leftOutMark } from '@runyard/contract/wire/left-out';
 
-/** Returns the lines of a text, at most `max` of them plus a mark; two thirds are from the beginning. */
+/** Returns the lines of a text, at most `max` of them plus a mark; two thirds come from the beginning. */
 export function linesAround(text: string, max: number): string[] {
   const lines = text.trimEnd().split('\n');
   if (lines.length <= max) return lines;

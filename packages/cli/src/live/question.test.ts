@@ -51,7 +51,7 @@ describe('the lines of a permission request', () => {
     expect(lines(title, input)).toEqual(expected);
   });
 
-  test('do not repeat a command that is shown above, but show the other members', () => {
+  test('do not repeat a command that is already shown above, but show the other members', () => {
     expect(lines('rm x', { command: 'rm x' }, true)).toEqual(['asks for permission to use shell']);
     expect(lines('rm x', { command: 'rm x', cwd: '/etc' }, true)).toEqual([head, '  {"cwd":"/etc"}']);
   });
@@ -73,7 +73,7 @@ describe('the lines of a permission request', () => {
   });
 });
 
-test('the lines of a decision are the lines of its request', () => {
+test('of a decision are the same as those of its request', () => {
   expect(decisionLines('approve', 'echo safe\nrm -rf important\n')).toEqual([
     'approved:',
     '  echo safe',

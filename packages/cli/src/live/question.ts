@@ -6,8 +6,8 @@ import type { Colours } from './colours.ts';
 import { harmlessJson, harmlessLine } from './harmless.ts';
 
 /**
- * Returns the request in full, so that a person knows what they approve. `isCommandShown`: the lines above the request show all of its
- * command, which is not repeated.
+ * Returns the whole request, so that a person knows what they approve. `isCommandShown`: the lines above already show the whole command, so
+ * it is not repeated.
  */
 export function questionLines(
   asked: Pick<BlockedOn, 'kind' | 'title' | 'options' | 'action'>,
@@ -42,7 +42,7 @@ const commandOf = (input: unknown): string | undefined =>
     : undefined;
 
 /**
- * Returns the parts of the action that nothing shows yet: a command that is not above and is not the title, and all other members.
+ * Returns the parts of the action that are not visible yet: the command, unless it is shown above or is the title, and all other members.
  */
 function unshownInput({ title, action }: Asked, isCommandShown: boolean): string[] {
   const input = action?.input;
@@ -69,7 +69,7 @@ function jsonOf(value: unknown): string[] {
   return linesOf(line.length > longestLine ? harmlessJson(value, 2) : line);
 }
 
-/** Returns what was decided, with the lines of the request as they are. */
+/** Returns the decision, with the unchanged lines of the request. */
 export function decisionLines(decision: Decision, title: string): string[] {
   const word = decision === 'approve' ? 'approved' : 'denied';
   const lines = linesOf(title.trim());
@@ -97,8 +97,7 @@ export function promptOf({ kind, action }: Pick<BlockedOn, 'kind' | 'action'>): 
 }
 
 /**
- * Returns the follow-up for the text that a person typed. Only `y` and `yes` approve; any other text denies and is the
- * reason.
+ * Returns the follow-up for the text that a person typed. Only `y` and `yes` approve; any other text denies, and the text is the reason.
  */
 export function answerOf(
   { kind, request_id }: Pick<BlockedOn, 'kind' | 'request_id'>,

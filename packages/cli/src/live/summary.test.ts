@@ -43,7 +43,7 @@ test('a run that succeeded shows its time, files with a link, usage and page', (
   );
 });
 
-test('a run that failed shows code and message, made harmless', () => {
+test('a run that failed shows code and message without control characters', () => {
   const failed: RunItem = {
     ...run,
     state: 'FAILED',
@@ -54,7 +54,7 @@ test('a run that failed shows code and message, made harmless', () => {
   );
 });
 
-test('an interrupted run says that it waits for a message', () => {
+test('an interrupted run shows that it waits for a message', () => {
   const interrupted: RunItem = { ...run, status_message: { message: 'The turn was interrupted.' } };
   expect(renderSummary(interrupted, [], noColours)).toContain('SUCCEEDED in 1 min 3 s\n  The turn was interrupted.\n');
 });

@@ -9,7 +9,7 @@ import { answerLines, questionLine } from './question.ts';
 
 export interface SummaryArtifact {
   readonly item: ArtifactItem;
-  /** Signed URL of its bytes; absent for artifacts that are links or text. */
+  /** Signed URL of the artifact's bytes; absent for artifacts that are links or text. */
   readonly downloadUrl?: string;
 }
 

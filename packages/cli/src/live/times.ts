@@ -5,7 +5,7 @@ const steps = [
   ['d', 86_400_000, 30],
 ] as const;
 
-/** Returns how long ago a time was, as a person says it: `now`, `12 s ago`, `3 min ago`, `5 h ago`, `2 d ago`; older ones as a date. */
+/** Returns how long ago a time was, in everyday form: `now`, `12 s ago`, `3 min ago`, `5 h ago`, `2 d ago`; older times as a date. */
 export function formatAgo(time: string, now: number): string {
   const passed = now - Date.parse(time);
   // Clocks of two machines differ a little.

@@ -66,7 +66,7 @@ test('a whole run is shown in the order of its events', () => {
 });
 
 describe('output', () => {
-  test('is shown as it comes, also before its line is complete', () => {
+  test('is shown as it arrives, even before its line is complete', () => {
     const view = createLiveView(noColours);
     view.render(command('a', 'make'));
     expect(view.render(output('a', 'compiling'))).toBe('  │ compiling');
@@ -74,7 +74,7 @@ describe('output', () => {
     expect(view.render(result('a', 2))).toBe('\n  ✗ exit 2 · 12 ms\n');
   });
 
-  test('of two commands at once never shares a line', () => {
+  test('of two concurrent commands never shares a line', () => {
     expect(
       draw(
         command('a', 'one'),
@@ -107,7 +107,7 @@ describe('output', () => {
     );
   });
 
-  test('that only the result contains shows its first and last lines', () => {
+  test('of a command that only the result contains shows its first and last lines', () => {
     const lines = Array.from({ length: 1000 }, (_, index) => `line ${index}`);
     const done = agent({ type: 'action_result', action_id: 'a', state: 'completed', output: lines.join('\n') });
     const text = draw(command('a', 'x'), done);
@@ -115,7 +115,7 @@ describe('output', () => {
     expect(text).toContain('  │ line 999\n');
   });
 
-  test('that only the result contains is shown once, with the size of the cut part', () => {
+  test('of a command that only the result contains is shown once, with the size of the omitted part', () => {
     const done = agent({
       type: 'action_result',
       action_id: 'a',
@@ -189,7 +189,7 @@ test('shows the same state once', () => {
   expect(draw(state('QUEUED'), state('QUEUED'))).toBe('  queued\n');
 });
 
-test('uses colours only for terminals that want them', () => {
+test('uses colours only for terminals that support them', () => {
   expect(coloursFor({ isTTY: true }, {}).red('x')).toBe('\u001b[31mx\u001b[39m');
   expect(coloursFor({ isTTY: true }, { NO_COLOR: '1' }).red('x')).toBe('x');
   expect(coloursFor({}, {}).red('x')).toBe('x');

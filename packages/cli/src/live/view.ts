@@ -1,4 +1,4 @@
-/** Turns the live events of a run into text for a terminal. It writes nothing itself. */
+/** Turns the live events of a run into text for a terminal. It only returns text. */
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { LiveEvent } from '@runyard/contract/runs/live-events';
 import type { RunState } from '@runyard/contract/runs/states';
@@ -13,7 +13,7 @@ import { deniedText, refusedHosts } from './network.ts';
 import { pushText } from './push.ts';
 import { questionLines } from './question.ts';
 
-/** Renders one run. Takes its events in order; each call returns the text to write next. */
+/** Renders one run. Pass its events in order; each call returns the text to write next. */
 export interface LiveView {
   render(event: LiveEvent): string;
   /** Returns the end of a line that is still open. */
@@ -283,7 +283,7 @@ function commandOf(input: unknown): string | undefined {
   return Array.isArray(input.command) ? input.command.filter((word) => typeof word === 'string').join(' ') : undefined;
 }
 
-/** Returns the main argument of a tool call: its path, pattern or URL, else its JSON. */
+/** Returns the main argument of a tool call: its path, pattern or URL, or else its JSON. */
 function inputHint(input: unknown): string {
   if (input === undefined || input === null) return '';
   if (typeof input === 'string') return harmlessLine(input, 100);

@@ -14,7 +14,7 @@ afterEach(() => {
 const waiting = { state: 'QUEUED', status_message: { message: 'no worker\u001b[2J is connected' } } as RunItem;
 const begun = { state: 'INPROGRESS' } as RunItem;
 
-/** Makes the service answer with `readings`, one after the other, and returns the text that was written. */
+/** Makes the service answer with `readings`, one after the other, and returns the written text. */
 async function notesOf(readings: readonly (RunItem | Error)[], rounds = readings.length): Promise<string> {
   let written = '';
   const out = (text: string) => {
@@ -46,7 +46,7 @@ test('reads again after a failure; the stream of events reports the failure', as
   expect(await notesOf([new Error('no answer'), waiting])).toBe('  no worker is connected\n');
 });
 
-test('writes nothing in the quiet time, in which a worker starts', async () => {
+test('writes nothing during the quiet time, in which a worker starts', async () => {
   let written = '';
   const out = (text: string) => {
     written += text;

@@ -1,4 +1,4 @@
-/** Prints what a run waits for while it has not begun. */
+/** Prints why a run waits while it has not begun. */
 import type { Client } from '@runyard/client';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Colours } from './colours.ts';
@@ -7,17 +7,17 @@ import { harmless } from './harmless.ts';
 /** Time between two reads of the run. Most runs begin before the first one. */
 const everyMs = 2000;
 
-/** Time in which a worker that was just started connects, on a slow machine. */
+/** Time in which a newly started worker connects, even on a slow machine. */
 export const workerStartMs = 30_000;
 
-/** Returns true if the run has not begun: its status message says what it waits for. */
+/** Returns true if the run has not begun: its status message has the reason for its wait. */
 export const isWaiting = (state: RunState): boolean => state === 'QUEUED' || state === 'PENDING' || state === 'CLAIMED';
 
 /** Returns the lines of a status message, harmless for a terminal. */
 export const waitLines = (message: string): string[] => harmless(message).trimEnd().split('\n');
 
 /**
- * Reads the run every 2 s until it begins, and prints each reason for the wait once; nothing in the first `quietMs`.
+ * Reads the run every 2 s until it begins, and prints each reason for the wait once; prints nothing in the first `quietMs`.
  * `endLine` ends a line of the view that is still open.
  */
 export function showWaits(

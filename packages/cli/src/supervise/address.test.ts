@@ -7,7 +7,9 @@ test.each([
   ['0.0.0.0', 'http://127.0.0.1:4180'],
   ['::', 'http://[::1]:4180'],
   ['localhost', 'http://localhost:4180'],
-])('a service that listens on %s is reached at %s', (host, origin) => expect(reachableOrigin(host, 4180)).toBe(origin));
+])('a service that listens on %s has the address %s', (host, origin) =>
+  expect(reachableOrigin(host, 4180)).toBe(origin),
+);
 
 test('refuses a port of another program, and names the remedy', async () => {
   const server = net.createServer();

@@ -1,6 +1,8 @@
 import net from 'node:net';
 
-/** Returns the origin under which this machine reaches the host. For a host that listens everywhere, that is loopback. */
+/**
+ * Returns the origin under which this machine can connect to the host. For a host that means all addresses, this is the loopback address.
+ */
 export function reachableOrigin(host: string, port: number): string {
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${net.isIPv6(reached) ? `[${reached}]` : reached}:${port}`;
@@ -25,7 +27,7 @@ export function checkPort(host: string, port: number): Promise<PortCheck> {
 export function portProblem(host: string, port: number, code: string): string {
   switch (code) {
     case 'EADDRINUSE':
-      return `port ${port} on ${host} is in use by another program. Take another one: RUNYARD_PORT=${port === 65535 ? port - 1 : port + 1}, or RUNYARD_PORT=0 for any free one.`;
+      return `port ${port} on ${host} is in use by another program. Use another port: RUNYARD_PORT=${port === 65535 ? port - 1 : port + 1}, or RUNYARD_PORT=0 for any free port.`;
     case 'EACCES':
       return `this user may not listen on port ${port} (${host}). Take one above 1023: RUNYARD_PORT=4180.`;
     case 'EADDRNOTAVAIL':

@@ -8,7 +8,7 @@ const isOk = (status: number): boolean => status >= 200 && status < 300;
 export interface Readiness {
   readonly answered: boolean;
   readonly ready: boolean;
-  /** Why the service is not ready, or which part does not work although it is ready; null: no problem. */
+  /** Why the service is not ready, or which part of a ready service does not work; null: no problem. */
   readonly problem: string | null;
 }
 

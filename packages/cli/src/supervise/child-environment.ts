@@ -18,7 +18,7 @@ const common = [
   'SSL_CERT_DIR',
 ];
 
-/** Variables for the service, which calls model providers and code hosts, perhaps through a proxy whose URL holds a password. */
+/** Variables for the service, because it calls model providers and code hosts, possibly through a proxy whose URL has a password. */
 const onlyService = [
   'HTTP_PROXY',
   'HTTPS_PROXY',
@@ -35,12 +35,12 @@ const forBucket = (env: Readonly<Record<string, string | undefined>>): string[] 
     ? Object.keys(env).filter((name) => name.startsWith('AWS_'))
     : [];
 
-/** Standard variables of OpenTelemetry, for the service. Their headers can hold a credential of the collector. */
+/** Standard variables of OpenTelemetry, for the service. The headers in them can have a credential of the collector. */
 const ofTelemetry = /^OTEL_[A-Z_]+$/;
 
 /**
- * Returns the environment of a child program: the settings that the table assigns to it and the variables that every program needs.
- * So the worker has no key of a model provider and no database address, and no program has other variables of the user's shell.
+ * Returns the environment of a child program: the settings that the table assigns to the program, and the variables that every program
+ * needs. So the worker gets no key of a model provider and no database address, and no program gets other variables of the user's shell.
  */
 export function childEnvironment(
   program: 'service' | 'worker',

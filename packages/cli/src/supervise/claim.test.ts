@@ -28,7 +28,7 @@ const staleClaim = (pid: number, ticks: number) =>
     }),
   );
 
-test('holds a claim until it is released, and leaves only the lock file behind', () => {
+test('keeps a claim until it is released, and leaves only the lock file', () => {
   const first = takeClaim(file, 'foreground');
   expect(first.ok).toBe(true);
   const second = takeClaim(file, 'background');
@@ -54,7 +54,7 @@ test('takes over the claim of a process that ended', async () => {
   expect(takeClaim(file, 'background').ok).toBe(true);
 });
 
-test('does not take a process for a dead one with the same id', () => {
+test('does not confuse a new process with a dead process of the same id', () => {
   staleClaim(process.pid, 1);
   expect(readClaim(file)).toBeNull();
   expect(takeClaim(file, 'background').ok).toBe(true);

@@ -8,7 +8,7 @@ import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard
 export interface Claim extends ProcessIdentity {
   readonly mode: 'foreground' | 'background';
   readonly started_at: string;
-  /** Origin at which this machine reaches the service; absent until everything is started. */
+  /** Origin under which this machine reaches the service; absent until all programs are started. */
   readonly origin?: string;
   /** Programs that it keeps running. */
   readonly programs?: readonly string[];
@@ -27,7 +27,7 @@ function isClaim(value: unknown): value is Claim {
   );
 }
 
-/** Signal that makes a supervisor finish the runs of its worker and then stop. */
+/** Signal that makes a supervisor let its worker finish its runs and then stop. */
 export const drainSignal = 'SIGUSR2';
 
 /** A claim of this process. */
@@ -37,7 +37,7 @@ export interface SupervisorClaim {
   release(): void;
 }
 
-/** Returns the claim in this file if its process lives, here or in another container; else `null`. */
+/** Returns the claim in this file if its process lives, here or in another container; otherwise `null`. */
 export function readClaim(file: string): Claim | null {
   const claim = readHolder(file, isClaim);
   if (claim === undefined) return null;
@@ -53,8 +53,7 @@ export function readClaim(file: string): Claim | null {
 
 /**
  * Makes this process the supervisor. If several processes try at once, one gets the claim, by the lock `{file}.lock`.
- * The file itself only says who holds it.
- * @returns the claim, or the claim of another process
+ * The file itself only names the holder. @returns the claim, or the claim of another process
  */
 export function takeClaim(
   file: string,
@@ -78,8 +77,7 @@ export function takeClaim(
     }
     const holder = readHolder(file, isClaim);
     if (holder !== undefined && stateOf(holder) !== 'gone') return { ok: false, holder };
-    // The other process has just taken the lock and not yet written the file, or is only testing the lock in
-    // `isLocked`.
+    // The other process has just taken the lock and has not written the file yet, or it only tests the lock in `isLocked`.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
   }
 }

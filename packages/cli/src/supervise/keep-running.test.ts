@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** A program that lives until its input closes, like the programs of Runyard, unless the test changes that. */
+/** A program that runs until its input closes, like the programs of Runyard; the test may change this. */
 function program(source: string): () => ReturnType<typeof startProgram> {
   const script = path.join(folder, 'program.mjs');
   writeFileSync(script, source);
@@ -30,7 +30,7 @@ const patient = `
 const logged = (text: string) =>
   vi.waitFor(() => expect(readFileSync(logFile, 'utf8')).toContain(text), { timeout: 60_000 });
 
-test('asks a program to stop, gives it only its environment, and lets it write its own log', async () => {
+test('asks a program to stop, gives it only its own environment, and lets it write its own log', async () => {
   const running = await program(`console.log(JSON.stringify(process.env), process.argv.slice(2)); ${patient}`)();
   await logged('up');
   expect(await running.stop(60_000)).toEqual({ code: 0, signal: null });
@@ -57,7 +57,7 @@ test('kills a program that does not stop in time', async () => {
   expect(await running.stop(100)).toEqual({ code: null, signal: 'SIGKILL' });
 });
 
-test('ends a program when its parent is killed with kill -9, and shows it that it was not asked to stop', async () => {
+test('ends a program when its parent is killed with kill -9, and the program can see that it was not asked to stop', async () => {
   const script = path.join(folder, 'program.mjs');
   writeFileSync(script, `${patient} console.log('pid ' + process.pid);`);
   const parent = `import { startProgram } from ${JSON.stringify(new URL('program.ts', import.meta.url).href)};
@@ -71,7 +71,7 @@ test('ends a program when its parent is killed with kill -9, and shows it that i
   expect(readFileSync(logFile, 'utf8')).toContain('bye, crashed');
 });
 
-test('restarts a program that dies, and reports it, until the program is stopped', async () => {
+test('restarts and reports a program that dies, until the program is stopped', async () => {
   const start = program(patient);
   const reports: string[] = [];
   const first = await start();
@@ -92,7 +92,7 @@ test('restarts a program that dies, and reports it, until the program is stopped
   expect(reports).toHaveLength(2);
 });
 
-test('waits longer while a program dies again and again, also when it does not start', async () => {
+test('waits longer each time that a program dies, even if the program does not start', async () => {
   const start = program('process.exit(3)');
   const reports: string[] = [];
   let starts = 0;

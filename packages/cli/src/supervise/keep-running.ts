@@ -1,11 +1,11 @@
 import { backoffMs, delay } from '@runyard/system/backoff';
 import { describeExit, type Program } from './program.ts';
 
-/** A program that is started again whenever it ends by itself. */
+/** A program that is restarted whenever it ends by itself. */
 export interface RestartedProgram {
   /** Returns the running program; `undefined` while its next start is awaited. */
   current(): Program | undefined;
-  /** Stops the restarts, sends the signal, which asks the program to finish its work and end, and waits for the end. */
+  /** Stops the restarts, sends the signal that asks the program to finish its work and end, and waits for the end. */
   endBy(signal: NodeJS.Signals): Promise<void>;
   /** Stops the restarts and the program. */
   stop(graceMs: number): Promise<void>;
@@ -14,10 +14,10 @@ export interface RestartedProgram {
 export interface KeepRunning {
   readonly name: string;
   readonly first: Program;
-  /** Starts the program again and resolves when it is ready. Leaves nothing behind if it fails or the signal aborts it. */
+  /** Starts the program again and resolves when it is ready. If the start fails or the signal aborts it, no process stays. */
   readonly restart: (signal: AbortSignal) => Promise<Program>;
   readonly report: (message: string) => void;
-  /** First wait. It doubles up to 30 s while the program keeps ending. */
+  /** First wait. The wait doubles up to 30 s while the program keeps ending. */
   readonly firstWaitMs?: number;
   /** If a program ran for at least this time, the next wait is `firstWaitMs` again. */
   readonly healthyMs?: number;
@@ -71,7 +71,7 @@ export function keepRunning(keep: KeepRunning): RestartedProgram {
     async stop(graceMs) {
       stopping.abort();
       await current?.stop(graceMs);
-      // A restart that finished at the same moment may have started another program.
+      // A restart that finished at the same time may have started another program.
       await Promise.resolve();
       await current?.stop(graceMs);
       await watching;

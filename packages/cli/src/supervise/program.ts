@@ -13,7 +13,7 @@ export interface Program {
   readonly exited: Promise<ProgramExit>;
   hasExited(): boolean;
   signal(name: NodeJS.Signals): void;
-  /** Asks it to stop by a word on its standard input; kills it after `graceMs`. Resolves when it is gone. */
+  /** Writes a word to the program's standard input that asks it to stop; kills it after `graceMs`. Resolves when it is gone. */
   stop(graceMs: number): Promise<ProgramExit>;
 }
 
@@ -24,12 +24,12 @@ export interface ProgramStart {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** The program itself appends standard output and error to this file, so they survive our own end. */
+  /** The program itself appends standard output and error to this file, so its log survives the end of this process. */
   readonly logFile: string;
 }
 
 /**
- * Starts a program with this Node. The program has its own session, so that Ctrl-C in the terminal reaches only this process.
+ * Starts a program with this Node. The program has a separate session, so that Ctrl-C in the terminal reaches only this process.
  * Its standard input is a pipe: when this process ends, even by kill -9, the pipe closes and the program ends
  * (`--stop-with-parent`). The program distinguishes a stop from a crash of this process by the word that `stop` writes.
  * @throws if the process cannot be started

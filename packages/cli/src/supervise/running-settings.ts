@@ -1,4 +1,4 @@
-/** Compares the settings of a command with those that the running programs of the data folder were started with. */
+/** Compares the settings of a command with the settings of the running programs of the data folder. */
 import { readFileSync } from 'node:fs';
 import type { Setting } from '@runyard/contract/settings/setting';
 import { type SettingName, settingsTable } from '@runyard/contract/settings/settings';
@@ -13,15 +13,15 @@ export interface Difference {
   readonly running: string;
 }
 
-/** Settings that belong to a command, or that are the same for everything in one data folder. */
+/** Settings that belong to a command, or that are the same for all programs of a data folder. */
 const ofCommand: ReadonlySet<string> = new Set(['RUNYARD_API_KEY', 'RUNYARD_BASE_URL', 'RUNYARD_DATA_DIR']);
 
 /** Settings that decide where the service is. */
 export const addressSettings = ['RUNYARD_HOST', 'RUNYARD_PORT'] as const satisfies readonly SettingName[];
 
 /**
- * Returns the environment that a process was started with; `undefined` if this user cannot read it. Only the process's own user and
- * root can, so the comparison needs no secret, and no hash of one, in a file (proc_pid_environ(5)).
+ * Returns the environment that a process was started with; `undefined` if this user cannot read it. Only the process's own user and root
+ * can read it, so the comparison needs no file with a secret or with the hash of a secret (proc_pid_environ(5)).
  */
 export function readEnvironmentOf(pid: number): Environment | undefined {
   let text: string;
@@ -35,8 +35,8 @@ export function readEnvironmentOf(pid: number): Environment | undefined {
 }
 
 /**
- * Returns the settings that `env` sets to another value than `running` has. Compares only `names`, if given, and only settings
- * that one of `programs` uses. A setting that `env` does not set is no difference.
+ * Returns the settings that `env` sets to another value than `running` has. Compares only `names`, if they are given, and only settings
+ * that at least one of `programs` uses. A setting that `env` does not have is not a difference.
  */
 export function differencesTo(
   running: Environment,
@@ -48,7 +48,7 @@ export function differencesTo(
     const setting: Setting<unknown> = settingsTable[name];
     const here = env[name];
     if (!here || ofCommand.has(name) || !setting.usedBy.some((program) => programs.includes(program))) return [];
-    // Port 0 takes any free port, so each port satisfies it.
+    // Port 0 means any free port, so it equals each port.
     if (name === 'RUNYARD_PORT' && Number(here) === 0) return [];
     const there = running[name] || setting.default;
     if (there !== undefined && isSame(setting, here, there)) return [];

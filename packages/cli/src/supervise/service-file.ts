@@ -14,7 +14,7 @@ const isServiceFile = (value: unknown): value is ServiceFile =>
   typeof value.base_url === 'string' &&
   (!('parent' in value) || isIdentity(value.parent));
 
-/** Returns the service of this data folder, `null` if none runs here. A crash can leave a file that names a dead process. */
+/** Returns the service of this data folder; `null` if no service runs here. A crash can leave a file that names a dead process. */
 export function readServiceFile(file: string): ServiceFile | null {
   const service = readHolder(file, isServiceFile);
   return service !== undefined && stateOf(service) === 'alive' ? service : null;

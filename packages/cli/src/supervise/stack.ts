@@ -13,9 +13,9 @@ import { describeExit, type Program, startProgram } from './program.ts';
 import { readServiceFile } from './service-file.ts';
 
 /**
- * Node's flags for the service. The flags limit each half of the space for young objects to 4 MB: without the limit, many requests or streams make
- * both halves several times as large, and the halves stay large while the service is idle. They also let the space for old objects grow only by half
- * before the next collection. See `docs/decisions/node-flags.md`.
+ * Node's flags for the service. The flags limit each half of the space for young objects to 4 MB. Without the limit, many requests or
+ * streams make both halves several times as large, and the halves stay large while the service is idle. The flags also let the space for
+ * old objects grow only by half before the next collection. See `docs/decisions/node-flags.md`.
  */
 export const serviceNodeFlags: readonly string[] = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
 
@@ -34,11 +34,11 @@ export interface StackStart {
 export interface Stack {
   /** Origin under which this machine reaches the service, without `/api/v1`. */
   readonly origin: string;
-  /** Lets the worker finish its runs; resolves when it is gone. */
+  /** Lets the worker finish its runs; resolves when the worker has ended. */
   drain(): Promise<void>;
   /**
-   * Ends the worker as an upgrade does: the worker leaves its sandboxes to the next worker, and those that can run
-   * without a worker continue.
+   * Ends the worker as an upgrade does: the worker leaves its sandboxes to the next worker, and sandboxes that can run without a worker
+   * continue.
    */
   leave(): Promise<void>;
   /** Stops worker and service; resolves when both are gone. Calls `between` when the worker is gone. */
@@ -49,11 +49,11 @@ export interface Stack {
 const serviceStartMs = 90_000;
 /** Time for the worker to stop. A worker that is killed cannot clean up its sandboxes. */
 const workerGraceMs = 6_000;
-/** Time for the service to stop. Its database may take 20 s for a last checkpoint. */
+/** Time for the service to stop. The last checkpoint of its database may take 20 s. */
 const serviceGraceMs = 30_000;
 const logCheckMs = 60_000;
 
-/** Starts the programs. @throws Failure if a program does not start; the message ends with its last log lines */
+/** Starts the programs. @throws Failure if a program does not start, with its last log lines */
 export async function startStack(start: StackStart): Promise<Stack> {
   const { settings, folder } = start;
   const logFile = (name: string) => path.join(folder.logs, `${name}.log`);
@@ -160,7 +160,7 @@ export async function startStack(start: StackStart): Promise<Stack> {
 }
 
 /**
- * Waits for a service of this data folder whose supervisor was killed: it stops by itself, which takes as long as its database needs.
+ * Waits for a service of this data folder whose supervisor was killed: the service stops by itself, as soon as its database has stopped.
  */
 async function formerServiceGone({ folder, report, signal }: StackStart): Promise<void> {
   const deadline = performance.now() + serviceGraceMs;
@@ -201,7 +201,7 @@ async function startUntilReady(
       if (signal.aborted) throw new Failure('stopped', 130);
       if (program.hasExited()) throw fail(`did not start (${describeExit(await program.exited)})`);
       if (performance.now() > deadline) throw fail(`was not ready after ${serviceStartMs / 1000} s`);
-      // A service that waits for its database or for the operator waits for as long as that takes.
+      // If a service waits for its database or for the operator, this function waits without a limit.
       if (found === 'waiting') deadline = performance.now() + serviceStartMs;
       await sleep(found === 'waiting' ? 250 : 25);
     }

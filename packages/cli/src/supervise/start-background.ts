@@ -17,7 +17,7 @@ const patienceMs = 120_000;
 
 /**
  * Starts service, database and worker in the background. The programs continue when this process and its terminal are gone. If another
- * process starts them at the same time, waits for that one. An aborted `signal` stops what was started here.
+ * process starts them at the same time, waits for that process. An aborted `signal` stops the programs that were started here.
  * @throws Failure with the last log lines of the program that did not start
  */
 export async function startInBackground(
@@ -29,7 +29,8 @@ export async function startInBackground(
   const logFile = path.join(folder.logs, 'supervisor.log');
   const logStart = sizeOf(logFile);
   const log = openSync(logFile, 'a', 0o600);
-  // The supervisor has its own session and none of this process's descriptors, so closing the terminal or a pipe of this process does not affect it.
+  // The supervisor has a separate session and none of this process's descriptors, so it survives the end of the terminal, and of a pipe of
+  // this process.
   const child = spawn(process.execPath, [fileURLToPath(new URL('background-main.ts', import.meta.url))], {
     env: supervisorEnvironment(folder, env),
     cwd: root,
@@ -58,7 +59,7 @@ export async function startInBackground(
       throw new Failure('stopped; no run was created', interruptedCode);
     }
     if (claim?.origin) return { ...claim, origin: claim.origin };
-    // This process may have ended because another command started a supervisor first. Then the data folder has a claim.
+    // The started process may have ended because another command started a supervisor first. In this case, the data folder has a claim.
     if (ended && !claim) {
       throw new Failure(
         `runyard did not start in the background:\n${readLogTail(logFile, logStart, 20)}\n(log: ${logFile})`,

@@ -32,8 +32,10 @@ const sentences = {
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', drainSignal] as const;
 
 /**
- * Starts the programs and keeps them running until a signal arrives; resolves when all of them are gone. SIGUSR2 lets the
- * worker finish its runs first. SIGTERM to a worker that runs alone ends only the worker: the next one adopts its sandboxes. Another signal during that stops without waiting. A further signal ends this process at once; the programs then stop by themselves: they have been asked to.
+ * Starts the programs and keeps them running until a signal arrives; resolves when all programs have ended. SIGUSR2 lets the worker finish
+ * its runs first. SIGTERM to a worker that runs alone ends only the worker: the next one adopts its sandboxes. Another signal during that
+ * stops without waiting. After one more signal, this process ends at once; the programs then stop by themselves, because they were already
+ * asked to stop.
  * @throws AlreadyRunning if another process supervises this data folder; Failure if a program does not start
  */
 export async function supervise(supervision: Supervise): Promise<void> {
@@ -52,7 +54,7 @@ export async function supervise(supervision: Supervise): Promise<void> {
       ownClaim.claim.release();
       process.exit(130);
     }
-    // A worker that runs alone belongs to a fleet: SIGTERM is an upgrade or the end of its container.
+    // A worker that runs alone belongs to a fleet: SIGTERM means an upgrade or the end of its container.
     const leave = state === 'running' && !supervision.service && signal === 'SIGTERM';
     const drain = signal === drainSignal || (leave && supervision.settings.RUNYARD_ADOPT_SECONDS === 0);
     if (drain && state === 'draining') return;
@@ -109,7 +111,7 @@ async function endLeftSandboxes({ worker, folder, report }: Supervise): Promise<
   }
 }
 
-/** Ignores errors of our output, such as a full disk or a closed pipe: they must not end the programs. */
+/** Ignores errors of this process's output, such as a full disk or a closed pipe, because they must not end the programs. */
 function keepWithoutOutput(): void {
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {});
 }

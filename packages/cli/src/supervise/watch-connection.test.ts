@@ -7,7 +7,7 @@ import { watchConnection } from './watch-connection.ts';
 const folder = mkdtempSync(path.join(tmpdir(), 'runyard-watch-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('reports that a worker has no connection and that it has one again, from a log that is rotated', async () => {
+test("reports the loss and the return of a worker's connection, from a log that is rotated", async () => {
   const log = path.join(folder, 'worker.log');
   const line = (fields: object) => `${JSON.stringify({ level: 40, time: Date.now(), ...fields })}\n`;
   const lost = { connection: 'none', msg: 'no connection to http://a: HTTP status 404' };

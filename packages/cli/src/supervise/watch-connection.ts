@@ -1,12 +1,12 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { sizeOf } from './log-file.ts';
 
-/** Bytes that are read at once; of more, the rest follows with the next look. */
+/** Maximum number of bytes that are read at once; the next look reads the rest. */
 const mostBytes = 64 * 1024;
 
 /**
- * Reports when the worker of a log has no connection to the service, with the reason, and when it has one again. A worker that runs may be
- * unable to connect, which only its log says. Returns a function that stops this.
+ * Reports when the worker of a log has no connection to the service, with the reason, and when it has one again. A running worker may be
+ * unable to connect, and only its log shows this. Returns a function that stops this.
  */
 export function watchConnection(logFile: string, report: (message: string) => void, everyMs = 1_000): () => void {
   let read = Math.max(0, sizeOf(logFile) - mostBytes);
@@ -54,7 +54,7 @@ function entryOf(line: string): ConnectionEntry | undefined {
   }
 }
 
-/** Returns the text after a place, and calls `took` with the number of its bytes; '' if the file is gone. */
+/** Returns the text after a position, and calls `took` with the number of its bytes; '' if the file does not exist. */
 function readFrom(file: string, from: number, took: (bytes: number) => void): string {
   let descriptor: number;
   try {

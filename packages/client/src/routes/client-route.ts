@@ -15,7 +15,7 @@ export interface ClientRoute {
   readonly isOnce: boolean;
 }
 
-/** Routes that the client calls: not those that need a run token or a signed URL. */
+/** Routes that the client calls: all except routes that need a run token or a signed URL. */
 export type ClientRouteName = {
   [N in RouteName]: (typeof routes)[N]['allow'] extends AllowKeys | { readonly anyone: 'always' } ? N : never;
 }[RouteName];

@@ -1,4 +1,4 @@
-/** Items that wait in an agent's inbox, one schema for each kind; `InboxItem` of `agent-protocol.ts` is any of them. */
+/** Items that wait in an agent's inbox, with one schema for each kind; `InboxItem` of `agent-protocol.ts` is their union. */
 import { z } from 'zod';
 import { Decision } from '../runs/approvals.ts';
 import { RunMode } from '../runs/run-request.ts';
@@ -13,13 +13,13 @@ const attachmentMembers = {
   path: z.string().describe('Path below the server root, readable with the run token'),
 };
 
-/** A file that came with a prompt. */
+/** A file of a prompt. */
 export const AgentAttachment = z
   .object(attachmentMembers)
   .meta({ id: 'AgentAttachment', description: 'A file that came with a prompt' });
 export type AgentAttachment = z.infer<typeof AgentAttachment>;
 
-/** A file that came with a prompt of the run, in the task of an agent. */
+/** A file of a prompt of the run, in the task of an agent. */
 export const TaskAttachment = z
   .object({
     ...attachmentMembers,
@@ -56,11 +56,11 @@ export const FollowUpItem = z
     position: z.int().describe('Follow-ups are taken in the order of their positions'),
     message: z.string().describe('Message of the user'),
     mode: RunMode.optional(),
-    attachments: z.array(AgentAttachment).optional().describe('Files that came with it'),
+    attachments: z.array(AgentAttachment).optional().describe('Files of the message'),
     answers: z
       .string()
       .optional()
-      .describe('Id of the request that it answers. While that request is open, the answer is not a turn of its own'),
+      .describe('Id of the request that it answers. While that request is open, the answer is not a separate turn'),
     decision: Decision.optional(),
     debug: z
       .boolean()

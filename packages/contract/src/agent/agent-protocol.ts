@@ -1,6 +1,6 @@
 /**
  * Messages between agent and service over HTTP under `/api/v1/harness-support/`, with the run token of
- * one assignment as bearer key. A token whose execution was ended or superseded gets 401: the agent stops at once.
+ * one assignment as bearer key. If the token's execution has ended or was superseded, the service answers 401: the agent stops at once.
  */
 import { z } from 'zod';
 import { EnvironmentConfig } from '../environments/environments.ts';
@@ -62,13 +62,13 @@ const TaskHarness = z
       .literal(true)
       .optional()
       .describe('True: the run is a runbook only because the service has no language model'),
-    reasoning_level: z.string().optional().describe('How much the model thinks, in words of its provider'),
+    reasoning_level: z.string().optional().describe("How much the model thinks, in the provider's own words"),
   })
   .meta({ id: 'TaskHarness', description: 'How the prompt is worked on' });
 
 const TaskEnvironment = z
   .object({
-    uid: z.string().optional().describe('Id of the environment; absent: the run has none, but a runner'),
+    uid: z.string().optional().describe('Id of the environment; absent: the run has a runner but no environment'),
     config: EnvironmentConfig,
   })
   .meta({ id: 'TaskEnvironment', description: 'Content of the sandbox before the agent begins' });
@@ -130,7 +130,7 @@ const TaskLoss = z
     kept_at: z
       .string()
       .optional()
-      .describe('Time of the archive in `workspace`, RFC 3339 in UTC; absent: there is none'),
+      .describe('Time of the archive in `workspace`, RFC 3339 in UTC; absent: there is no archive'),
     record: z
       .string()
       .optional()
@@ -221,7 +221,7 @@ export type AgentInbox = z.infer<typeof AgentInbox>;
 
 /**
  * `POST /harness-support/report-shutdown` → `{}`: the agent's last call before it exits, or, with `exited`, the report of the program
- * that started it. That report ends the execution if no worker reports the ends of its sandboxes.
+ * that started it. The report ends the execution if the worker does not report the ends of its sandboxes.
  */
 export const ReportShutdown = z
   .object({
@@ -235,7 +235,10 @@ export const ReportShutdown = z
   })
   .meta({ id: 'ReportShutdown', description: "The agent's last call before it exits, or the report of its exit" });
 
-/** `POST /harness-support/report-artifact` → `{artifact_uid, upload_url?}`; the bytes of a file-like artifact are PUT to `upload_url`, and only then does it exist. */
+/**
+ * `POST /harness-support/report-artifact` → `{artifact_uid, upload_url?}`; the bytes of a file are PUT to `upload_url`, and the artifact
+ * exists only after that.
+ */
 export const ReportArtifact = z
   .object({
     artifact_type: ArtifactType,

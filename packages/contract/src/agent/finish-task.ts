@@ -10,12 +10,15 @@ const FinishTaskError = z
     retried: z
       .literal(true)
       .optional()
-      .describe('True: the request that failed was repeated already, so the run ends now, also with a retryable code'),
+      .describe('True: the failed request was already repeated, so the run ends now, even with a retryable code'),
     message: z.string().describe('Phase, reason and next step, in one text'),
   })
   .meta({ id: 'FinishTaskError', description: 'Why a turn failed' });
 
-/** `POST /harness-support/finish-task` → `{next}`. Sent at the end of each turn, with the events that are not acknowledged; sending it twice is not an error. */
+/**
+ * `POST /harness-support/finish-task` → `{next}`. Sent at the end of each turn, with the events that are not acknowledged yet; sending it
+ * twice is not an error.
+ */
 export const FinishTask = z
   .object({
     turn: TurnNumber.optional().describe('Number of the turn in the execution: 1, 2, …; absent: 1. A turn ends once'),

@@ -26,7 +26,7 @@ export const harnessRoutes = {
     method: 'POST',
     path: '/harness-support/events',
     summary: 'Report events',
-    description: 'Each event is applied once, however often it is sent.',
+    description: 'Each event is applied once, even if it is sent several times.',
     body: AgentEventBatch,
     bodyLimitBytes: 16 * 1024 * 1024,
     answer: { status: 200, description: 'All events up to this number are stored', schema: AgentEventAck },
@@ -47,7 +47,8 @@ export const harnessRoutes = {
       after: z.int().min(0).default(0).meta({ description: 'Position of the last follow-up that the agent has' }),
       interrupted: z.int().min(0).default(0).meta({ description: 'Turn whose interrupt the agent has' }),
       changes: z.int().min(0).optional().meta({
-        description: 'Number of the last request for changed files that the agent has; absent: it reports none',
+        description:
+          'Number of the last request for changed files that the agent received; absent: it does not report changed files',
       }),
     }),
     answer: { status: 200, description: 'The waiting items; empty after wait_ms', schema: AgentInbox },
@@ -97,9 +98,9 @@ export const harnessRoutes = {
     body: OpenPullRequest,
     answer: { status: 200, description: 'Open', schema: OpenPullRequestResponse },
     errors: {
-      403: 'No credential is stored, or it may not open pull requests there',
+      403: 'No credential is stored, or the credential may not open pull requests there',
       404: "The repository is not of the run's environment, or the code host has no such repository or branch",
-      409: 'The code host refuses it, for example because there is nothing to merge, the run has opened as many as it may, or the execution is stopping',
+      409: 'The code host refuses it, for example because there is nothing to merge; or the run has opened its maximum number of pull requests; or the execution is stopping',
       503: 'The code host cannot be reached, or has a fault',
     },
   },
@@ -138,12 +139,12 @@ export const harnessRoutes = {
     path: '/harness-support/workspace',
     summary: 'Upload workspace and home at the end of a turn, or at a checkpoint',
     description:
-      'Replaces what was kept before, when all of it has arrived. An empty body says that there is nothing in them. Checkpoints are at least half of `RUNYARD_CHECKPOINT_SECONDS` apart: an earlier one gets 429. During the upload, an agent that must leave may stay for up to two minutes.',
+      'Replaces the earlier archive when the whole body has arrived. An empty body means that workspace and home are empty. Checkpoints are at least half of `RUNYARD_CHECKPOINT_SECONDS` apart: an earlier one gets 429. During the upload, an agent that must leave may stay for up to two minutes.',
     query: z.object({
       turn: TurnNumber.describe('Number of the turn in the execution: 1, 2, …'),
       checkpoint: z.int().min(1).max(2_147_483_647).optional().meta({
         description:
-          'As in the middle of the turn, at the event `checkpoint` with this number. Absent: as at the end of the turn',
+          'The state in the middle of the turn, at the event `checkpoint` with this number. Absent: as at the end of the turn',
       }),
       session_id: Text.max(500)
         .optional()

@@ -1,4 +1,4 @@
-/** Members of a task from which the agent makes its workspace and conversation. */
+/** Members of a task from which the agent creates its workspace and conversation. */
 import { z } from 'zod';
 
 /** Conversation of earlier executions, whose sandboxes are gone. */
@@ -19,9 +19,10 @@ export const TaskConversation = z
   ])
   .meta({ id: 'TaskConversation', description: 'Conversation of earlier executions, whose sandboxes are gone' });
 
-const MissingWorkspaceKind = z
-  .enum(['empty', 'missing'])
-  .meta({ id: 'MissingWorkspaceKind', description: '`empty`: they held nothing. `missing`: they were not kept' });
+const MissingWorkspaceKind = z.enum(['empty', 'missing']).meta({
+  id: 'MissingWorkspaceKind',
+  description: '`empty`: workspace and home were empty. `missing`: they were not kept',
+});
 
 /** Workspace and home of an earlier execution. */
 export const TaskWorkspace = z
@@ -32,7 +33,7 @@ export const TaskWorkspace = z
         path: z.string().describe('Path below the server root'),
         size_bytes: z.int().describe('Size in bytes'),
         sha256: z.string().describe('Hash of the whole archive, in hexadecimal digits'),
-        execution_number: z.int().describe('Number of the execution that left it: 1, 2, …'),
+        execution_number: z.int().describe('Number of the execution that saved it: 1, 2, …'),
         turn: z.int().describe('Number of the turn in that execution'),
         run_id: z
           .string()
@@ -42,7 +43,7 @@ export const TaskWorkspace = z
           .string()
           .optional()
           .describe(
-            "The harness's own session, whose state is in the archive; absent if the harness loads none, or if there were turns since",
+            "The harness's own session, whose state is in the archive; absent if the harness cannot load a session, or if there were later turns",
           ),
       })
       .meta({ id: 'WorkspaceArchive', description: 'Workspace and home as an archive' }),
@@ -59,7 +60,7 @@ export const TaskWorkspace = z
   .meta({
     id: 'TaskWorkspace',
     description:
-      'Workspace and home of an earlier execution of the run or of its conversation, which replace cloning and setup; absent: the execution starts from scratch',
+      'Workspace and home of an earlier execution of the run or of its conversation; they replace cloning and setup. Absent: the execution starts from scratch',
   });
 
 export const TaskRepository = z
@@ -78,7 +79,7 @@ export const TaskRepository = z
       .string()
       .optional()
       .describe(
-        "Name of the repository's mirror in the worker's cache. It is only there if the code host has just let this run read the repository",
+        "Name of the repository's mirror in the worker's cache. It is present only if the code host has just let this run read the repository",
       ),
   })
   .meta({ id: 'TaskRepository', description: 'A repository to clone' });
@@ -90,5 +91,5 @@ export const TaskPreparedWorkspace = z
   })
   .meta({
     id: 'TaskPreparedWorkspace',
-    description: 'Key of the setup, whose result an earlier run may have left on the worker',
+    description: "Key of the setup; an earlier run may have left the setup's result on the worker",
   });

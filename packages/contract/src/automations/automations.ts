@@ -41,7 +41,7 @@ function checkTrigger(trigger: unknown, context: z.RefinementCtx): void {
   if (!isStorable(trigger)) {
     context.addIssue({
       code: 'custom',
-      message: 'must not nest very deep, or have U+0000, a lone surrogate or the name __proto__ in it',
+      message: 'must not nest very deep, or contain U+0000, a lone surrogate or the name __proto__',
     });
     return;
   }
@@ -260,10 +260,10 @@ export const TestFilterDeliveriesResponse = z
     compared: z
       .int()
       .describe(
-        'Deliveries that were compared: fewer than limit if the log has no more payloads, or if they are large or the filter needs many comparisons',
+        'Number of compared deliveries: fewer than limit if the log has no more payloads, or if they are large or the filter needs many comparisons',
       ),
     matched: z.int().describe('How many of them match'),
-    deliveries: z.array(TestedDelivery).describe('Those that were compared, newest first'),
+    deliveries: z.array(TestedDelivery).describe('The compared deliveries, newest first'),
   })
   .meta({ id: 'TestFilterDeliveriesResponse', description: 'How a payload filter decides about stored deliveries' });
 export type TestFilterDeliveriesResponse = z.infer<typeof TestFilterDeliveriesResponse>;

@@ -31,7 +31,7 @@ const tooLarge = `The body is larger than ${maxAutomationBytes / 1024} KB`;
 const foreign =
   'The environment or MCP server does not exist or belongs to another team, or a secret belongs to others';
 
-/** Members, but not agent keys: an automation starts runs as its editor, for as long as it exists. */
+/** Members, but not agent keys, because an automation starts runs as its editor as long as the automation exists. */
 const members = { user: 'member' } as const;
 
 const path = '/factory/{factoryUid}/automations';
@@ -39,7 +39,7 @@ const onePath = `${path}/{automationUid}` as const;
 
 const maxSimulationBytes = maxWebhookBytes + 1024;
 const simulationErrors = {
-  400: 'Not exactly one of payload and delivery_id, or a payload that a webhook would not take',
+  400: 'Not exactly one of payload and delivery_id, or a payload that a webhook would not accept',
   413: `The body is larger than ${maxSimulationBytes / 1024} KB`,
 };
 const webhook = factory.extend({ webhookUid: z.string().meta({ description: 'UID of the webhook' }) });
@@ -61,7 +61,7 @@ export const automationRoutes = {
     tag: 'automations',
     summary: 'Create an automation',
     description:
-      'Its runs act as the person who created or last replaced it, and only while that person may start runs of the team. The configuration is checked as for a run that the caller creates now.',
+      'Its runs act as the person who created it or replaced it last, and only while that person may start runs of the team. The configuration is checked as for a run that the caller creates now.',
     allow: members,
     params: factory,
     body: CreateAutomationRequest,
@@ -110,7 +110,8 @@ export const automationRoutes = {
     path: onePath,
     tag: 'automations',
     summary: 'Delete an automation',
-    description: 'It starts no more runs, and its waiting starts do not happen. Its runs stay, and live ones continue.',
+    description:
+      'It starts no more runs, and its waiting starts are dropped. Its runs are kept, and live runs continue.',
     allow: members,
     params: automation,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
@@ -142,7 +143,7 @@ export const automationRoutes = {
     answer: { status: 200, description: 'Whether it matches, and why', schema: TestFilterResponse },
     errors: {
       400: 'A filter that is not valid, or not exactly one of payload and delivery_id',
-      404: 'No such factory; or no such delivery with a stored payload in it',
+      404: 'No such factory, or the factory has no such delivery with a stored payload',
       413: `The body is larger than ${(maxAutomationBytes + maxWebhookBytes) / 1024} KB`,
     },
   },
@@ -164,7 +165,7 @@ export const automationRoutes = {
     },
     errors: {
       400: 'A wrong value, or a filter that is not valid',
-      404: 'No such factory, or no such webhook in it',
+      404: 'No such factory, or the factory has no such webhook',
       413: tooLarge,
     },
   },
@@ -174,7 +175,7 @@ export const automationRoutes = {
     tag: 'automations',
     summary: 'Show the run that a delivery, or a time of a schedule, would start',
     description:
-      'Starts and stores nothing. Says whether a trigger matches, which run would start, and everything that would refuse it now, such as a webhook that is disabled or deleted. Callers need the role of a member: payloads may be confidential.',
+      'Starts and stores nothing. Shows whether a trigger matches, which run would start, and every reason that would refuse it now, such as a disabled or deleted webhook. Callers need the role of a member: payloads may be confidential.',
     allow: teamWrites,
     params: automation,
     body: DryRunRequest,
@@ -186,7 +187,7 @@ export const automationRoutes = {
     },
     errors: {
       ...simulationErrors,
-      400: 'Not exactly one of payload, delivery_id and schedule_name, a payload that a webhook would not take, no trigger that takes deliveries, or no schedule trigger with this name',
+      400: 'Not exactly one of payload, delivery_id and schedule_name, a payload that a webhook would not accept, no trigger that accepts deliveries, or no schedule trigger with this name',
       404: 'No such automation, webhook or delivery with a stored payload in the factory',
     },
   },
@@ -196,7 +197,7 @@ export const automationRoutes = {
     tag: 'webhooks',
     summary: 'Show the runs that a delivery would start',
     description:
-      'Starts and stores nothing, and takes nothing from the budget of the webhook. Callers need the role of a member: payloads may be confidential.',
+      'Starts and stores nothing, and does not use the budget of the webhook. Callers need the role of a member: payloads may be confidential.',
     allow: teamWrites,
     params: webhook,
     body: SimulateDeliveryRequest,

@@ -95,15 +95,17 @@ export const ListTeamDeliveriesQuery = z.object({
   factory_uid: uid('factory'),
   webhook_uid: uid('webhook'),
   label: WebhookDeliveryLabel.optional(),
-  event: NonBlank.max(100).optional().describe('Only deliveries of this event, by its whole name'),
+  event: NonBlank.max(100).optional().describe('Only deliveries with exactly this event name'),
   started: z
     .boolean()
     .optional()
     .describe('true: only deliveries that started runs; false: only deliveries that started none'),
   received_after: QueryTime.optional().describe(
-    'Only those received at this time or later: RFC 3339 with Z or an offset',
+    'Only deliveries that were received at this time or later: RFC 3339 with Z or an offset',
   ),
-  received_before: QueryTime.optional().describe('Only those received before this time: RFC 3339 with Z or an offset'),
+  received_before: QueryTime.optional().describe(
+    'Only deliveries that were received before this time: RFC 3339 with Z or an offset',
+  ),
 });
 export type ListTeamDeliveriesQuery = z.infer<typeof ListTeamDeliveriesQuery>;
 
@@ -132,6 +134,6 @@ export const TeamDeliveryEvent = z
   })
   .meta({
     id: 'TeamDeliveryEvent',
-    description: 'A delivery was received, or one that waited has its outcome now, as the JSON of its `data`',
+    description: 'A delivery was received, or a waiting delivery got its outcome, as the JSON of its `data`',
   });
 export type TeamDeliveryEvent = z.infer<typeof TeamDeliveryEvent>;

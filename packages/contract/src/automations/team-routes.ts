@@ -39,7 +39,7 @@ export const teamTriggerRoutes = {
     tag: 'webhooks',
     summary: 'List the deliveries to the webhooks of all factories',
     description:
-      'Newest first. Where few of many deliveries pass the filters, a page may have fewer than `limit`, or none, and still a next page: each page looks at a limited number of deliveries.',
+      'Newest first. If only few of many deliveries match the filters, a page may have fewer than `limit` entries, or none, although there is a next page: each page reads a limited number of deliveries.',
     allow: teamReads,
     query: ListTeamDeliveriesQuery,
     answer: { status: 200, description: 'A page of deliveries', schema: ListTeamDeliveriesResponse },

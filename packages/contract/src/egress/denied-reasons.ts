@@ -3,7 +3,7 @@ export const deniedReasons = {
   host_not_allowed: 'the environment does not allow this host and port in config.network',
   operator: 'the operator of the worker does not allow this host (RUNYARD_EGRESS)',
   private_address: 'the address is not public, and the operator of the worker does not allow it',
-  invalid_host: 'this is no host name or IP address with a port',
+  invalid_host: 'this is not a host name or IP address with a port',
   host_mismatch: 'the Host header names another host than the request',
   not_tls: 'the connection does not begin with TLS, which port 443 needs',
   sni_missing: 'the TLS handshake does not name the host (SNI)',

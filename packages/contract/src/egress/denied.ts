@@ -23,7 +23,7 @@ export const DeniedConnections = z.object({
     .min(1)
     .max(maxDeniedShown + 1),
   connections: z.array(DeniedConnection).max(maxDeniedShown),
-  /** Tries in total, including those that `connections` leaves out. */
+  /** Number of all attempts, including those that `connections` omits. */
   total: z.int().positive(),
 });
 export type DeniedConnections = z.infer<typeof DeniedConnections>;

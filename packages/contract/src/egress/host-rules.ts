@@ -1,4 +1,4 @@
-/** Rules about hosts. Loads no zod, because every command reads the settings, and one of them has such rules. */
+/** Rules about hosts. Loads no zod, because every command reads the settings, and one setting has such rules. */
 import { readAuthority, readHost } from './host-name.ts';
 
 /** Hosts and ports that a sandbox may connect to. */
@@ -29,7 +29,7 @@ const portPattern = '(?:6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[
 /** Written without look-ahead, which generators of requests cannot build. */
 export const hostRulePattern = new RegExp(`^(?:${hostPattern})(?::${portPattern})?$`);
 
-/** Reads a rule: `example.com`, `*.example.com`, `203.0.113.7` or `[2001:db8::1]`, each with or without `:port`. */
+/** Parses a rule: `example.com`, `*.example.com`, `203.0.113.7` or `[2001:db8::1]`, each with or without `:port`. */
 export function readHostRule(text: string): HostRule | undefined {
   if (!hostRulePattern.test(text)) return undefined;
   const isWildcard = text.startsWith('*.');

@@ -25,23 +25,23 @@ export const EnvironmentNetwork = z
       .nullable()
       .optional()
       .describe(
-        `Hosts, at most ${maxAllowedHosts}: \`example.com\`, or \`*.example.com\` for all names below it and not itself, or an IP address. Without \`:port\` it is 443 and 80. Private addresses are denied unless the operator of the worker allows them`,
+        `Hosts, at most ${maxAllowedHosts}: \`example.com\`, or \`*.example.com\` for all names below it and not itself, or an IP address. Without \`:port\`, 443 and 80 are allowed. Private addresses are denied unless the operator of the worker allows them`,
       ),
     presets: z
       .array(NetworkPreset)
       .max(networkPresetNames.length)
       .nullable()
       .optional()
-      .describe('Package managers whose public registries are allowed too'),
+      .describe('Package managers whose public registries are also allowed'),
   })
   .meta({
     id: 'EnvironmentNetwork',
     description:
-      'Hosts that a sandbox may reach, through the proxy that its variables HTTPS_PROXY and HTTP_PROXY name. Absent or empty: none. A worker may allow fewer',
+      'Hosts that a sandbox may reach, through the proxy in its variables HTTPS_PROXY and HTTP_PROXY. Absent or empty: none. A worker may allow fewer',
   });
 export type EnvironmentNetwork = z.infer<typeof EnvironmentNetwork>;
 
-/** Returns the rules of an environment, those of its presets included, each once. */
+/** Returns the rules of an environment, including those of its presets, without duplicates. */
 export function allowedHostsOf(network: EnvironmentNetwork | null | undefined): string[] {
   const ofPresets = (network?.presets ?? []).flatMap((name) => networkPresets[name].hosts);
   return [...new Set([...(network?.allowed_hosts ?? []), ...ofPresets])];

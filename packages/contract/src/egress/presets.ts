@@ -2,7 +2,7 @@
 export const networkPresetNames = ['npm', 'pip', 'apt', 'cargo', 'go'] as const;
 export type NetworkPresetName = (typeof networkPresetNames)[number];
 
-/** Hosts from which a package manager installs, so that environments can allow them by one name. */
+/** Hosts from which a package manager installs packages; environments can allow them together with one name. */
 interface NetworkPreset {
   /** Rules as in `allowed_hosts`. */
   readonly hosts: readonly string[];

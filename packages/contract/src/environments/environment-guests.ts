@@ -26,7 +26,7 @@ export const EnvironmentInvitation = z
   })
   .meta({
     id: 'EnvironmentInvitation',
-    description: 'An invitation to use an environment. It does not tell whether there is such a person',
+    description: 'An invitation to use an environment. It does not show whether the person exists',
   });
 export type EnvironmentInvitation = z.infer<typeof EnvironmentInvitation>;
 
@@ -35,14 +35,14 @@ export const ListEnvironmentGuestsResponse = z
     guests: z.array(EnvironmentGuest).describe('Guests, first accepted first'),
     invitations: z.array(EnvironmentInvitation).describe('Invitations that wait, oldest first'),
   })
-  .meta({ id: 'ListEnvironmentGuestsResponse', description: 'Guests of an environment, and those who are invited' });
+  .meta({ id: 'ListEnvironmentGuestsResponse', description: 'Guests and invited people of an environment' });
 
 export const InviteEnvironmentGuestRequest = z
   .object({
     user_uid: Uid22.optional().describe('UID of a person; not together with email'),
     email: NonBlank.max(320).optional().meta({
       description:
-        'Address that the person gave when joining a team. It was not verified, so the person also needs the id of the invitation: send it to the address. Not together with user_uid',
+        'Address that the person gave when joining a team. The address was not verified, so the person also needs the id of the invitation: send it to the address. Not together with user_uid',
     }),
   })
   .refine(({ user_uid, email }) => (user_uid === undefined) !== (email === undefined), {

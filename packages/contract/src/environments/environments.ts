@@ -35,7 +35,7 @@ const ProtectedBranches = z
   .max(maxProtectedBranches)
   .meta({
     id: 'ProtectedBranches',
-    description: `Branches that runs cannot push to, at most ${maxProtectedBranches}: names, or patterns in which \`*\` stands for any characters. \`HEAD\` is the default branch of each repository. Absent: \`["HEAD"]\`. Empty: none is protected. \`["*"]\`: runs push nothing. Branches from which factories take their definition are always protected`,
+    description: `Branches that runs cannot push to, at most ${maxProtectedBranches}: names, or patterns in which \`*\` stands for any characters. \`HEAD\` is the default branch of each repository. Absent: \`["HEAD"]\`. Empty: none is protected. \`["*"]\`: runs push nothing. Branches that hold the definition of a factory are always protected`,
   });
 
 /** A relative path whose parts are not `..`. Written without look-ahead, which generators of requests cannot build. */
@@ -130,20 +130,23 @@ export const Environment = z
       .boolean()
       .meta({ description: 'True if the latest run in the environment failed before its agent could begin' }),
     last_task_run_timestamp: Timestamp.optional().describe(
-      'When an agent last began to work in the environment, RFC 3339 in UTC; absent: none did',
+      'When an agent last began to work in the environment, RFC 3339 in UTC; absent: no agent has worked in it',
     ),
     last_task_created: EnvironmentRun.optional(),
     is_link_shared: z
       .literal(true)
       .optional()
-      .describe('True: every person who has the uid may use the environment; absent: it is not shared by its link'),
+      .describe('True: every person with the uid may use the environment; absent: it is not shared by its link'),
     scope: Scope.optional(),
     creator: UserProfile.optional(),
     last_editor: UserProfile.optional().meta({
-      description: 'Person who last replaced the configuration; at first the creator',
+      description: 'Person who replaced the configuration last; at first its creator',
     }),
   })
-  .meta({ id: 'Environment', description: 'An environment: what a sandbox holds before the agent begins' });
+  .meta({
+    id: 'Environment',
+    description: 'An environment: everything that a sandbox contains before the agent begins',
+  });
 export type Environment = z.infer<typeof Environment>;
 
 /** Answer to sharing an environment by its link, and to ending the sharing. */
@@ -151,7 +154,7 @@ export const EnvironmentSharing = z
   .object({
     uid: z.string().describe('Id of the environment'),
     is_link_shared: z.boolean().describe('True: every person who has the uid may use the environment'),
-    url: z.string().optional().describe('Link: address at which people read the environment with their own keys'),
+    url: z.string().optional().describe('Link: address at which people open the environment with their own keys'),
   })
   .meta({ id: 'EnvironmentSharing', description: 'Whether an environment is shared by its link' });
 export type EnvironmentSharing = z.infer<typeof EnvironmentSharing>;
@@ -177,7 +180,7 @@ const NamedEnvironmentConfig = EnvironmentConfig.extend({
     })
     .meta({ maxProperties: 0 })
     .optional()
-    .describe('Credentials of cloud providers. This service gives sandboxes none: absent or empty'),
+    .describe('Credentials of cloud providers. This service gives no such credentials to sandboxes: absent or empty'),
 }).meta({ id: 'NamedEnvironmentConfig', description: 'The content of a sandbox before the agent begins, with a name' });
 
 /** Body of the requests that create or replace an environment. The configuration must have a name. */

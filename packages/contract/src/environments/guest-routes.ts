@@ -14,7 +14,7 @@ import { EnvironmentSharing } from './environments.ts';
 const environment = z.object({ uid: z.string().meta({ description: 'Id of the environment: 22 of [A-Za-z0-9]' }) });
 const invitation = z.object({ guestInvitationId: z.string().meta({ description: 'Id of the invitation' }) });
 const noEnvironment = 'No such environment, or it belongs to another team';
-const noInvitation = 'There is no such invitation for you: it was withdrawn, answered, or has expired';
+const noInvitation = 'You have no such invitation: it was withdrawn, answered, or has expired';
 const guest = environment.extend({ userUid: z.string().meta({ description: 'UID of the person, as in profiles' }) });
 const path = '/agent/environments/{uid}/guests';
 
@@ -35,7 +35,7 @@ export const environmentGuestRoutes = {
     tag: 'environments',
     summary: 'Invite a person of another team to an environment',
     description:
-      'The person sees the environment after accepting, and starts runs in it with a personal key. The runs belong to the team of the guest, and reach repositories with the credentials of that team. They get none of the secrets that the environment names. A guest changes nothing. The answer does not tell whether there is such a person. A second invitation of the same person replaces the first.',
+      'The person sees the environment after accepting, and starts runs in it with a personal key. The runs belong to the team of the guest, and reach repositories with the credentials of that team. They get no secret that the environment names. A guest changes nothing. The answer does not tell whether there is such a person. A second invitation of the same person replaces the first.',
     allow: administrators,
     params: environment,
     body: InviteEnvironmentGuestRequest,
@@ -72,7 +72,7 @@ export const environmentGuestRoutes = {
     tag: 'environments',
     summary: 'Accept an invitation to an environment',
     description:
-      'You find the environment in your lists from then on. Its administrators see your name, and no address.',
+      "You find the environment in your lists from then on. The environment's administrators see your name, but no address.",
     allow: { user: 'viewer' },
     params: invitation,
     answer: { status: 200, description: 'You are a guest', schema: DeleteResponse },
@@ -97,7 +97,7 @@ export const environmentGuestRoutes = {
     allow: { user: 'viewer' },
     params: environment,
     answer: { status: 200, description: 'Left', schema: DeleteResponse },
-    errors: { 404: 'You are no guest of such an environment' },
+    errors: { 404: 'You are not a guest of such an environment' },
   },
   removeEnvironmentGuest: {
     method: 'DELETE',
@@ -108,7 +108,7 @@ export const environmentGuestRoutes = {
     allow: administrators,
     params: guest,
     answer: { status: 200, description: 'Removed', schema: DeleteResponse },
-    errors: { 404: 'No such environment, it belongs to another team, or the person is no guest of it' },
+    errors: { 404: 'No such environment, it belongs to another team, or the person is not a guest of it' },
   },
   shareEnvironment: {
     method: 'POST',
@@ -116,7 +116,7 @@ export const environmentGuestRoutes = {
     tag: 'environments',
     summary: 'Share an environment by its link',
     description:
-      'Every person who has its uid may use it as a guest does, with a personal key. People who read it or name it in a run find it in their lists from then on. Doing it twice is not an error.',
+      'Every person with its uid may use it as a guest does, with a personal key. People who read it or use it in a run find it in their lists afterwards. Doing it twice is not an error.',
     allow: administrators,
     params: environment,
     answer: { status: 200, description: 'It is shared', schema: EnvironmentSharing },
@@ -127,7 +127,7 @@ export const environmentGuestRoutes = {
     path: '/agent/environments/{uid}/share',
     tag: 'environments',
     summary: 'End the sharing of an environment by its link',
-    description: 'People who came by the link lose the environment at once. Guests keep it.',
+    description: 'People who came by the link lose access to the environment at once. Guests keep it.',
     allow: administrators,
     params: environment,
     answer: { status: 200, description: 'It is not shared', schema: EnvironmentSharing },

@@ -9,7 +9,7 @@ const meanings = {
   mcp: 'calls MCP servers that the request names',
   url_content: 'fetches images and files whose address the request contains',
   stored_content:
-    'reads and writes what the account keeps at the provider: files, earlier answers, conversations, prompts, caches',
+    'reads and writes data that the provider stores for the account: files, earlier answers, conversations, prompts, caches',
 } as const;
 
 export type ProviderTool = keyof typeof meanings;

@@ -32,7 +32,7 @@ export const environmentRoutes = {
     answer: {
       status: 200,
       description:
-        'All environments of the team, environments that the caller is a guest of, and environments that the caller opened by their link',
+        'All environments of the team, environments of which the caller is a guest, and environments that the caller opened by their link',
       schema: ListEnvironmentsResponse,
     },
   },

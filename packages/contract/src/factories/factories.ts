@@ -41,10 +41,10 @@ export type FactoryAgent = z.infer<typeof FactoryAgent>;
 
 const FactoryAgentDefaults = AmbientAgentConfig.extend({
   default_runner_uid: Text.describe(
-    'Kept and returned, without effect on this service, which has `runner_config`; empty: none',
+    'Stored and returned, but without effect on this service, which uses `runner_config`; empty: none',
   ),
   mcp_servers: z.record(Text, MCPServerConfig).describe('MCP servers that its runs may use, by name'),
-  secrets: SecretReferences.describe('Secrets that the sandboxes of its runs get, by name'),
+  secrets: SecretReferences.describe('Names of the secrets that the sandboxes of its runs get'),
   worker_host: Text.describe('Self-hosted worker that executes its runs; empty: any worker of the service'),
 }).meta({
   id: 'FactoryAgentDefaults',
@@ -54,7 +54,7 @@ const FactoryAgentDefaults = AmbientAgentConfig.extend({
 const FactoryCodeForge = z.enum(['GITHUB', 'GITLAB', 'NONE']).meta({
   id: 'FactoryCodeForge',
   description:
-    'API of the code host that the repositories are on; a host that is neither is spoken to as GitHub. NONE: the factory has no repositories',
+    'API of the code host with the repositories; a host that is neither of the two is used as GitHub. NONE: the factory has no repositories',
 });
 
 const CredentialStrategy = z.literal('CREATOR').meta({

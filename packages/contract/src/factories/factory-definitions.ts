@@ -19,7 +19,7 @@ export const DispatchRequest = z
       .optional()
       .describe('Title of the run and its task. Default: first line of the prompt, cut at 80 characters'),
     ticket_ref: Ticket.optional().describe(
-      'The ticket as `SOURCE:ID`, such as linear:BILL-12, or its id alone, at most 256 bytes. Absent: a new one of the source `adhoc`. The metadata of the run has ticket_source and ticket_id',
+      'The ticket as `SOURCE:ID`, such as linear:BILL-12, or only its id, at most 256 bytes. Absent: a new one of the source `adhoc`. The metadata of the run has ticket_source and ticket_id',
     ),
     ticket_url: Ticket.regex(new RegExp(webAddressPattern), {
       error: 'must be an address that begins with https:// or http://',
@@ -57,14 +57,14 @@ export const ApplyDefinitionRequest = z
       .min(1)
       .max(maxDefinitionFiles)
       .describe(
-        `All files of the definition, at most ${maxDefinitionFiles}, together at most ${maxDefinitionBytes / 1024 / 1024} MB`,
+        `All files of the definition, at most ${maxDefinitionFiles} files, with at most ${maxDefinitionBytes / 1024 / 1024} MB together`,
       ),
     dry_run: z.boolean().default(false).describe('True: everything is checked and planned, and nothing is changed'),
     expected_version: z
       .int()
       .min(0)
       .optional()
-      .describe('Version that the plan was made for, 0 for none; another one is 409. Absent: any'),
+      .describe('Version for which the plan was made, 0 for none; any other version is answered with 409. Absent: any'),
   })
   .meta({ id: 'ApplyDefinitionRequest', description: 'The definition of a factory' });
 export type ApplyDefinitionRequest = z.infer<typeof ApplyDefinitionRequest>;
@@ -138,7 +138,7 @@ export type ApplyDefinitionResponse = z.infer<typeof ApplyDefinitionResponse>;
 
 export const FactoryDefinitionItem = z
   .object({
-    version: z.int().describe('Version, which grows by one with each apply'),
+    version: z.int().describe('Version, which each apply increases by one'),
     files: z.array(FactoryFileInput).describe('The files as they were applied, by path'),
     applied_at: Timestamp.describe('When it was applied, RFC 3339 in UTC'),
     commit: z
@@ -150,7 +150,7 @@ export const FactoryDefinitionItem = z
         'Person who applied it last. An automation acts as the person whose apply created it or changed it last',
     }),
     drift,
-    notices: z.array(FactoryNotice).describe('Parts of it that are stored without an effect, at most 100'),
+    notices: z.array(FactoryNotice).describe('Parts of the definition that are stored but have no effect, at most 100'),
   })
   .meta({ id: 'FactoryDefinitionItem', description: 'The definition that was applied last' });
 export type FactoryDefinitionItem = z.infer<typeof FactoryDefinitionItem>;
@@ -197,7 +197,7 @@ export const ValidateFactoryFilesResponse = z
           })
           .meta({ id: 'DeferredResolution', description: 'A name whose thing was not looked up' }),
       )
-      .describe('Names of things of the team, which were not looked up; at most 1,000'),
+      .describe('Names of things of the team that were not looked up; at most 1,000'),
     state_dependent_checks_not_run: z.array(z.string()).describe('Checks that only an apply does'),
     validation_scope: z
       .object({

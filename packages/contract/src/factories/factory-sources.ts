@@ -7,7 +7,7 @@ import { definitionProblems, FactoryChange, FactoryNotice } from './factory-defi
 /** Seconds between two reads of a repository. */
 export const sourcePolling = { least: 60, default: 300, most: 86_400 } as const;
 
-/** Name of a branch that git cannot take for an option or a revision, in any argument. */
+/** Name of a branch that git cannot read as an option or a revision, in any argument. */
 const branchName = /^[A-Za-z0-9_][A-Za-z0-9_./+@#-]{0,199}$/;
 /** A relative path of plain parts: none is empty, `.` or `..`. */
 const folderPath = /^[A-Za-z0-9_.-]+(\/[A-Za-z0-9_.-]+)*$/;
@@ -46,10 +46,10 @@ export const SetFactorySourceRequest = z
       .regex(/^[0-9a-f]{40}$/, { error: 'must be the 40 hexadecimal digits of a commit' })
       .optional()
       .describe(
-        'Commit of the plan that was looked at. If the branch has another commit now, or cannot be read, the outcome is superseded or unreadable, and no source is set. Absent: any',
+        'Commit of the plan that was looked at. If the branch has another commit now, or cannot be read, the outcome is superseded or unreadable, and no source is stored. Absent: any',
       ),
   })
-  .meta({ id: 'SetFactorySourceRequest', description: 'The repository that a factory shall take its definition from' });
+  .meta({ id: 'SetFactorySourceRequest', description: 'The repository with the definition of a factory' });
 export type SetFactorySourceRequest = z.infer<typeof SetFactorySourceRequest>;
 
 export const SyncFactorySourceRequest = z
@@ -62,7 +62,7 @@ export type SyncFactorySourceRequest = z.infer<typeof SyncFactorySourceRequest>;
 const FactorySyncOutcome = z.enum(['applied', 'faulty', 'unreadable', 'not_allowed', 'failed', 'superseded']).meta({
   id: 'FactorySyncOutcome',
   description:
-    'applied: the factory is as the commit defines it. faulty: the definition has faults. unreadable: the repository cannot be read. not_allowed: the person who set the source may not apply definitions any more. failed: the service could not apply it. superseded: the source was changed, or another process synced, meanwhile, or the branch has another commit than expected. All but applied changed nothing',
+    'applied: the factory matches the definition in the commit. faulty: the definition has faults. unreadable: the repository cannot be read. not_allowed: the person who configured the source may no longer apply definitions. failed: the service could not apply it. superseded: meanwhile the source was changed or another process synced, or the branch has another commit than expected. All but applied changed nothing',
 });
 export type FactorySyncOutcome = z.infer<typeof FactorySyncOutcome>;
 
@@ -128,14 +128,14 @@ export const FactorySource = z
       .describe('Commit of the definition that is in force; absent: none was applied from a repository'),
     checked_at: Timestamp.optional().describe('When the branch was looked at last, RFC 3339 in UTC'),
     next_check_at: Timestamp.describe('When it is looked at next without a push, RFC 3339 in UTC'),
-    last_sync: LastFactorySync.optional().describe('The last sync; absent: none has ended'),
+    last_sync: LastFactorySync.optional().describe('The last sync; absent: no sync has ended'),
   })
-  .meta({ id: 'FactorySource', description: 'The repository that a factory takes its definition from' });
+  .meta({ id: 'FactorySource', description: 'The repository with the definition of a factory' });
 export type FactorySource = z.infer<typeof FactorySource>;
 
 export const SetFactorySourceResponse = z
   .object({
-    source: FactorySource.optional().describe('The source as it is stored; absent: dry_run, and the factory has none'),
+    source: FactorySource.optional().describe('The stored source; absent: dry_run, and the factory has no source'),
     sync: FactorySync.describe('The first sync, or its plan'),
   })
   .meta({ id: 'SetFactorySourceResponse', description: 'A source that was set, and its first sync' });

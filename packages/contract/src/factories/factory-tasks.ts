@@ -41,7 +41,7 @@ export const FactoryTask = z
     stage: FactoryTaskStage,
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe(
-      'When title, description or stage last changed, also by the cancel of its run; RFC 3339 in UTC',
+      "When title, description or stage last changed, or the task's run was cancelled; RFC 3339 in UTC",
     ),
     author: UserProfile.optional().describe('Creator of the run `run_id`; absent: the run was deleted'),
     current_run: FactoryTaskRun.optional().describe(
@@ -51,7 +51,7 @@ export const FactoryTask = z
       .array(ArtifactItem)
       .optional()
       .describe(
-        `Artifacts other than plans, newest first. A single task has up to ${maxTaskOutputs} of the runs of its conversation and of all runs below them; in a list with \`full_list\` each has up to ${maxListedTaskOutputs} of the runs of the conversation`,
+        `Artifacts other than plans, newest first. A single task has up to ${maxTaskOutputs} artifacts, from the runs of its conversation and from all runs below them. In a list with \`full_list\`, each task has up to ${maxListedTaskOutputs} artifacts of the runs of its conversation`,
       ),
     ticket_source: z
       .string()
@@ -64,7 +64,7 @@ export const FactoryTask = z
   })
   .meta({
     id: 'FactoryTask',
-    description: 'A piece of work of a factory: title and stage of the conversation that works on it',
+    description: 'A piece of work of a factory: title and stage of the conversation in which it is done',
   });
 export type FactoryTask = z.infer<typeof FactoryTask>;
 
@@ -83,7 +83,7 @@ export type CreateFactoryTaskRequest = z.infer<typeof CreateFactoryTaskRequest>;
 export const UpdateFactoryTaskRequest = z
   .object({
     title: Title.optional().describe('New title, at most 500 characters'),
-    description: Description.optional().describe('New text, at most 20,000 characters; null or empty: none'),
+    description: Description.optional().describe('New text, at most 20,000 characters; null or empty: no description'),
     stage: Stage.describe('New stage'),
   })
   .meta({ id: 'UpdateFactoryTaskRequest', description: 'Changes of a task. Absent members do not change' });
@@ -110,7 +110,7 @@ export const ListFactoryTasksQuery = z.object({
     .max(50)
     .optional()
     .describe(
-      'Only tasks whose run `run_id` a person of the team with this email address created. Repeat it for several, at most 50',
+      'Only tasks whose run `run_id` was created by a person of the team with this email address. Repeat it for several, at most 50',
     ),
   created_after: QueryTime.optional().describe(
     'Only tasks that were created after this time: RFC 3339 with Z or an offset',

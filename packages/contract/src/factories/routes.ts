@@ -27,7 +27,7 @@ import {
 const factory = z.object({ factoryUid: z.string().meta({ description: 'UID of the factory' }) });
 const noFactory = { 404: 'No such factory, or it belongs to another team' };
 const sourcePath = '/factory/{factoryUid}/source';
-const noSource = { 404: 'No such factory, or it belongs to another team, or it has no source' };
+const noSource = { 404: 'No such factory, it belongs to another team, or it has no source' };
 const schemaVersion = z.object({
   schemaVersion: z.string().meta({ description: 'Version of the format: v1alpha1' }),
 });
@@ -70,7 +70,7 @@ export const factoryRoutes = {
     summary: 'Apply a definition to a factory, whole or not at all',
     description:
       'Creates, changes and deletes what files define. Webhooks and automations that were made without files stay. docs/factory-files.md describes the files.',
-    // Not for agent keys: a definition contains webhooks, which let external senders start agents.
+    // Not for agent keys, because a definition contains webhooks, which let external senders start agents.
     allow: { user: 'member' },
     params: factory,
     body: ApplyDefinitionRequest,
@@ -84,7 +84,7 @@ export const factoryRoutes = {
     errors: {
       ...noFactory,
       400: 'A wrong value',
-      409: 'The stored definition has another version than expected_version: plan again. Or the factory takes its definition from a repository; a dry run is answered then too',
+      409: 'The stored definition has another version than expected_version: plan again. Also if the factory takes its definition from a repository; a dry run is still answered in this case',
       422: 'The definition has faults: `errors` has file, line, column and message of each, at most 100. Nothing was changed',
     },
   },
@@ -104,14 +104,14 @@ export const factoryRoutes = {
     tag: 'factories',
     summary: 'Let a factory take its definition from a repository',
     description:
-      'Reads the branch now, every poll_interval_seconds, and when a GitHub webhook of the factory takes a push to it. Each sync applies the files of one commit, whole or not at all, as the person who set the source. A commit that cannot be applied leaves the factory as it is. While a factory has a source, definitions are not applied otherwise.',
-    // Not for agent keys: a definition contains webhooks, which let external senders start agents.
+      'Reads the branch now, every poll_interval_seconds, and when a GitHub webhook of the factory receives a push to it. Each sync applies the files of one commit completely or not at all, as the person who configured the source. If a commit cannot be applied, the factory stays unchanged. While a factory has a source, definitions are not applied otherwise.',
+    // Not for agent keys, because a definition contains webhooks, which let external senders start agents.
     allow: { user: 'member' },
     params: factory,
     body: SetFactorySourceRequest,
     answer: {
       status: 200,
-      description: 'The source, and the outcome of its first sync, which may be that nothing could be applied',
+      description: 'The source, and the outcome of its first sync, even if nothing could be applied',
       schema: SetFactorySourceResponse,
     },
     errors: { ...noFactory, 400: 'A wrong value, or a repository that is not on the code host of the service' },
@@ -121,7 +121,7 @@ export const factoryRoutes = {
     path: sourcePath,
     tag: 'factories',
     summary: 'Detach a factory from its repository',
-    description: 'The definition stays as it was applied last, and can be applied by hand again.',
+    description: 'The last applied definition stays, and definitions can be applied by hand again.',
     allow: { user: 'member' },
     params: factory,
     answer: { status: 200, description: 'Detached', schema: DeleteResponse },
@@ -133,7 +133,7 @@ export const factoryRoutes = {
     tag: 'factories',
     summary: 'Sync a factory with its repository now',
     description:
-      'Applies the present commit, also if it was applied before, and so takes back what was changed without files. The outcome is in the answer, with status 200 also where nothing could be applied.',
+      'Applies the present commit, even if it was applied before, and so reverts changes that were made without files. The outcome is in the answer, with status 200 also where nothing could be applied.',
     allow: { user: 'member' },
     params: factory,
     body: SyncFactorySourceRequest.optional(),
@@ -150,7 +150,7 @@ export const factoryRoutes = {
     tag: 'factories',
     summary: 'Check the files of a definition',
     description:
-      'Without what depends on the team, such as environments and secrets: a dry run of an apply checks that too. Changes nothing.',
+      'It does not check things of the team, such as environments and secrets: a dry run of an apply also checks these. Changes nothing.',
     allow: { ...teamReads, keylessBytes: maxKeylessDefinitionBytes },
     body: ValidateFactoryFilesRequest,
     bodyLimitBytes: 2 * maxDefinitionBytes,

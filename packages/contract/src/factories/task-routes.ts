@@ -93,7 +93,7 @@ export const factoryTaskRoutes = {
     answer: theTask,
     errors: {
       ...noTask,
-      409: 'The run is PENDING, which lasts 30 s at most; try again',
+      409: 'The run is PENDING, which lasts at most 30 s; try again',
       422: 'The run is self-hosted, local or of a GitHub Action. Nothing was changed',
     },
     endsSomething: true,

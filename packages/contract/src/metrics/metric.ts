@@ -1,11 +1,11 @@
 /** The type of a metric. Loads no zod, because generators and the service read the table. */
 
 /**
- * A label with a bounded set of values. Any other value counts as `other`, so that no caller can make the number of series grow.
+ * A label with a bounded set of values. Any other value counts as `other`, so that no caller can increase the number of series.
  */
 export interface MetricLabel {
   readonly description: string;
-  /** The values; `known`: the service knows them when it runs, such as the models of its catalogue, and they are at most `atMost`. */
+  /** The values. `known`: the service knows the values at run time, such as the models of its catalogue; there are at most `atMost`. */
   readonly values: readonly string[] | { readonly known: string; readonly atMost: number };
 }
 
@@ -20,5 +20,5 @@ export interface Metric {
   readonly buckets?: readonly number[];
 }
 
-/** The value that stands for all values that a label does not have. */
+/** The value that replaces all values that are not in a label's list. */
 export const otherValue = 'other';

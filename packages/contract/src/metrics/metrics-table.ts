@@ -1,4 +1,7 @@
-/** The table of all metrics: names, units and labels exist only here. The service records them, and `docs/metrics.md` is written from it. */
+/**
+ * The table of all metrics: names, units and labels exist only here. The service records them, and `docs/metrics.md` is generated from
+ * them.
+ */
 
 import { deniedReasons } from '../egress/denied-reasons.ts';
 import { runStates } from '../runs/run-states.ts';
@@ -343,5 +346,5 @@ export type CounterName = NamesOf<'counter'>;
 export type HistogramName = NamesOf<'histogram'>;
 /** Metrics whose value is read when they are needed. */
 export type GaugeName = NamesOf<'gauge' | 'database'>;
-/** The labels of a metric. A value that the table does not have counts as `other`. */
+/** The labels of a metric. A value that is not in the table counts as `other`. */
 export type LabelsOf<N extends MetricName> = { readonly [L in keyof Table[N]['labels']]: string };

@@ -1,4 +1,4 @@
-/** Names of spans and attributes of traces. Those of models and tools are the semantic conventions of OpenTelemetry 1.45.0. */
+/** Names of spans and attributes of traces. The names for models and tools follow the semantic conventions of OpenTelemetry 1.45.0. */
 
 /** The kinds of spans, each with its meaning. `name` is the whole name, or its beginning. */
 export const spanNames = {

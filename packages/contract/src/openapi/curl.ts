@@ -1,15 +1,15 @@
-/** Requests as shell commands, for people who read the reference. */
+/** Requests as shell commands, for readers of the reference. */
 
 import { type Example, exampleIds } from '../wire/example.ts';
 import { apiPrefix, type Route } from '../wire/route.ts';
 
-/** Member of a path, such as `runId`, as a shell variable, such as `RUN_ID`. */
+/** Converts a member of a path, such as `runId`, to a shell variable, such as `RUN_ID`. */
 const variableOf = (member: string): string => member.replaceAll(/([A-Z])/g, '_$1').toUpperCase();
 
 /** Two operations call their parameter `uid`; the variable names the thing. */
 const ownVariable = (path: string): string => (path.startsWith('/keys') ? 'KEY_UID' : 'ENVIRONMENT_UID');
 
-/** Returns the shell variable that a request has for a member of its path. */
+/** Returns the shell variable for a member of a request's path. */
 function pathVariable(path: string, member: string): string {
   return member === 'uid' ? ownVariable(path) : variableOf(member);
 }
@@ -20,7 +20,7 @@ export function examplePathValue(path: string, member: string): string {
   return values[pathVariable(path, member)] ?? '';
 }
 
-/** Returns a text in single quotes for a POSIX shell; ids of the examples in it become shell variables. */
+/** Returns a text in single quotes for a POSIX shell; example ids in the text become shell variables. */
 function quoted(text: string): string {
   return withVariables(`'${text.replaceAll("'", "'\\''")}'`, (name) => `'"$${name}"'`);
 }
@@ -61,8 +61,8 @@ function urlOf(route: Route, example: Example, baseUrl: string): string {
 }
 
 /**
- * Returns the example of a route as a command line of curl. The shell variables in it are the caller's: RUNYARD_API_KEY
- * or RUN_TOKEN, and the ids of the things that the path names.
+ * Returns the example of a route as a command line of curl. The shell variables in it are set by the caller: RUNYARD_API_KEY or RUN_TOKEN,
+ * and the ids of the things in the path.
  */
 export function curlCommand(route: Route, example: Example, baseUrl: string): string {
   const body = bodyOf(route, example);

@@ -25,10 +25,10 @@ function accessProblems(allow: Allow): Record<number, string> {
   };
 }
 
-/** Returns the problems that a route may answer, because of its callers, its input, or the route itself. */
+/** Returns the problems that a route may answer because of its callers, its input, or its own errors. */
 export function problems(route: Route): Record<number, string> {
   const takesInput = Boolean(route.body ?? route.query ?? route.once);
-  const unknownNames = 'With `Prefer: handling=strict`: a query parameter that is not known';
+  const unknownNames = 'With `Prefer: handling=strict`: an unknown query parameter';
   const access = accessProblems(route.allow);
   const ownForbidden = route.errors?.[403];
   return {

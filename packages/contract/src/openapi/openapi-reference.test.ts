@@ -44,7 +44,7 @@ const operations = [...Object.values(document.paths), ...Object.values(document.
 const called = Object.values(document.paths).flatMap((methods) => Object.values(methods));
 
 const nameOf = (schema: Schema): string => schema.$ref?.split('/').at(-1) ?? '';
-/** A reference without its own description has the description of the referenced schema. */
+/** A reference without its own description uses the description of the referenced schema. */
 const isDescribed = (schema: Schema): boolean => Boolean(schema.description ?? schemas[nameOf(schema)]?.description);
 
 const bodiesOf = (operation: Operation) => [
@@ -76,7 +76,7 @@ function* inlineSchemas(): Generator<readonly [string, Schema]> {
 }
 
 describe('schemas', () => {
-  test('each object and each enumeration is a named component, so that generated clients have one type for it', () => {
+  test('each object and each enumeration is a named component, so that generated clients have one type for each', () => {
     const unnamed = [...inlineSchemas()].filter(
       ([, { properties, enum: values }]) => properties ?? (values?.[1] && values),
     );
@@ -88,7 +88,7 @@ describe('schemas', () => {
     expect(without.map(([name]) => name)).toEqual([]);
   });
 
-  test('each member of each has a description', () => {
+  test('each member of each of them has a description', () => {
     const without = Object.entries(schemas).flatMap(([name, { properties }]) =>
       Object.entries(properties ?? {})
         .filter(([, member]) => !isDescribed(member))
@@ -118,7 +118,7 @@ describe('operations', () => {
     expect(without).toEqual([]);
   });
 
-  test('each has an example as a command, and an example of each required parameter', () => {
+  test('each has an example as a command, and an example for each required parameter', () => {
     const without = called.flatMap(({ operationId, parameters, 'x-codeSamples': samples }) => [
       ...(samples?.[0]?.source.startsWith('curl ') ? [] : [operationId]),
       ...parameters
@@ -151,7 +151,7 @@ describe('examples', () => {
     expect(schema && problemsOf(schema, example)).toBe('');
   });
 
-  test('a body that does not fit its schema is found', () => {
+  test('a body that does not match its schema is found', () => {
     expect(problemsOf({ $ref: '#/components/schemas/RunAgentRequest' }, { prompt: 7 })).not.toBe('');
     expect(problemsOf({ $ref: '#/components/schemas/RunAgentRequest' }, { title: 'No prompt' })).not.toBe('');
   });

@@ -45,7 +45,7 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output', components: Com
 function addComponent(name: string, definition: Json, components: Components): void {
   const { id: _id, $id: _uri, ...rest } = withComponentRefs(definition) as Json;
   const known = components.get(name);
-  // A self-reference inside its own definition is written as "#".
+  // A self-reference inside a definition appears as "#".
   const text = JSON.stringify(rest).replaceAll('"$ref":"#"', `"$ref":"${refPrefix}${name}"`);
   if (known && JSON.stringify(known) !== text) throw new Error(`schema ${name} differs between requests and answers`);
   components.set(name, JSON.parse(text));

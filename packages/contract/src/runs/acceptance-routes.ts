@@ -8,7 +8,7 @@ import {
   ListAcceptancesResponse,
 } from './acceptances.ts';
 
-// Agent keys accept nothing, because a program in a sandbox may have one, and a person must read what is accepted.
+// Agent keys cannot accept contents: a program in a sandbox may have such a key, and a person must read the accepted content.
 export const acceptanceRoutes = {
   listAcceptances: {
     method: 'GET',
@@ -41,7 +41,7 @@ export const acceptanceRoutes = {
     answer: { status: 200, description: 'Accepted', schema: Acceptance },
     errors: {
       404: 'No such content, or the caller may not see it',
-      409: 'Another revision is the present one: read the difference to it first',
+      409: 'Another revision is the present one: read the difference first',
     },
   },
 } as const satisfies Record<string, Route>;

@@ -1,4 +1,4 @@
-/** Revisions of the contents that the service gives to runs, and their acceptance by the people whose runs execute them. */
+/** Revisions of the contents that runs execute, and their acceptance by the people whose runs execute them. */
 import { z } from 'zod';
 import { maxWaitingContents } from '../limits.ts';
 import { NonBlank, Timestamp } from '../wire/primitives.ts';
@@ -10,7 +10,7 @@ export const ContentKind = z
   .meta({
     id: 'ContentKind',
     description:
-      '`definition`: defaults, agents and skills of a factory; its uid is the uid of the factory. `mcp_server`: a stored MCP server with a command; `env_number` in it counts how often its values were replaced. `worker_pool`: a pool of self-hosted workers, whose author is its owner; its uid is its name, `@` and an id of the team',
+      "`definition`: defaults, agents and skills of a factory; its uid is the factory's uid. `mcp_server`: a stored MCP server with a command; `env_number` in it counts how often its values were replaced. `worker_pool`: a pool of self-hosted workers, whose author is its owner; its uid consists of its name, `@` and an id of the team",
   });
 export type ContentKind = z.infer<typeof ContentKind>;
 
@@ -32,7 +32,9 @@ export const RunContentItem = z
   .object({
     kind: RunContentKind,
     uid: uid.optional().describe('UID of the content; absent: it is the prompt of the request'),
-    revision: revision.optional().describe('Number of the revision that the run executes; absent: it has none'),
+    revision: revision
+      .optional()
+      .describe('Number of the revision that the run executes; absent: the content has no revisions'),
     author: UserProfile.optional().describe('Author of the revision; absent: not known'),
     is_accepted: z.boolean().describe('True: the executor of the run wrote or accepted it'),
   })
@@ -42,33 +44,36 @@ export const RunContentItem = z
 export const RunRightKind = z.enum(['secret', 'code_host_credentials', 'environment']).meta({
   id: 'RunRightKind',
   description:
-    '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts. `environment`: an environment of another team, of which the executor is a guest; a run that lacks it is refused',
+    '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts. `environment`: an environment of another team of which the executor is a guest; without this right, a run is refused',
 });
 
-/** A right of its executor that a run does not have. */
+/** A right of its executor that a run lacks. */
 export const WithheldRight = z
   .object({
     right: RunRightKind,
     name: z.string().optional().describe('Name of the secret, UID of the environment'),
     content: RunContentItem.optional().describe(
-      'Content whose author does not have the right; absent: the executor does not have it either',
+      'Content whose author lacks the right; absent: the executor itself lacks it',
     ),
     reason: z.string().describe('Why it is withheld, and how to accept the content, for people'),
   })
-  .meta({ id: 'WithheldRight', description: 'A right that a run does not have because of what it executes' });
+  .meta({ id: 'WithheldRight', description: 'A right that a run lacks because of the contents that it executes' });
 export type WithheldRight = z.infer<typeof WithheldRight>;
 
 /** A member of a content that differs between two revisions. */
 export const ContentDifference = z
   .object({
-    path: z.string().describe('Names of the member and of those around it, with dots between'),
-    before: z.unknown().optional().describe('Value in the revision that was accepted before; absent: it had none'),
-    after: z.unknown().optional().describe('Value in the present revision; absent: it has none'),
+    path: z.string().describe('Names of the member and of its parents, joined with dots'),
+    before: z
+      .unknown()
+      .optional()
+      .describe('Value in the revision that was accepted before; absent: there was no value'),
+    after: z.unknown().optional().describe('Value in the present revision; absent: there is no value'),
   })
   .meta({ id: 'ContentDifference', description: 'A member of a content that differs between two revisions' });
 export type ContentDifference = z.infer<typeof ContentDifference>;
 
-/** The present revision of a content that the caller has neither written nor accepted. */
+/** The present revision of a content that the caller has not written and has not accepted. */
 export const WaitingContent = z
   .object({
     kind: ContentKind,
@@ -84,10 +89,10 @@ export const WaitingContent = z
       .array(ContentDifference)
       .optional()
       .describe(
-        'Differences to that revision, or all members if there is none. Left out of a list in which all differences would be too long: ask for the content alone with kind and uid',
+        'Differences to that revision, or all members if there is no such revision. Absent in a list if all differences together would be too long: in this case, request only this content, with kind and uid',
       ),
   })
-  .meta({ id: 'WaitingContent', description: 'A revision that the caller has neither written nor accepted' });
+  .meta({ id: 'WaitingContent', description: 'A revision that the caller has not written and has not accepted' });
 export type WaitingContent = z.infer<typeof WaitingContent>;
 
 export const ListAcceptancesQuery = z.object({

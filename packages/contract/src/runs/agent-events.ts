@@ -1,4 +1,4 @@
-/** Events in the sandbox of a run, one schema for each kind; `AgentEvent` is any of them. */
+/** Events in the sandbox of a run, with one schema for each kind; `AgentEvent` is their union. */
 import { z } from 'zod';
 import { EventId, TurnNumber } from '../wire/primitives.ts';
 import { AgentRequest, Decision, RequestKind } from './approvals.ts';

@@ -14,7 +14,7 @@ export const ApprovalPolicy = z
   .meta({
     id: 'ApprovalPolicy',
     description:
-      'auto-approve (default): only the sandbox limits the agent. ask: before each command and each change of a file, the run is BLOCKED until a follow-up approves or denies it. auto-deny: the agent can read, but runs and changes nothing.',
+      'auto-approve (default): only the sandbox limits the agent. ask: before each command and each change of a file, the run is BLOCKED until a follow-up approves or denies the action. auto-deny: the agent can read, but cannot run commands or change files.',
   });
 export type ApprovalPolicy = z.infer<typeof ApprovalPolicy>;
 
@@ -60,16 +60,16 @@ const AskedAction = z
     }),
     /** Id of the conversation's action that waits for the answer. */
     id: EventId.optional().describe("Id of the conversation's action that waits for the answer"),
-    /** SHA-256 over name and whole input, by which another sandbox recognises an approved action. */
+    /** SHA-256 of name and whole input; another sandbox uses it to recognise an approved action. */
     fingerprint: z
       .string()
       .max(100)
       .optional()
-      .describe('SHA-256 over name and whole input, by which another sandbox recognises an approved action'),
+      .describe('SHA-256 of name and whole input; another sandbox uses it to recognise an approved action'),
   })
   .meta({ id: 'AskedAction', description: 'An action that waits for an answer, as the agent reports it' });
 
-/** An action that waits for an answer, in the form that a person sees. */
+/** An action that waits for an answer, in the form that is shown to a person. */
 const BlockedAction = z.object(action).meta({ id: 'BlockedAction', description: 'An action that waits for an answer' });
 
 /** A request of an agent, in the form that it reports to the service. */

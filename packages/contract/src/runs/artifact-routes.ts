@@ -76,7 +76,7 @@ export const artifactRoutes = {
     path: '/agent/artifacts/{artifactUid}',
     tag: 'artifacts',
     summary: 'Delete an artifact',
-    description: 'Signed URLs of it stop working at once.',
+    description: 'Its signed URLs stop working at once.',
     allow: teamWrites,
     params: artifact,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
@@ -87,7 +87,7 @@ export const artifactRoutes = {
     path: '/agent/artifacts/{artifactUid}/share',
     tag: 'artifacts',
     summary: 'Let everyone read an artifact',
-    description: 'Everyone who has its UID can read and download it without a key. Doing it twice is not an error.',
+    description: 'Everyone with its UID can read and download it without a key. Doing it twice is not an error.',
     allow: teamWrites,
     params: artifact,
     answer: { status: 200, description: 'It is public', schema: ArtifactSharing },
@@ -157,8 +157,8 @@ export const artifactRoutes = {
     errors: {
       403: 'The signature is wrong or has expired',
       404: 'The artifact was deleted',
-      409: 'Its bytes are there already',
-      413: 'Larger than 100 MB, than RUNYARD_RUN_ARTIFACTS_MB together with the others of the run, or than RUNYARD_TEAM_STORAGE_MB allows together with all that the team stores',
+      409: 'Its bytes were already uploaded',
+      413: 'Larger than 100 MB; or, together with the other artifacts of the run, larger than RUNYARD_RUN_ARTIFACTS_MB; or, together with everything that the team stores, larger than RUNYARD_TEAM_STORAGE_MB',
     },
   },
 } as const satisfies Record<string, Route>;

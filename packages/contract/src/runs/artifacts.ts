@@ -26,7 +26,7 @@ const ScreenshotData = z
   .object({
     artifact_uid: z.string().describe('UID of the artifact; read it with `GET /agent/artifacts/{artifactUid}`'),
     mime_type: z.string().describe('Media type of the picture'),
-    description: z.string().optional().describe('What it shows or holds'),
+    description: z.string().optional().describe('What it shows or contains'),
   })
   .meta({ id: 'ScreenshotData', description: 'A picture of a screen' });
 const FileData = z
@@ -36,13 +36,13 @@ const FileData = z
     filepath: z.string().meta({ description: 'Relative to the workspace of the run, without `..`' }),
     mime_type: z.string().describe('Media type of the file'),
     size_bytes: z.int().optional().describe('Size in bytes'),
-    description: z.string().optional().describe('What it shows or holds'),
+    description: z.string().optional().describe('What it shows or contains'),
     title: z.string().optional().describe('Title that the agent gave it'),
   })
   .meta({ id: 'FileData', description: 'A file' });
 const ExternalReferenceData = z
   .object({
-    reference_type: z.string().describe("Kind of the thing that it refers to, such as `issue`, in the agent's words"),
+    reference_type: z.string().describe("Kind of the linked thing, such as `issue`, in the agent's words"),
     url: z.string().meta({ description: 'As the run reported it. Searches use its canonical form' }),
     title: z.string().optional().describe('Title that the agent gave it'),
     metadata: z.record(z.string(), z.unknown()).optional().describe('Any data that the agent added'),
@@ -119,14 +119,14 @@ const FileDownload = z
     filename: z.string().describe('Name of the file'),
     filepath: z.string().optional().meta({ description: 'Absent for a reader without a key' }),
     size_bytes: z.int().optional().describe('Size in bytes'),
-    description: z.string().optional().describe('What it shows or holds'),
+    description: z.string().optional().describe('What it shows or contains'),
     title: z.string().optional().describe('Title that the agent gave it'),
   })
   .meta({ id: 'FileDownload', description: 'Download address of a file' });
 const ScreenshotDownload = z
   .object({
     ...download,
-    description: z.string().optional().describe('What it shows or holds'),
+    description: z.string().optional().describe('What it shows or contains'),
   })
   .meta({ id: 'ScreenshotDownload', description: 'Download address of a picture' });
 const PlanContent = z
@@ -188,7 +188,7 @@ export const ArtifactPreview = z
     content_type: z.string().optional().describe('Media type of the preview, by the first bytes of the file'),
     size_bytes: z.int().describe('Size of the file in bytes'),
     shown_bytes: z.int().optional().describe('Bytes of the preview. A long text is cut, also inside a character'),
-    reason: z.string().optional().describe('Why there is no preview, for people'),
+    reason: z.string().optional().describe('The reason for people why there is no preview'),
   })
   .meta({ id: 'ArtifactPreview', description: 'How a page can show an artifact' });
 export type ArtifactPreview = z.infer<typeof ArtifactPreview>;
@@ -201,7 +201,7 @@ export const ArtifactSharing = z
     public_url: z
       .string()
       .optional()
-      .meta({ description: 'URL at which anyone can read the artifact without a key while it is public' }),
+      .meta({ description: 'URL at which everyone can read the artifact without a key while it is public' }),
   })
   .meta({ id: 'ArtifactSharing', description: 'Whether an artifact is public' });
 export type ArtifactSharing = z.infer<typeof ArtifactSharing>;

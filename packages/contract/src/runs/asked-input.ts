@@ -1,14 +1,14 @@
 /**
- * Decides which actions a person can be asked about. This file imports only constants: the agent loads it at its start.
+ * Decides which actions a person can be asked about. This file imports only constants, because the agent loads it at its start.
  */
 import { maxAskedInputBytes, maxAskedInputDepth } from '../limits.ts';
 
 /** Returns why a person cannot be shown the whole input of an action; undefined if it can be shown. */
 export function askedInputFault(input: unknown): string | undefined {
-  if (isDeeper(input, maxAskedInputDepth)) return `it has more than ${maxAskedInputDepth} objects in each other`;
+  if (isDeeper(input, maxAskedInputDepth)) return `it has more than ${maxAskedInputDepth} levels of objects`;
   const bytes = new TextEncoder().encode(JSON.stringify(input) ?? '').length;
   return bytes > maxAskedInputBytes
-    ? `it has ${bytes.toLocaleString('en')} bytes of JSON, and a person is shown at most ${maxAskedInputBytes.toLocaleString('en')}`
+    ? `it has ${bytes.toLocaleString('en')} bytes of JSON, and a question may show at most ${maxAskedInputBytes.toLocaleString('en')}`
     : undefined;
 }
 

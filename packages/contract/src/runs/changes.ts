@@ -27,7 +27,7 @@ export const ChangedFile = z
       .max(maxFilePatchBytes)
       .optional()
       .describe(
-        'Hunks of the unified diff, from the first `@@` on, without file headers; absent: left out, or there is none',
+        'Hunks of the unified diff, beginning with the first `@@`, without file headers; absent: omitted, or there are no hunks',
       ),
   })
   .meta({ id: 'ChangedFile', description: 'A file that differs from the commit at the start' });
@@ -40,7 +40,7 @@ export const RepositoryChanges = z
       .string()
       .max(64)
       .optional()
-      .describe('Commit that was cloned, with which the files are compared; absent: the run made the repository'),
+      .describe('Cloned commit with which the files are compared; absent: the run created the repository'),
     branch: z.string().max(1024).optional().describe('Present branch; absent: none is checked out'),
     files: z.array(ChangedFile).max(maxChangedFiles).describe('Files that differ, in the order of their paths'),
     files_left_out: z.int().min(1).optional().describe('Number of further files that differ; absent: none'),
@@ -52,7 +52,7 @@ export type RepositoryChanges = z.infer<typeof RepositoryChanges>;
 const repositories = z
   .array(RepositoryChanges)
   .max(maxChangedRepositories)
-  .describe('Repositories of the workspace, at most 20; those without changes too');
+  .describe('Repositories of the workspace, at most 20, including those without changes');
 
 /** `POST /harness-support/changes`. */
 export const ReportChanges = z
@@ -64,7 +64,7 @@ export type ReportChanges = z.infer<typeof ReportChanges>;
 export const RunChanges = z
   .object({
     as_of: Timestamp.optional().describe(
-      'Time when the sandbox reported them, RFC 3339 in UTC; absent: it has reported none',
+      'Time when the sandbox reported them, RFC 3339 in UTC; absent: it has reported no changes yet',
     ),
     is_live: z
       .boolean()

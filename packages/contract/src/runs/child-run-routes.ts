@@ -17,7 +17,7 @@ const child = z.object({ childRunId: z.string().meta({ description: 'Id of a run
 const notAllowed = "The caller's configuration does not let it start runs";
 const noChild = 'The caller has started no such run';
 
-/** Routes with which an agent starts runs, waits for them, and sends messages to others of its tree. */
+/** Routes with which an agent starts runs, waits for them, and sends messages to other runs of its tree. */
 export const childRunRoutes = {
   startChildRun: {
     ...common,
@@ -26,15 +26,15 @@ export const childRunRoutes = {
     path: '/harness-support/child-runs',
     summary: 'Start a child run',
     description:
-      'Allowed by `config.child_runs` or the mode `orchestrate`. The run is of the same team and creator; `config.child_runs.max_live` (default 8) of them may be live at once, and 100 in the whole tree.',
+      'Allowed by `config.child_runs` or the mode `orchestrate`. The run has the same team and creator. At most `config.child_runs.max_live` (default 8) child runs may be live at the same time, and 100 runs in the whole tree.',
     body: ChildRunRequest,
     bodyLimitBytes: 4 * 1024 * 1024,
     once: 'startChildRun',
     answer: { status: 200, description: 'Created; the agent starts by itself', schema: ChildRunResponse },
     errors: {
-      400: 'A wrong type, an unknown model, harness or environment, or nested too deep',
+      400: 'A wrong type, an unknown model, harness or environment, or too many levels of child runs',
       403: `${notAllowed}, or not with this member`,
-      409: 'Too many are live already, the caller is not at work or was cancelled, or the Idempotency-Key was used with another body',
+      409: 'Too many child runs are live, the caller has no turn in progress or was cancelled, or the Idempotency-Key was used with another body',
     },
   },
   listChildRuns: {
@@ -66,7 +66,7 @@ export const childRunRoutes = {
     endsSomething: true,
     path: '/harness-support/child-runs/{childRunId}/cancel',
     summary: 'Cancel a child run and all runs below it',
-    description: 'A run that has ended does not change. One that is PENDING is waited for.',
+    description: 'A run that has ended does not change. If it is PENDING, the request waits until it can be cancelled.',
     params: child,
     answer: { status: 200, description: 'The run', schema: ChildRun },
     errors: { 403: notAllowed, 404: noChild, 409: 'The run is still PENDING; try again. Or the caller is not at work' },
@@ -78,15 +78,15 @@ export const childRunRoutes = {
     path: '/harness-support/messages',
     summary: 'Send a message to another run of the tree',
     description:
-      'A follow-up whose text names its sender. A run that has ended and left its sandbox is continued by its parent only. At most 60 a minute.',
+      'Sends a follow-up whose text names its sender. A run that has ended without a sandbox can be continued only by its parent. At most 60 a minute.',
     body: RunMessage,
     once: 'sendRunMessage',
     answer: { status: 200, description: 'Accepted', schema: RunMessageResponse },
     errors: {
       400: 'A wrong type, or a message to oneself',
-      403: 'The content policy refuses the message, or the sandbox of the run holds a secret that the author of a text which the caller follows may not use',
+      403: 'The content policy refuses the message; or the sandbox of the run holds a secret, and the author of a text that the caller follows may not use this secret',
       404: 'No such run in the tree of the caller',
-      409: 'The run has ended, or it waits for a person; the caller is not at work; or the Idempotency-Key was used with another body',
+      409: 'The run has ended, or it waits for a person; the caller has no turn in progress; or the Idempotency-Key was used with another body',
       429: 'More than 60 messages in a minute',
     },
   },

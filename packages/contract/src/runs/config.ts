@@ -44,7 +44,10 @@ export const MCPServerConfig = z
   });
 export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
 
-/** A skill as requests name it. The pattern is for readers of the OpenAPI document: the service explains what is wrong with a name. */
+/**
+ * A skill as requests name it. The pattern is only for readers of the OpenAPI document: the service itself explains what is wrong with a
+ * name.
+ */
 export const SkillSpec = NonBlank.meta({
   maxLength: 500,
   pattern: '^([^:/]+/)?[^:/]+:([a-z0-9]+(-[a-z0-9]+)*|([^/]+/)*SKILL\\.md)$',
@@ -80,7 +83,9 @@ export const ChildOverride = z
   .meta({ id: 'ChildOverride', description: 'Member of the configuration that a child run may set itself' });
 export type ChildOverride = z.infer<typeof ChildOverride>;
 
-/** Whether the agent may start child runs, the maximum number of live ones, and the members that they may configure themselves. */
+/**
+ * Whether the agent may start child runs, the maximum number of live child runs, and the members of their configuration that it may set.
+ */
 export const ChildRunsConfig = z
   .looseObject({
     enabled: z.boolean().describe('True: the agent may start child runs'),
@@ -113,7 +118,10 @@ const StoredBudget = z.object({
   max_duration_minutes: MaxDuration.optional().catch(undefined),
 });
 
-/** Reads the limits of a stored configuration, in which these members may be missing or have other types, because it may be older than they are. */
+/**
+ * Reads the limits of a stored configuration. The configuration may be older than these members, so they may be missing or have other
+ * types.
+ */
 export function budgetOf(config: Readonly<Record<string, unknown>>): RunBudget {
   const entries = Object.entries(StoredBudget.parse(config)).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries);
@@ -205,16 +213,16 @@ export const AmbientAgentConfig = z
     followups_from: FollowupsFrom.optional(),
     on_worker_loss: WorkerLossPolicy.optional().meta({
       description:
-        'The reaction if the machine of the run is lost in the middle of a turn: fail (default) or resume. A child run has the policy of its parent if it names none',
+        'The reaction if the machine of the run is lost in the middle of a turn: fail (default) or resume. A child run without a policy has the policy of its parent',
     }),
     max_cost_usd: MaxCost.optional().describe(
-      'US dollars that the run and all runs below it may spend on models; absent: no limit. 400 where the price of the model is not known',
+      'US dollars that the run and all runs below it may spend on models; absent: no limit. 400 if the price of the model is unknown',
     ),
     max_turns: MaxTurns.optional().describe(
       'Model answers that the run and all runs below it may use; absent: no limit. A run without a language model uses none',
     ),
     max_duration_minutes: MaxDuration.optional().describe(
-      "Minutes that the run may work, all its executions together, without waits for follow-ups; absent: the team's limit. A child run gets at most what its parent has left",
+      "Minutes that the run may work in all its executions together, without waits for follow-ups; absent: the team's limit. A child run gets at most the remaining minutes of its parent",
     ),
     worker_host: Text.optional().describe(
       'Self-hosted worker that shall execute the run, by its name; absent: any worker of the service',
@@ -223,7 +231,7 @@ export const AmbientAgentConfig = z
     child_runs: ChildRunsConfig.optional(),
     session_sharing: SessionSharing.optional(),
     secrets: SecretReferences.optional().describe(
-      "Secrets that the sandbox gets, by name: the creator's personal ones first, then the team's",
+      'Names of the secrets that the sandbox gets; personal secrets of the creator have priority over secrets of the team',
     ),
   })
   .meta({ id: 'AmbientAgentConfig', description: 'How a run is executed. Unknown members are stored and returned' });

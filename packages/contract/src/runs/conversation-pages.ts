@@ -26,7 +26,7 @@ export const PagedMessage = Message.extend({
     .int()
     .optional()
     .describe(
-      'Bytes of the content, of which only head and tail are here: `getRunMessage` has all. Absent: nothing is left out',
+      'Size of the whole content in bytes, of which this block has only head and tail; `getRunMessage` returns the whole content. Absent: nothing is left out',
     ),
 }).meta({ id: 'PagedMessage', description: 'A message of a page of a conversation' });
 
@@ -59,7 +59,7 @@ export const RunMessagePage = z
     reached: z
       .string()
       .describe(
-        'Id of the last event of the run when the page was read: as `Last-Event-ID`, it continues the stream of the run after the newest page',
+        "Id of the run's last event when the page was read: send it as `Last-Event-ID` to continue the stream of the run after the newest page",
       ),
     older: z.string().optional().describe('`before` of the next page; absent: the conversation begins on this page'),
   })

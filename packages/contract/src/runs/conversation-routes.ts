@@ -12,8 +12,8 @@ const run = z.object({ runId: z.string().meta({ description: 'Id of the run' }) 
 const noRun = 'No such run, or it belongs to another team';
 const noConversation = 'No such conversation, or it belongs to another team';
 const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes' };
-const tooManyReads = 'Too many long conversations are being read; `Retry-After` tells when to ask again';
-const ofLatestRun = 'Of the latest run of the conversation, as if the request named that run.';
+const tooManyReads = 'Too many long conversations are being read at the moment; `Retry-After` tells when to ask again';
+const ofLatestRun = 'Interrupts the latest run of the conversation, as if the request named this run.';
 
 export const conversationRoutes = {
   listRunMessages: {
@@ -22,7 +22,7 @@ export const conversationRoutes = {
     tag: 'conversations',
     summary: 'Read the conversation of a run by pages, from its end',
     description:
-      'The first page has the newest messages, also of a run that has none yet. `streamRunEvents` with its `reached` as `Last-Event-ID` sends all that comes after it. Inputs over 16 KB, outputs over 8 KB and texts over 32 KB are shortened.',
+      'The first page has the newest messages, even if the run has none yet. `streamRunEvents` with its `reached` as `Last-Event-ID` sends all that comes after it. Inputs over 16 KB, outputs over 8 KB and texts over 32 KB are shortened.',
     allow: teamReads,
     params: run,
     query: ListRunMessagesQuery,
@@ -39,7 +39,7 @@ export const conversationRoutes = {
     path: '/agent/runs/{runId}/conversation/messages/{messageSeq}',
     tag: 'conversations',
     summary: 'Read a message of a conversation that a page has shortened',
-    description: 'Of an action: its call and its result, of which the conversation holds 64 KB each.',
+    description: 'For an action: its call and its result; the conversation stores 64 KB of each.',
     allow: teamReads,
     params: run.extend({ messageSeq: z.string().meta({ description: '`seq` of the message on its page' }) }),
     answer: { status: 200, description: 'The message: one step with it', schema: ConversationResponse },
@@ -61,7 +61,7 @@ export const conversationRoutes = {
     path: '/agent/conversations/{conversationId}/transcript',
     tag: 'conversations',
     summary: 'Download the raw transcript of a conversation',
-    description: "For third-party harnesses; the built-in harness's conversation gives 400.",
+    description: 'Only for third-party harnesses; for the conversation of the built-in harness the answer is 400.',
     allow: teamReads,
     params: conversation,
     answer: { status: 302, description: 'Go to Location', headers: rawTranscript },
@@ -110,6 +110,6 @@ export const conversationRoutes = {
     allow: teamReads,
     params: conversation.extend({ artifactUid: z.string().meta({ description: 'UID of the screenshot' }) }),
     answer: { status: 302, description: 'Go to Location', headers: { Location: 'Signed URL, for 15 minutes' } },
-    errors: { 404: 'No such conversation, or no run of it has such a screenshot' },
+    errors: { 404: 'No such conversation, or none of its runs has such a screenshot' },
   },
 } as const satisfies Record<string, Route>;

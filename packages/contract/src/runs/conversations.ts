@@ -11,7 +11,7 @@ export type ActionCategory = z.infer<typeof ActionCategory>;
 export const ActionState = z.enum(['running', 'completed', 'failed', 'denied']).meta({
   id: 'ActionState',
   description:
-    'The state of an action. `failed`: it gave an error; `denied`: a person or the approval policy refused it',
+    'The state of an action. `failed`: it ended with an error; `denied`: a person or the approval policy refused it',
 });
 export type ActionState = z.infer<typeof ActionState>;
 
@@ -46,7 +46,7 @@ export const ActionOutput = z
     duration_ms: z
       .number()
       .optional()
-      .describe('Milliseconds that the call ran, without the time that it waited for a person; absent if it never ran'),
+      .describe('Milliseconds that the call ran, without its wait for a person; absent if it never ran'),
   })
   .meta({ id: 'ActionOutput', description: 'The output of a tool call, and how it ended' });
 export type ActionOutput = z.infer<typeof ActionOutput>;
@@ -55,7 +55,7 @@ export type ActionOutput = z.infer<typeof ActionOutput>;
 export const ActionResultBlock = z
   .object({
     type: z.literal('action_result').describe('Kind of the block'),
-    action_id: z.string().describe('Id of the action whose result this is'),
+    action_id: z.string().describe('Id of the action that this result belongs to'),
     category: ActionCategory,
     name: z.string().describe('Name of the tool'),
     state: ActionState,
@@ -91,13 +91,16 @@ export const Message = z
     role: MessageRole,
     content: z.array(ContentBlock).describe('Pieces of the message, in their order'),
     timestamp: Timestamp.optional().describe('Time of the message, RFC 3339 in UTC'),
-    message_ids: z.array(z.string()).optional().describe("Ids of the harness's messages that it was made of"),
-    request_id: z.string().optional().describe('Request to a person that it belongs to'),
+    message_ids: z
+      .array(z.string())
+      .optional()
+      .describe("Ids of the harness's messages from which this message was composed"),
+    request_id: z.string().optional().describe('Request to a person to which the message belongs'),
   })
   .meta({ id: 'Message', description: 'A message of a conversation' });
 export type Message = z.infer<typeof Message>;
 
-/** One user prompt and the agent's work on it; delegated work is nested. */
+/** One user prompt and the agent's work on it; the work of subagents is nested. */
 export const Step = z
   .object({
     id: z.string().describe('Id of the step'),
@@ -120,7 +123,7 @@ export const ConversationResponse = z
     conversation_id: z.string().describe('Id of the conversation'),
     steps: z.array(Step).describe('One step for each prompt, oldest first'),
   })
-  .meta({ id: 'ConversationResponse', description: 'A conversation: prompts and what was done on them' });
+  .meta({ id: 'ConversationResponse', description: 'A conversation: prompts and the work on them' });
 export type ConversationResponse = z.infer<typeof ConversationResponse>;
 
 /** Target of the link of a session. */

@@ -10,12 +10,12 @@ export const handoffRoutes = {
     method: 'GET',
     path: '/agent/runs/{runId}/handoff/attachments',
     tag: 'runs',
-    summary: 'List the files with which the work continues elsewhere',
+    summary: 'List the files for continuing the work elsewhere',
     description:
-      'A patch for each git repository of the workspace against the commit that was cloned, with commits, staged, unstaged and untracked changes, and the files that the agent handed off; as of the end of the last turn.',
+      'For each git repository of the workspace, a patch against the cloned commit with commits, staged, unstaged and untracked changes; and the files that the agent handed off. All are from the end of the last turn.',
     allow: teamReads,
     params: z.object({ runId: z.string().meta({ description: 'Id of the run' }) }),
-    answer: { status: 200, description: 'Files; empty if the run left nothing', schema: HandoffAttachments },
+    answer: { status: 200, description: 'Files; empty if the run saved no files', schema: HandoffAttachments },
     errors: { 404: 'No such run, or it belongs to another team' },
   },
   getRunChanges: {
@@ -24,10 +24,14 @@ export const handoffRoutes = {
     tag: 'runs',
     summary: 'Read the files that a run has changed',
     description:
-      'For each git repository of the workspace, the difference from the commit that was cloned, with commits, staged, unstaged and untracked changes, as the sandbox last reported it (`as_of`): after each turn, and a few seconds after a request while the agent is at work. At most 1,000 files, 128 KB for the patch of a file and 2 MB for all patches. `listHandoffAttachments` has patches for `git apply`.',
+      'For each git repository of the workspace, the difference from the cloned commit, including commits, staged, unstaged and untracked changes. It is what the sandbox reported last (`as_of`): after each turn, and, while the agent works, a few seconds after a request. At most 1,000 files, 128 KB for the patch of a file and 2 MB for all patches. `listHandoffAttachments` has patches for `git apply`.',
     allow: teamReads,
     params: z.object({ runId: z.string().meta({ description: 'Id of the run' }) }),
-    answer: { status: 200, description: 'The changes; no repositories where none were reported', schema: RunChanges },
+    answer: {
+      status: 200,
+      description: 'The changes; no repositories if no changes were reported',
+      schema: RunChanges,
+    },
     errors: { 404: 'No such run, or it belongs to another team' },
   },
   reportChanges: {
@@ -49,7 +53,7 @@ export const handoffRoutes = {
     allow: { run: 'until_end' },
     summary: 'Begin a snapshot',
     description:
-      "It replaces the execution's older snapshot when the bytes of its last file have arrived, or at once if it has no files.",
+      "It replaces the execution's older snapshot when the last byte of its last file has arrived, or at once if it has no files.",
     body: UploadSnapshot,
     answer: { status: 200, description: 'Upload addresses of the files, in order', schema: UploadSnapshotResponse },
     errors: {
@@ -74,7 +78,7 @@ export const handoffRoutes = {
       400: 'Fewer bytes than were announced',
       403: 'The signature is wrong or has expired',
       404: 'A newer snapshot took its place',
-      409: 'Its bytes are there already',
+      409: 'Its bytes were already uploaded',
       413: 'More bytes than were announced',
     },
   },

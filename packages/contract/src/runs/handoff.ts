@@ -13,14 +13,14 @@ export const HandoffAttachment = z
     download_url: z.string().meta({ description: 'Signed, for 15 minutes' }),
     mime_type: z.string().optional().describe('Media type of the file'),
   })
-  .meta({ id: 'HandoffAttachment', description: 'A file with which the work of a run can be continued elsewhere' });
+  .meta({ id: 'HandoffAttachment', description: 'A file for continuing the work of a run elsewhere' });
 
 /** `GET /agent/runs/{runId}/handoff/attachments`. */
 export const HandoffAttachments = z
   .object({
-    attachments: z.array(HandoffAttachment).describe('Files of the latest snapshot; empty if the run left nothing'),
+    attachments: z.array(HandoffAttachment).describe('Files of the latest snapshot; empty if the run saved no files'),
   })
-  .meta({ id: 'HandoffAttachments', description: "Files with which a person continues a run's work elsewhere" });
+  .meta({ id: 'HandoffAttachments', description: "Files for continuing a run's work elsewhere" });
 export type HandoffAttachments = z.infer<typeof HandoffAttachments>;
 
 /** A file of a snapshot that is announced. */

@@ -14,7 +14,7 @@ const coverage = z
 
 const ClaudeTokens = z
   .object({
-    input_tokens: z.int().describe('Neither read from nor written to a cache'),
+    input_tokens: z.int().describe('Tokens that were neither read from nor written to a cache'),
     output_tokens: z.int().describe('Tokens of the answers'),
     cache_read_input_tokens: z.int().describe('Read from a cache'),
     cache_creation_input_tokens: z.int().describe('Written to a cache'),

@@ -17,7 +17,8 @@ const tagName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 const digestName = /^sha256:[a-f0-9]{64}$/;
 
 /**
- * Reads a name such as `node:24`, `ghcr.io/team/image@sha256:…`. A name without a registry means Docker Hub; without a tag, `latest`.
+ * Reads a name such as `node:24`, `ghcr.io/team/image@sha256:…`. A name without a registry means Docker Hub, and a name without a tag means
+ * `latest`.
  */
 export function readImageName(given: string): ReadImageName {
   const quoted = JSON.stringify(given.length > 200 ? `${given.slice(0, 200)}…` : given);
@@ -38,7 +39,9 @@ export function readImageName(given: string): ReadImageName {
   const tag = colon < 0 ? undefined : rest.slice(colon + 1);
   if (tag !== undefined && !tagName.test(tag)) return problem('its tag is wrong');
   if (!path.split('/').every((each) => part.test(each)))
-    return problem('its parts between `/` must be lower-case letters, digits and single `.`, `_`, `-` between them');
+    return problem(
+      'its parts between `/` must consist of lower-case letters and digits, with single `.`, `_` or `-` between them',
+    );
   // The engine would read such a name as the id of any image.
   if (!hasRegistry && tag === undefined && digest === undefined && /^[a-f0-9]{64}$/.test(path))
     return problem('it is an id');

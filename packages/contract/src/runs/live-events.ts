@@ -45,7 +45,7 @@ const TeamTimelineEvent = z
   .object({ ...timeline, ...ofRun })
   .meta({ id: 'TeamTimelineEvent', description: 'Something is new in the timeline of a run of the team' });
 
-/** One event of a team's live stream: the same as in a run's own stream, without the conversation. */
+/** One event of a team's live stream: the same as in a run's own stream, but without the conversation. */
 export const TeamLiveEvent = z
   .discriminatedUnion('type', [TeamStateEvent, TeamTimelineEvent])
   .meta({ id: 'TeamLiveEvent', description: "One event of a team's live stream, as the JSON of its `data`" });

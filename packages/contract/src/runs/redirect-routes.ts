@@ -3,7 +3,7 @@ import type { Route } from '../wire/route.ts';
 import { ConversationRedirect, SessionRedirect } from './conversations.ts';
 
 const withoutKey =
-  'Needs no key, so that a person who opens an old link is redirected before signing in; the target needs one.';
+  'Needs no key, so that a person who opens an old link is redirected before signing in; the target page needs a key.';
 
 export const redirectRoutes = {
   checkSessionRedirect: {
@@ -11,7 +11,7 @@ export const redirectRoutes = {
     path: '/agent/sessions/{sessionUuid}/redirect',
     tag: 'conversations',
     summary: 'Find the conversation of an ended session',
-    description: `Empty while the session is live, or where it left none. ${withoutKey}`,
+    description: `Empty while the session is live, or if it has no conversation. ${withoutKey}`,
     allow: { anyone: 'always' },
     params: z.object({ sessionUuid: z.string().meta({ description: '`session_id` of a run' }) }),
     answer: { status: 200, description: 'Target of the redirect, or an empty object', schema: SessionRedirect },
@@ -22,7 +22,7 @@ export const redirectRoutes = {
     path: '/agent/conversations/{conversationId}/redirect',
     tag: 'conversations',
     summary: 'Find the live session of a conversation',
-    description: `Empty where none is live. ${withoutKey}`,
+    description: `Empty if no session is live. ${withoutKey}`,
     allow: { anyone: 'always' },
     params: z.object({ conversationId: z.string().meta({ description: 'Id of the conversation' }) }),
     answer: { status: 200, description: 'Target of the redirect, or an empty object', schema: ConversationRedirect },

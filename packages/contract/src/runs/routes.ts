@@ -23,7 +23,7 @@ import { GetRunTimelineResponse } from './timeline.ts';
 
 const run = z.object({ runId: z.string().meta({ description: 'Id of the run' }) });
 const noRun = 'No such run, or it belongs to another team';
-const tooManyReads = 'Too many long conversations are being read; `Retry-After` tells when to ask again';
+const tooManyReads = 'Too many long conversations are being read at the moment; `Retry-After` tells when to ask again';
 const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes' };
 
 const create = {
@@ -63,7 +63,7 @@ export const runRoutes = {
     query: ListRunsQuery,
     answer: { status: 200, description: 'One page', schema: ListRunsResponse },
     errors: {
-      400: 'A wrong value, an ancestor_run_id that is no run of the team, or a cursor of another sort or filter',
+      400: 'A wrong value, an ancestor_run_id that is not a run of the team, or a cursor of another sort or filter',
       403: 'Filtering by metadata is turned off for the team',
     },
   },
@@ -77,7 +77,7 @@ export const runRoutes = {
     query: RunCountsQuery,
     answer: { status: 200, description: 'The numbers', schema: RunCounts },
     errors: {
-      400: 'A wrong value, an ancestor_run_id that is no run of the team, a step without created_after, or too many steps',
+      400: 'A wrong value, an ancestor_run_id that is not a run of the team, a step without created_after, or too many steps',
       403: 'Filtering by metadata is turned off for the team',
     },
   },
@@ -97,7 +97,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Rerun a run',
     description:
-      'A new run of its own conversation, with the same prompt, configuration, attachments, title, mode and metadata, in any state of the first run.',
+      'Creates a run with its own conversation and the same prompt, configuration, attachments, title, mode and metadata; the first run may be in any state.',
     allow: teamWrites,
     params: run,
     body: RerunRequest.optional(),
@@ -106,7 +106,7 @@ export const runRoutes = {
     once: 'rerunRun',
     answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
     errors: {
-      400: 'A wrong type; the run had no prompt; its model or environment is there no more',
+      400: 'A wrong type; the run had no prompt; its model or environment no longer exists',
       403: 'The environment, MCP server or identity does not exist or belongs to another team, or the content policy refuses the prompt',
       404: noRun,
       409: 'The Idempotency-Key was used with another body, or an attachment of the run is lost',
@@ -118,7 +118,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Delete a run that has ended',
     description:
-      'With its conversation, transcript, attachments and artifacts; their URLs stop working at once. Runs that it started stay. A sandbox that waits for a follow-up is closed first.',
+      'Deletes the run with its conversation, transcript, attachments and artifacts; their URLs stop working at once. Runs that it started stay. A sandbox that waits for a follow-up is closed first.',
     allow: teamWrites,
     params: run,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
@@ -152,7 +152,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Send a follow-up to a run',
     description:
-      'The message joins the first prompt of a run that has not begun, and is the next turn of a run at work. It answers the question of a BLOCKED run. It continues a run that has ended: in its sandbox while the sandbox waits, else in a new execution. To a run whose setup failed it goes to the sandbox that stays until `status_message.session_debug_until`; the run stays FAILED as it is, also while what is asked there (`blocked_on`) waits for an answer.',
+      'The message joins the first prompt of a run that has not begun, and is the next turn of a run at work. It answers the question of a BLOCKED run. It continues a run that has ended: in its sandbox while the sandbox waits, else in a new execution. If the setup of the run failed, the message goes to the sandbox that exists until `status_message.session_debug_until`. The run stays FAILED, even while a question of this sandbox (`blocked_on`) waits for an answer.',
     allow: teamWrites,
     params: run,
     body: RunFollowupRequest,
@@ -164,8 +164,8 @@ export const runRoutes = {
       schema: RunFollowupResponse,
     },
     errors: {
-      400: 'A wrong type, an attachment that is no base64 or too large, nothing to say where there is no conversation to continue, or a decision where the run is not BLOCKED',
-      403: 'The content policy refuses the message, the run asks something that an agent key may not answer (`config.approvals_from`), or its sandbox holds a secret that the caller may not use: rerun the run',
+      400: 'A wrong type; an attachment that is not base64 or is too large; an empty message if there is no conversation to continue; or a decision if the run is not BLOCKED',
+      403: 'The content policy refuses the message; the run asks a question that an agent key may not answer (`config.approvals_from`); or its sandbox holds a secret that the caller may not use: in this case, rerun the run',
       404: noRun,
       409: 'The Idempotency-Key was used with another body',
       413: 'The body is larger than 64 MB, or the team has no room for the request (RUNYARD_TEAM_STORAGE_MB)',
@@ -198,7 +198,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'End the turn in progress',
     description:
-      'The agent stops its work and begins the next follow-up. If there is none, the run is SUCCEEDED, and its agent waits for one in the sandbox: `status_message` says until when, and cancelling the run ends the sandbox.',
+      'The agent stops its work and begins the next follow-up. If there is none, the run becomes SUCCEEDED, and its agent waits for a follow-up in the sandbox. `status_message` has the end of the wait; cancelling the run ends the sandbox.',
     allow: teamWrites,
     params: run,
     answer: { status: 200, description: 'The agent was told', schema: EmptyResponse },
@@ -208,12 +208,12 @@ export const runRoutes = {
     method: 'GET',
     path: '/agent/runs/{runId}/harness-usage',
     tag: 'usage',
-    summary: "Read the tokens of a run in the counters of its harness's provider",
+    summary: "Read the token usage of a run as its harness's provider counts it",
     description:
-      'Of runs with the harness claude or codex: what their requests to models have used so far, counted by the service. Other runs have `request_usage`.',
+      'For runs with the harness claude or codex: the total usage of their requests to models so far, as the service counted it. Other runs have `request_usage`.',
     allow: teamReads,
     params: run,
-    answer: { status: 200, description: 'The counters, or that there are none', schema: HarnessUsage },
+    answer: { status: 200, description: 'The counters, or the answer that there are none', schema: HarnessUsage },
     errors: { 404: noRun },
   },
   getRunTimeline: {
@@ -235,7 +235,7 @@ export const runRoutes = {
     params: run,
     answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
     errors: {
-      404: `${noRun}, or it has no conversation yet: the detail says what the run waits for`,
+      404: `${noRun}, or it has no conversation yet: the detail has the reason for the run's wait`,
       422: 'The harness gives only raw output',
       429: tooManyReads,
     },

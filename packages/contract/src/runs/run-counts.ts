@@ -27,7 +27,7 @@ export const RunCountsQuery = z.object({
     .optional()
     .meta({
       id: 'CountStep',
-      description: `Also counts the runs of each step of time, by their creation. Needs \`created_after\`, where the first step begins; the last one ends at \`created_before\`, or now. At most ${maxCountSteps} steps`,
+      description: `Also counts the runs of each step of time, by their creation. Needs \`created_after\`, at which the first step begins; the last step ends at \`created_before\`, or now. At most ${maxCountSteps} steps`,
     }),
 });
 export type RunCountsQuery = z.infer<typeof RunCountsQuery>;
@@ -57,13 +57,13 @@ export const RunCounts = z
     is_exact: z
       .boolean()
       .describe(
-        `False: more runs match. The numbers are those of the ${maxCounted.inTime.toLocaleString('en')} newest of them, or of ${maxCounted.ever.toLocaleString('en')} without \`created_after\` and \`updated_after\``,
+        `False: more runs match. In this case, the numbers cover only the ${maxCounted.inTime.toLocaleString('en')} newest of them, or the ${maxCounted.ever.toLocaleString('en')} newest without \`created_after\` and \`updated_after\``,
       ),
     states: RunStateCounts.describe('The runs by their present state'),
     spent_usd: z
       .number()
       .describe(
-        'US dollars for requests to models of the counted runs and of all runs below them, each run once, as budgets count them',
+        'US dollars for model requests of the counted runs and of all runs below them, each run counted once, as in budgets',
       ),
     steps: z.array(RunCountsOfStep).optional().describe('With `step`: each step, oldest first'),
   })

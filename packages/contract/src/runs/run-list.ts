@@ -18,7 +18,7 @@ export const SortOrder = z
 /** The forms of the items of a list of runs. */
 const RunView = z.enum(['full', 'summary']).meta({
   id: 'RunView',
-  description: '`full`: whole items. `summary`: what a row of a list shows, without prompt and configuration',
+  description: '`full`: whole items. `summary`: only the members for a row of a list, without prompt and configuration',
 });
 
 /** The filters of lists and counts of runs. All of them must match. */

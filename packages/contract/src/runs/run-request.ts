@@ -13,7 +13,7 @@ export const atMostBytes = (max: number) => (text: string) =>
 
 const AttachmentData = z.string().meta({ contentEncoding: 'base64', description: 'At most 10 MB decoded' });
 
-/** A file that comes with the prompt. */
+/** A file of the prompt. */
 export const AttachmentInput = z
   .object({
     file_name: NonBlank.max(255).describe('Name of the file, without a path; at most 255 characters'),
@@ -51,11 +51,11 @@ export const RunMetadata = z
   })
   .meta({
     id: 'RunMetadata',
-    description: 'Key/value pairs of a run, at most 20. They do not change; child runs inherit them',
+    description: 'Key/value pairs of a run, at most 20. They cannot be changed, and child runs inherit them',
     maxProperties: maxMetadataKeys,
   });
 
-/** How an agent works on a prompt: `plan` changes nothing and answers with a plan. */
+/** How an agent works on a prompt: with `plan`, it changes nothing and answers with a plan. */
 export const RunMode = z.enum(['normal', 'plan', 'orchestrate']).meta({
   id: 'RunMode',
   description:
@@ -171,7 +171,7 @@ export const RunAgentResponse = z
   .meta({ id: 'RunAgentResponse', description: 'The new run' });
 export type RunAgentResponse = z.infer<typeof RunAgentResponse>;
 
-/** A file of a follow-up: its bytes, or the id of one that was uploaded before. */
+/** A file of a follow-up: its bytes, or the id of a file that was uploaded before. */
 export const FollowupAttachment = z
   .object({
     file_name: AttachmentInput.shape.file_name

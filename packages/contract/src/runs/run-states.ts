@@ -1,4 +1,4 @@
-/** States of a run. This file loads no zod, because the programs inside a sandbox load it. */
+/** States of a run. This file does not load zod, because the programs inside a sandbox load it. */
 
 export const runStates = [
   'QUEUED',
@@ -26,5 +26,5 @@ export function isSettled(state: RunState): boolean {
   return isTerminal(state) || state === 'BLOCKED';
 }
 
-/** Comment at the end of a run's live stream: every event was sent. A stream that ends without it was cut off. */
+/** Comment at the end of a run's live stream: every event was sent. A stream that ends without this comment was interrupted. */
 export const endOfStream = 'end';

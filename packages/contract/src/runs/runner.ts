@@ -15,7 +15,7 @@ export const RunnerMemoryGb = z.int().min(1).max(16_384);
 
 const RunnerOs = z.enum(['linux', 'macos']).meta({
   id: 'RunnerOs',
-  description: 'Operating system, default linux. No worker of this service runs macos, so runs with it are refused',
+  description: 'Operating system, default linux. No worker of this service supports macos, so runs with it are refused',
 });
 
 const RunnerArch = z.enum(['x86_64', 'aarch64']).meta({
@@ -33,14 +33,14 @@ export const RunnerConfig = z
     os: RunnerOs.optional(),
     arch: RunnerArch.optional(),
     setup_commands: RunnerCommands.optional().describe(
-      'Shell commands to run in the workspace before the commands of the environment, in their order, at most 50; the first that fails ends the run',
+      'Shell commands that run in the workspace before the commands of the environment, in this order, at most 50; the first failing command ends the run',
     ),
     instance_shape: z
       .object({
         vcpus: RunnerVcpus.describe('Processors, 1 to 1,024'),
         memory_gb: RunnerMemoryGb.describe('Memory in GB, 1 to 16,384'),
       })
-      .meta({ id: 'InstanceShape', description: 'Size of the sandbox, at most the limit of its worker' })
+      .meta({ id: 'InstanceShape', description: 'Size of the sandbox, limited by its worker' })
       .optional(),
   })
   .superRefine(({ os, docker_image }, context) => {
@@ -61,7 +61,8 @@ export type RunnerConfig = z.infer<typeof RunnerConfig>;
 const StoredRunner = RunnerConfig.optional().catch(undefined);
 
 /**
- * Returns the runner of a stored configuration, in which this member may be missing or have another type, because it may be older than the member.
+ * Returns the runner of a stored configuration. The configuration may be older than this member, so the member may be missing or have
+ * another type.
  */
 export const runnerOf = (config: Readonly<Record<string, unknown>>): RunnerConfig | undefined =>
   StoredRunner.parse(config.runner_config);

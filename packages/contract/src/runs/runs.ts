@@ -21,12 +21,14 @@ export const RunStatusMessage = z
     retryable: z.boolean().optional().describe('True: the same run may succeed when it is created again'),
     session_debug_until: Timestamp.optional().meta({
       description:
-        'Until then the sandbox of a failed setup stays for follow-ups; while the agent works on a follow-up, the latest time at which that ends',
+        'The sandbox of a failed setup waits for follow-ups until this time; while the agent works on a follow-up: the latest end of that work',
     }),
     debug_agent_active: z
       .boolean()
       .optional()
-      .describe('True: in the sandbox of the failed setup, the agent works on a follow-up. Absent: there is none'),
+      .describe(
+        'True: in the sandbox of the failed setup, the agent works on a follow-up. Absent: there is no such sandbox',
+      ),
     ...ErrorDetail.shape,
   })
   .meta({ id: 'RunStatusMessage', description: 'Explains the state of a run' });
@@ -41,7 +43,7 @@ export const InferenceCostBreakdown = z
     provider_tools_cost_usd: z
       .number()
       .optional()
-      .describe("US dollars for calls of the provider's own tools, such as searches; absent: none"),
+      .describe("US dollars for calls of the provider's own tools, such as searches; absent: there were no such calls"),
   })
   .meta({ id: 'InferenceCostBreakdown', description: 'The cost of the requests to models, by kind of token' });
 
@@ -52,7 +54,7 @@ export const ModelTokenUsage = z
     total_tokens: z.int().describe('Tokens that it read and wrote'),
     usage_type: z
       .literal('warp')
-      .describe("Whose access was used. `warp`, the public service's word: that of the service"),
+      .describe("Whose access to the model was used. `warp`, the public service's word: that of the service"),
   })
   .meta({ id: 'ModelTokenUsage', description: 'The tokens that one model used for a run' });
 
@@ -88,7 +90,7 @@ export const RunSchedule = z
 export const AgentSkill = z
   .object({
     name: z.string().optional().describe('Name of the skill'),
-    description: z.string().optional().describe('What the skill is for'),
+    description: z.string().optional().describe('The purpose of the skill'),
     full_path: z.string().optional().describe('Path of its file in the repository'),
     commit: z.string().optional().describe('Commit that the skill was read at; absent: no agent has begun the run yet'),
     bundled_skill_id: z.string().optional().describe('Id of a skill that comes with the service'),
@@ -139,7 +141,7 @@ export const RunItem = z
       .string()
       .optional()
       .describe(
-        'Prompt as it was sent, and below it the messages that came before the run began. Not in lists, and absent if the service itself wrote a part of the prompt',
+        'The prompt as it was sent, followed by messages that arrived before the run began. Not in lists, and absent if the service itself wrote a part of the prompt',
       ),
     created_at: Timestamp.describe('When the run was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When the run last changed, RFC 3339 in UTC'),
@@ -147,7 +149,7 @@ export const RunItem = z
     finished_at: Timestamp.optional().describe('When the run last ended; absent: it has not ended, or was continued'),
     status_message: RunStatusMessage.optional().meta({
       description:
-        'Why the run is in its state. Before the run has begun: what it waits for. After an interrupt: how long its agent waits for a message',
+        'Why the run is in its state. Before the run has begun: the reason for its wait. After an interrupt: how long its agent waits for a message',
     }),
     blocked_on: BlockedOn.optional().meta({
       description:
@@ -164,15 +166,15 @@ export const RunItem = z
     model_id: z
       .string()
       .optional()
-      .describe('Model that the run uses now. In an outage of a provider it may differ from the requested model'),
+      .describe('Model that the run uses now. During an outage of a provider, it may differ from the requested model'),
     agent_skill: AgentSkill.optional(),
     conversation_id: Uuid.optional().describe('Conversation of the run'),
     parent_run_id: Uuid.optional().describe('Run that started this one'),
-    root_run_id: Uuid.describe('Run at the top of the tree: run_id itself if no run started this one'),
+    root_run_id: Uuid.describe('Run at the top of the tree: run_id itself if no other run started this run'),
     factory_uid: z
       .string()
       .optional()
-      .describe('Factory whose agent executes the run; absent: no agent of a factory does'),
+      .describe('Factory whose agent executes the run; absent: the agent does not belong to a factory'),
     is_sandbox_running: z.boolean().optional().describe('True: the sandbox exists, at work or waiting for a follow-up'),
     debug_agent_available: z
       .boolean()
@@ -188,10 +190,10 @@ export const RunItem = z
       description: 'Amounts that were not stored because the run reached its limits; absent: everything was stored',
     }),
     contents: z.array(RunContentItem).optional().meta({
-      description: 'Revisions that the run executes; absent: only the prompt of its executor',
+      description: 'Revisions that the run executes; absent: it executes only the prompt of its executor',
     }),
     withheld: z.array(WithheldRight).optional().meta({
-      description: 'Rights of its executor that the run does not have because of what it executes; absent: none',
+      description: 'Rights of its executor that the run lacks because of the contents that it executes; absent: none',
     }),
     run_time: z.string().optional().meta({ description: 'ISO 8601 duration of all executions', example: 'PT1M3.52S' }),
     harness: z.string().optional().describe('Harness of the run. Only with `view=summary`'),

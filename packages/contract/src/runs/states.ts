@@ -9,7 +9,7 @@ export const RunState = z.enum(runStates).meta({
 });
 export type RunState = z.infer<typeof RunState>;
 
-/** How a run was created. All except WEBHOOK are values of the public service; some of them never occur in this service. */
+/** How a run was created. All values except WEBHOOK are values of the public service; some of them never occur in this service. */
 export const RunSourceType = z
   .enum([
     'LINEAR',
@@ -42,7 +42,7 @@ export type RunSourceType = z.infer<typeof RunSourceType>;
 const ofPrograms = ['API', 'CLI', 'WEB_APP', 'CLOUD_MODE'] as const satisfies readonly RunSourceType[];
 
 /**
- * Sources that a request may name in X-Oz-Api-Source, by the kind of its key's owner. The service itself sets the other sources.
+ * Sources that a request may name in X-Oz-Api-Source, by the kind of owner of its key. The service itself sets the other sources.
  * Keys of people cannot name GITHUB_ACTION, because such a run cannot be cancelled.
  */
 export const claimableSources = {
@@ -50,7 +50,7 @@ export const claimableSources = {
   service_account: [...ofPrograms, 'GITHUB_ACTION', 'LINEAR', 'SLACK', 'TEAMS', 'JIRA'],
 } as const satisfies Record<string, readonly RunSourceType[]>;
 
-/** The header with which a request that creates a run names its source. */
+/** The header in which a request that creates a run names the run's source. */
 export const sourceHeader = {
   'X-Oz-Api-Source': `\`source\` of the run: ${ofPrograms.join(', ')}; with an agent key also ${claimableSources.service_account.slice(ofPrograms.length).join(', ')}. Other values are ignored. Runs with the source GITHUB_ACTION cannot be cancelled over the API`,
 };

@@ -32,7 +32,7 @@ export type TimelineEventType = z.infer<typeof TimelineEventType>;
 
 /** How well a sandbox isolates: members of the payload of `worker_container_ready`, besides `backend`, `spawn_ms`, `limits` and `network`. */
 export interface SandboxIsolation {
-  /** Features that hold, such as `user`, `cgroup` and `no-network`; absent: the worker reported none. */
+  /** Isolation features that work, such as `user`, `cgroup` and `no-network`; absent: the worker reported none. */
   readonly features?: readonly string[];
   /** Features that its worker's sandboxes do not have, each with the reason. */
   readonly missing?: readonly { readonly feature: string; readonly reason: string }[];

@@ -1,6 +1,6 @@
 import { Cron } from 'croner';
 
-/** The times at which a schedule fires: by a cron pattern, or at equal intervals. */
+/** When a schedule fires: by a cron pattern, or at equal intervals. */
 export type Expression =
   | { readonly kind: 'cron'; readonly pattern: string; readonly everyHour: boolean }
   | { readonly kind: 'every'; readonly intervalMs: number };
@@ -56,7 +56,7 @@ function parseCron(pattern: string): ParsedExpression {
     return refuse(
       `must have five fields (minute, hour, day of the month, month, day of the week), not ${fields.length}`,
     );
-  // croner accepts more than the portable characters, and gives them a meaning of its own.
+  // croner accepts more characters than the portable ones, with its own meanings.
   if (fields.some((field) => !/^(?:[0-9*,/-]|[A-Za-z]{3})+$/.test(field)))
     return refuse('has a field with something else than numbers, names of three letters, and the characters * , - /');
   try {

@@ -46,7 +46,7 @@ export const scheduleRoutes = {
     tag: 'schedules',
     summary: 'Create a schedule',
     description:
-      'It creates a run at each of its times, once for each with any number of service processes. After an outage it fires once for all times that it missed. Its runs act as its creator.',
+      'The schedule creates a run at each of its times, only once with any number of service processes. After an outage it fires once for all times that it missed. Its runs act as its creator.',
     allow: teamWrites,
     body: CreateScheduledAgentRequest,
     bodyLimitBytes: maxScheduleBytes,

@@ -16,13 +16,13 @@ export type OverlapPolicy = z.infer<typeof OverlapPolicy>;
 
 const cronSchedule = NonBlank.max(200).meta({
   description:
-    'Five fields (minute, hour, day of the month, month, day of the week), a word such as @daily, or @every with a duration from 1m, such as @every 90m',
+    'Five fields (minute, hour, day of the month, month, day of the week), a word such as @daily, or @every with a duration of at least 1m, such as @every 90m',
   example: '0 9 * * MON-FRI',
   pattern: String.raw`^\s*(@[A-Za-z]+(\s+(\d{1,9}[hms])+)?|([0-9*,/-]|[A-Za-z]{3})+(\s+([0-9*,/-]|[A-Za-z]{3})+){4})\s*$`,
 });
 const timezone = NonBlank.max(100).meta({
   description:
-    'IANA time zone in which the fields are read, such as Europe/Berlin. A local time that clocks skip fires later by what they skip; one that comes twice fires the first time. If the hour is * or */n, the schedule fires in the repeated hour too and not for the skipped one. Default: UTC',
+    'IANA time zone of the fields, such as Europe/Berlin. If clocks skip a local time, it fires later by the skipped duration; a local time that occurs twice fires the first time. If the hour is * or */n, the schedule fires in the repeated hour too and not for the skipped one. Default: UTC',
 });
 const maxLiveRuns = z.int().min(1).max(100).nullable().meta({
   description:
@@ -31,7 +31,7 @@ const maxLiveRuns = z.int().min(1).max(100).nullable().meta({
 
 /** Members of a schedule that requests and answers share. */
 const optionalMembers = {
-  agent_uid: Text.optional().describe('Agent identity that the runs act as; there must be one with this UID'),
+  agent_uid: Text.optional().describe('Agent identity as which the runs act; it must exist'),
   timezone: timezone.optional(),
   overlap: OverlapPolicy.optional(),
   max_live_runs: maxLiveRuns.optional(),
@@ -88,7 +88,7 @@ export const CreateScheduledAgentRequest = members
       .boolean()
       .optional()
       .describe(
-        'False: the schedule is personal. Only its person sees, uses and changes it; administrators may see and delete it. Absent or true: it belongs to the team',
+        'False: the schedule is personal. Only its person sees, uses and changes it; administrators may also see and delete it. Absent or true: it belongs to the team',
       ),
   })
   .superRefine(checkPrompt)
@@ -108,7 +108,9 @@ export type UpdateScheduledAgentRequest = z.infer<typeof UpdateScheduledAgentReq
 
 export const ScheduleHistory = z
   .object({
-    last_ran: Timestamp.nullable().optional().describe('When it last started a run, RFC 3339 in UTC; null: never'),
+    last_ran: Timestamp.nullable()
+      .optional()
+      .describe('When it last started a run, RFC 3339 in UTC; null: it never did'),
     next_run: Timestamp.nullable().optional().describe('When it fires next, RFC 3339 in UTC; null: it is paused'),
   })
   .meta({ id: 'ScheduleHistory', description: 'The last and the next time of a schedule' });
@@ -125,15 +127,15 @@ export const ScheduleFire = z
   .object({
     id: Uuid.describe('Id of the fire'),
     due_at: Timestamp.optional().describe('The time of the schedule, RFC 3339 in UTC; absent: started by hand'),
-    fired_at: Timestamp.describe('When the service acted on it, RFC 3339 in UTC'),
+    fired_at: Timestamp.describe('When the service handled it, RFC 3339 in UTC'),
     outcome: FireOutcome,
     run_id: Uuid.optional().describe('The run that was created'),
-    reason: z.string().optional().describe('Why there is no run, or not yet'),
+    reason: z.string().optional().describe('Why there is no run, or no run yet'),
     started_by: UserProfile.optional().meta({ description: 'Who started it by hand' }),
     schedule_name: z
       .string()
       .optional()
-      .describe('Of an automation: name of the schedule in it; absent: the schedule has none'),
+      .describe('For an automation: name of the schedule in it; absent: the schedule has no name'),
   })
   .meta({
     id: 'ScheduleFire',
@@ -156,30 +158,30 @@ export const ScheduledAgentItem = z
     upcoming_runs: z
       .array(Timestamp)
       .optional()
-      .describe('The next five times, RFC 3339 in UTC; none while it is paused. Absent in lists'),
+      .describe('The next five times, RFC 3339 in UTC; empty while it is paused. Absent in lists'),
     last_fires: z
       .array(ScheduleFire)
       .optional()
       .meta({
-        description: `The last ${maxLastFires} fires, newest first. Only in lists, where \`include\` asks for them`,
+        description: `The last ${maxLastFires} fires, newest first. Only in lists whose \`include\` asks for them`,
       }),
     last_spawn_error: z
       .string()
       .nullable()
       .optional()
       .describe(
-        'Why the last fire could not create its run, null if it could. After 10 such failures in a row the schedule is paused, which this says too',
+        'Why the last fire could not create its run, null if it could. After 10 such failures in a row the schedule is paused, and this text also reports the pause',
       ),
     ...optionalMembers,
     scope: Scope.optional(),
     created_by: UserProfile.optional(),
     updated_by: UserProfile.optional().meta({
-      description: 'Person who created or last replaced it. Its runs act as this person',
+      description: 'Person who created it or replaced it last. Its runs act as this person',
     }),
   })
   .meta({
     id: 'ScheduledAgentItem',
-    description: 'A scheduled agent: a prompt that becomes a run at each of its times',
+    description: 'A scheduled agent: a prompt that becomes a run at each scheduled time',
   });
 export type ScheduledAgentItem = z.infer<typeof ScheduledAgentItem>;
 

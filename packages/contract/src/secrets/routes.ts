@@ -7,7 +7,7 @@ import { ListSecretsResponse, PutSecretRequest, Secret, SecretName, SecretScope 
 
 const named = z.object({ name: SecretName.describe('Name of the secret') });
 
-// Agent keys cannot set or delete secrets: a program in a sandbox may have such a key, and could give itself further secrets.
+// Agent keys cannot set or delete secrets: a program in a sandbox may have such a key, and could give itself more secrets.
 export const secretRoutes = {
   listSecrets: {
     method: 'GET',
@@ -15,7 +15,7 @@ export const secretRoutes = {
     tag: 'secrets',
     summary: 'List secrets',
     description:
-      "The secrets of the team and the caller's personal secrets, without their values. Agent keys see those that their runs may name.",
+      "The secrets of the team and the caller's personal secrets, without their values. Agent keys see only secrets that their runs may use.",
     allow: teamReads,
     answer: { status: 200, description: 'By name', schema: ListSecretsResponse },
   },
@@ -31,7 +31,7 @@ export const secretRoutes = {
     body: PutSecretRequest,
     answer: { status: 200, description: 'The secret, without its value', schema: Secret },
     errors: {
-      400: 'A wrong value, or one that is too short to be found in text',
+      400: 'A wrong value, or a value that is too short to be found in text',
       409: `The team, or the person, has ${maxSecrets} secrets`,
     },
   },
@@ -45,7 +45,7 @@ export const secretRoutes = {
     allow: { user: 'member' },
     params: named,
     query: z.object({
-      scope: SecretScope.optional().describe('Which of two secrets of this name; absent: the only one'),
+      scope: SecretScope.optional().describe('Selects one of two secrets with this name; absent: the only secret'),
     }),
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
     errors: { 404: 'No such secret' },

@@ -16,14 +16,14 @@ const reservedVariable =
 
 /** Name of the environment variable that a secret is in. */
 export const SecretVariable = SecretName.refine((name) => !reservedVariable.test(name) && isVariableName(name), {
-  error: 'is a variable that the sandbox needs itself; choose another one for the secret with "variable"',
+  error: 'is a variable that the sandbox itself needs; choose another variable for the secret with "variable"',
 });
 
-/** The way in which a sandbox gets a secret. */
+/** How a sandbox gets a secret. */
 export const SecretForm = z.enum(['variable', 'file']).meta({
   id: 'SecretForm',
   description:
-    'variable: the environment variable holds the value. file: it holds the path of a file with the value, which is not kept with the workspace',
+    'variable: the environment variable holds the value. file: the environment variable holds the path of a file with the value; the file is not stored with the workspace',
 });
 
 /** A secret that a run or an environment is granted by name. */
@@ -49,12 +49,12 @@ export type SecretScope = z.infer<typeof SecretScope>;
 /** A stored secret without its value, which no answer contains. */
 export const Secret = z
   .object({
-    name: z.string().describe('Name by which runs and environments use it'),
+    name: z.string().describe('Name with which runs and environments use it'),
     scope: SecretScope,
     agents: z
       .array(z.string())
       .optional()
-      .describe('Service accounts whose runs may name it. Personal secrets have none'),
+      .describe('Service accounts whose runs may use it. Personal secrets have none'),
     created_at: Timestamp.describe('When it was first set, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When its value was last set, RFC 3339 in UTC'),
     last_used_at: Timestamp.optional().describe('When a sandbox last got it, RFC 3339 in UTC; absent: never'),
@@ -74,7 +74,7 @@ const SecretValue = Text.refine((value) => Buffer.byteLength(value) <= maxSecret
   error: `must be at most ${maxSecretBytes / 1024} KB of UTF-8`,
 })
   .refine(isFindable, {
-    error: `must have at least ${minSecretLength} characters, ${minSecretCharacters} of them different: a shorter value occurs in ordinary text, so it could not be removed from what a run prints`,
+    error: `must have at least ${minSecretLength} characters, ${minSecretCharacters} of them different: a shorter value occurs in ordinary text by chance, so it could not be redacted in a run's output`,
   })
   .meta({
     minLength: minSecretLength,
@@ -94,7 +94,7 @@ export const PutSecretRequest = z
       .max(maxSecretAgents)
       .optional()
       .describe(
-        'Service accounts whose runs may name the secret; absent: unchanged, at first none. Only with the scope team',
+        'Service accounts whose runs may use the secret; absent: unchanged, at first none. Only with the scope team',
       ),
   })
   .refine(({ scope, agents }) => scope === 'team' || agents === undefined, {

@@ -1,7 +1,9 @@
 /** Settings of the store of large bodies: transcripts, artifacts, attachments, workspaces. */
 import { matching, oneOf, type ReadText, type Setting } from './setting.ts';
 
-/** Where blobs are: a folder by its absolute path, or a bucket and the beginning of the names in it, which is empty or ends with `/`. */
+/**
+ * Where blobs are stored: a folder with its absolute path, or a bucket and a prefix of the object names, which is empty or ends with `/`.
+ */
 export type BlobsAddress =
   | { readonly kind: 'folder'; readonly path: string }
   | { readonly kind: 's3'; readonly bucket: string; readonly prefix: string };
@@ -17,7 +19,7 @@ const blobsAddress: ReadText<BlobsAddress> = (text) => {
     : { value: { kind: 's3', bucket, prefix: names === '' ? '' : `${names.slice(1)}/` } };
 };
 
-/** Seconds in which a client must begin to read at a presigned URL. */
+/** Seconds within which a client must start to download from a presigned URL. */
 export const presignedSeconds = 300;
 
 export const blobSettings = {

@@ -18,7 +18,7 @@ export const containerSettings = {
     read: matching(/^.{1,500}$/, 'must be the name of an image, at most 500 characters'),
     default: 'buildpack-deps:bookworm-scm',
     description:
-      'Image for the containers of runs whose environment names no image. It needs a shell, and git for repositories.',
+      'Image for the containers of runs whose environment names no image. It needs a shell, and also git if the environment has repositories.',
     usedBy: ['worker'],
   },
   RUNYARD_DOCKER_RUNTIME: {
@@ -31,7 +31,7 @@ export const containerSettings = {
     read: list,
     default: 'docker.io,ghcr.io,quay.io,gcr.io,public.ecr.aws,mcr.microsoft.com,registry.gitlab.com',
     description:
-      'Registries, comma-separated, whose images runs may use. The engine connects to them with the network of the worker’s machine. Every image of them that the engine has is open to all teams of the worker.',
+      'Registries, comma-separated, whose images runs may use. The engine connects to them with the network of the worker’s machine. All teams of the worker can use every image from these registries that the engine has.',
     usedBy: ['worker'],
   },
   RUNYARD_DOCKER_CONFIG: {
@@ -56,7 +56,7 @@ export const containerSettings = {
   RUNYARD_SIDECAR_IMAGE: {
     read: imageName,
     description:
-      'Image with the agent for workers of `oz-agent-worker` in docker or kubernetes mode, in a registry that they reach: `bin/build-sidecar-image` makes it. If it is set, such workers execute runs whose environment names an image.',
+      'Image with the agent for workers of `oz-agent-worker` in docker or kubernetes mode, in a registry that they can pull from; `bin/build-sidecar-image` makes the image. If it is set, such workers execute runs whose environment has an image.',
     usedBy: ['service'],
   },
 } as const satisfies Record<string, Setting<unknown>>;

@@ -8,7 +8,7 @@ export const kubernetesSettings = {
   RUNYARD_KUBERNETES_CONFIG: {
     read: absolutePath,
     description:
-      'Kubeconfig file with the cluster and the credentials of the worker. Default: the file that `KUBECONFIG` names, the one of the user, or the service account of the worker’s pod.',
+      "Kubeconfig file with the cluster and the credentials of the worker. Default: the file in `KUBECONFIG`, the user's file, or the service account of the worker’s pod.",
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_NAMESPACE: {
@@ -20,14 +20,14 @@ export const kubernetesSettings = {
   RUNYARD_KUBERNETES_AGENT_IMAGE: {
     read: imageName,
     description:
-      'Image with the agent and its Node in `/agent`, which each pod copies before its own container starts. Needed for `RUNYARD_SANDBOX=kubernetes`.',
+      'Image with the agent and its Node in `/agent`; each pod copies them before its own container starts. Needed for `RUNYARD_SANDBOX=kubernetes`.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_IMAGE: {
     read: imageName,
     default: 'buildpack-deps:bookworm-scm',
     description:
-      'Image for the pods of runs whose environment names no image. It needs a shell, and git for repositories.',
+      'Image for the pods of runs whose environment names no image. It needs a shell, and also git if the environment has repositories.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_REGISTRIES: {
@@ -40,7 +40,7 @@ export const kubernetesSettings = {
   RUNYARD_KUBERNETES_SERVICE_URL: {
     read: httpUrl,
     description:
-      'URL by which pods reach the service. Default: `RUNYARD_BASE_URL`. Its host must not be a loopback address of the worker’s machine, unless this setting says so.',
+      'URL at which pods reach the service. Default: `RUNYARD_BASE_URL`. By default, its host must not be a loopback address of the worker’s machine.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_SERVICE_PODS: {
@@ -61,21 +61,21 @@ export const kubernetesSettings = {
   RUNYARD_KUBERNETES_RUNTIME_CLASS: {
     read: matching(dnsName, 'must be the name of a RuntimeClass'),
     description:
-      "RuntimeClass of the pods. gVisor or Kata, for example, gives each pod a kernel of its own. Default: the cluster's runtime, usually runc.",
+      "RuntimeClass of the pods. gVisor or Kata, for example, gives each pod a separate kernel. Default: the cluster's runtime, usually runc.",
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_START_SECONDS: {
     read: whole(1, 86400),
     default: '300',
     description:
-      'Time for the cluster to schedule a pod, pull its images and start it. Then the run fails with the reason.',
+      'Time for the cluster to schedule a pod, pull its images and start it. After this time, the run fails with the reason.',
     usedBy: ['worker'],
   },
   RUNYARD_KUBERNETES_DEADLINE_HOURS: {
     read: whole(1, 8760),
     default: '24',
     description:
-      'Time after which the cluster ends a pod whatever happens, also when no worker is left (`activeDeadlineSeconds`).',
+      'Time after which the cluster ends a pod in any case, even if no worker is left (`activeDeadlineSeconds`).',
     usedBy: ['worker'],
   },
 } as const satisfies Record<string, Setting<unknown>>;

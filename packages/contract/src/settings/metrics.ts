@@ -30,7 +30,7 @@ export const metricsSettings = {
   RUNYARD_METRICS_LISTEN: {
     read: listenAddress,
     description:
-      'Address and port of its own for `GET /metrics`, such as `127.0.0.1:9464` (docs/metrics.md). Everyone who reaches it can read the metrics, unless RUNYARD_METRICS_TOKEN is set. Absent: the service does not listen there.',
+      'Address and port of its own for `GET /metrics`, such as `127.0.0.1:9464` (docs/metrics.md). Everyone who can connect to it can read the metrics, unless RUNYARD_METRICS_TOKEN is set. Absent: the service does not listen there.',
     usedBy: ['service'],
   },
   RUNYARD_METRICS_TOKEN: {

@@ -67,7 +67,7 @@ export const modelSettings = {
   RUNYARD_UNKNOWN_MODEL_PRICE: {
     read: price,
     description:
-      'Price of models whose price is not known, in US dollars per million tokens: `input/output`, such as `0.5/2`; `0/0` where they are free. Absent: their cost is not known, and a run or a team with a budget cannot use them.',
+      'Price of models whose price is unknown, in US dollars per million tokens: `input/output`, such as `0.5/2`; `0/0` if they are free. Absent: their cost is unknown, and a run or a team with a budget cannot use them.',
     usedBy: ['service'],
   },
   RUNYARD_MODELS_FILE: {

@@ -17,7 +17,7 @@ const cloneUrl: ReadText<string> = (text) =>
     ? { value: text }
     : { problem: 'must be an http(s) URL with {owner} and {repo} in it' };
 
-/** Settings of the service, and those that all programs share. */
+/** Settings of the service, and settings that all programs share. */
 export const serviceSettings = {
   RUNYARD_HOST: {
     read: text,
@@ -40,19 +40,19 @@ export const serviceSettings = {
     read: networks,
     default: '',
     description:
-      'Addresses of the proxies in front of the service, comma-separated (`127.0.0.1,10.0.0.0/24`). Only from them, `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host` name the client (docs/proxy.md).',
+      'Addresses of the proxies in front of the service, comma-separated (`127.0.0.1,10.0.0.0/24`). `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host` are read only from these proxies (docs/proxy.md).',
     usedBy: ['service'],
   },
   RUNYARD_FILES_URL: {
     read: httpUrl,
     description:
-      'URL with another host name than RUNYARD_BASE_URL, from which browsers get files of runs. At this URL the service answers signed downloads only, so a page can show HTML and SVG files in a sandboxed frame. A proxy in front must pass the header Host. Absent: files come from RUNYARD_BASE_URL, and HTML and SVG are downloads only.',
+      'URL from which browsers get files of runs, with another host name than RUNYARD_BASE_URL. At this URL, the service answers only signed downloads, so a page can show HTML and SVG files in a sandboxed frame. A proxy in front must pass the header Host. Absent: files come from RUNYARD_BASE_URL, and HTML and SVG are downloads only.',
     usedBy: ['service'],
   },
   RUNYARD_CA_FILE: {
     read: absolutePath,
     description:
-      'File with certificates (PEM) of authorities that service, worker, agent and commands trust, besides those that Node brings along: for a proxy or provider whose certificate your company has signed (docs/tls-inspection.md).',
+      "File with certificates (PEM) of authorities that service, worker, agent and commands trust in addition to Node's own list: for a proxy or provider with a certificate that your company has signed (docs/tls-inspection.md).",
     usedBy: ['service', 'worker', 'cli'],
   },
   RUNYARD_TEAM: {
@@ -75,7 +75,7 @@ export const serviceSettings = {
   RUNYARD_WEBHOOK_PORT: {
     read: whole(0, 65535),
     description:
-      'A separate port for deliveries to webhooks, so that senders need to reach only this port; the port of the API then accepts no deliveries. Absent: they arrive on RUNYARD_PORT.',
+      'A separate port for deliveries to webhooks, so that senders need access only to this port; the port of the API then accepts no deliveries. Absent: they arrive on RUNYARD_PORT.',
     usedBy: ['service'],
   },
   RUNYARD_WEBHOOK_PAYLOADS_MB: {
@@ -107,7 +107,7 @@ export const serviceSettings = {
   RUNYARD_WORKER_KEY: {
     read: matching(/^[\x21-\x7e]{20,200}$/, 'must be 20 to 200 printable characters without spaces'),
     description:
-      'Key with which workers of the hosted pool connect, and which opens nothing else. Each start of the service replaces the previous key of this setting with it. Absent: such keys come from `runyard keys create --kind worker`.',
+      'Key with which workers of the hosted pool connect; it gives no other access. At each start, the service replaces the previous key of this setting. Absent: such keys come from `runyard keys create --kind worker`.',
     usedBy: ['service'],
     secret: true,
   },
@@ -120,14 +120,14 @@ export const serviceSettings = {
   RUNYARD_CODE_HOST_API_URL: {
     read: httpUrl,
     description:
-      'API of the code host, with which pull requests are opened and tokens of GitHub Apps are asked for. A URL that ends with `/api/v4` is spoken to as GitLab, all others as GitHub. Absent: `https://api.github.com` for github.com, `/api/v4` of gitlab.com and of hosts whose name begins with `gitlab.`, `/api/v3` of other hosts.',
+      'API of the code host; the service uses it to open pull requests and to request tokens of GitHub Apps. A URL that ends with `/api/v4` is used as GitLab, every other URL as GitHub. Absent: `https://api.github.com` for github.com, `/api/v4` of gitlab.com and of hosts whose name begins with `gitlab.`, `/api/v3` of other hosts.',
     usedBy: ['service'],
   },
   RUNYARD_ALLOW_PRIVATE_NETWORKS: {
     read: privateNetworks,
     default: '',
     description:
-      'Private networks, comma-separated (`10.20.0.0/16`), to which the service may send event deliveries, also by http.',
+      'Private networks, comma-separated (`10.20.0.0/16`), to which the service may send event deliveries, also over http.',
     usedBy: ['service'],
   },
   RUNYARD_EGRESS_RANGES: {
@@ -143,7 +143,7 @@ export const serviceSettings = {
       'must be 32 bytes as base64, or several such keys with commas between them',
     ),
     description:
-      'Key that encrypts stored secrets, 32 bytes as base64. Earlier keys may follow after a comma: what they sealed is opened, and sealed again with the first. Absent: generated once and kept in `{data dir}/secrets-key` (mode 0600). All service processes need the same value.',
+      'Key that encrypts stored secrets, 32 bytes as base64. Earlier keys may follow after a comma: their values are decrypted, and encrypted again with the first key. Absent: generated once and kept in `{data dir}/secrets-key` (mode 0600). All service processes need the same value.',
     usedBy: ['service'],
     secret: true,
   },
@@ -157,13 +157,14 @@ export const serviceSettings = {
     read: whole(0, 36500),
     default: '90',
     description:
-      'Days after the end of a run until its conversation and transcript are deleted. 0: they stay as long as the run. Timeline, artifacts and costs stay with the run.',
+      'Days after the end of a run after which its conversation and transcript are deleted. 0: they are kept as long as the run. Timeline, artifacts and costs stay with the run.',
     usedBy: ['service'],
   },
   RUNYARD_RETENTION_AUDIT_DAYS: {
     read: whole(0, 36500),
     default: '400',
-    description: 'Entries of the audit log that are so many days old are deleted, once a night; 0 keeps them forever.',
+    description:
+      'Entries of the audit log that are older than this number of days are deleted, once a night; 0 keeps them forever.',
     usedBy: ['service'],
   },
   RUNYARD_WORKSPACE_MB: {
@@ -190,7 +191,7 @@ export const serviceSettings = {
     read: whole(1, 1048576),
     default: '256',
     description:
-      'Conversation that a run may store in total. At the limit the run continues; further text and output are dropped and counted.',
+      'Conversation that a run may store in total. At the limit, the run continues; further text and output are dropped and counted.',
     usedBy: ['service'],
   },
   RUNYARD_RUN_TRANSCRIPT_MB: {
@@ -209,7 +210,7 @@ export const serviceSettings = {
     read: whole(1, 1_073_741_824),
     default: '102400',
     description:
-      'All that a team may store: requests of runs with their attachments, follow-ups, conversations and transcripts, artifacts, kept workspaces and memories, handoffs, changed files. Further files are refused, and the conversations of its runs are cut with a notice. Set it so that all teams together fit on the disk.',
+      'Bytes that a team may store: requests of runs with their attachments, follow-ups, conversations and transcripts, artifacts, saved workspaces and memories, handoffs, changed files. Above it, further files are refused, and the conversations of its runs are cut with a notice. Choose it so that the data of all teams fits on the disk.',
     usedBy: ['service'],
   },
   RUNYARD_LOG: {
@@ -222,13 +223,13 @@ export const serviceSettings = {
     read: whole(0, 86400),
     default: '300',
     description:
-      'Time between two checkpoints of workspace and home in the middle of a turn, of runs with `on_worker_loss: resume`. A large workspace is kept less often, so that packing takes at most a tenth of the time. 0: a lost turn resumes from its beginning.',
+      'Time between two checkpoints of workspace and home in the middle of a turn, of runs with `on_worker_loss: resume`. A large workspace has fewer checkpoints, so that packing takes at most a tenth of the time. 0: a lost turn resumes from its beginning.',
     usedBy: ['service'],
   },
   RUNYARD_LEASE_SECONDS: {
     read: whole(2, 3600),
     default: '90',
-    description: 'Time after which an execution is lost if neither its worker nor its agent sends anything.',
+    description: 'Time after which an execution counts as lost if neither its worker nor its agent sends anything.',
     usedBy: ['service'],
   },
   RUNYARD_RECONNECT_GRACE_SECONDS: {
@@ -253,7 +254,7 @@ export const serviceSettings = {
     read: whole(4, 1_000_000),
     default: '10000',
     description:
-      'Event streams that one service process serves at once, and never more than half of the files that it can open (`ulimit -n`). A team gets at most a half of them, a key a quarter; more get 429.',
+      'Maximum number of event streams in one service process, and never more than half of the files that it can open (`ulimit -n`). A team gets at most a half of them, a key a quarter; further streams get 429.',
     usedBy: ['service'],
   },
 } as const satisfies Record<string, Setting<unknown>>;

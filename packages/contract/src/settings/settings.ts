@@ -47,7 +47,7 @@ const isSecret = (name: string): boolean => name in settingsTable && 'secret' in
 /** Returns the variable with the name of a file that has the value of a secret setting. */
 export const fileVariable = (name: string): string => `${name}_FILE`;
 
-/** Returns the text of a setting: its variable, or the content of the file that `NAME_FILE` names, without white space at its end. */
+/** Returns the text of a setting: from its variable, or from the file in `NAME_FILE`, without white space at its end. */
 function textOf(name: SettingName, env: Readonly<Record<string, string | undefined>>): Reading<string | undefined> {
   const file = isSecret(name) ? env[fileVariable(name)] : undefined;
   if (!file) return { value: env[name] || undefined };

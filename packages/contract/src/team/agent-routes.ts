@@ -21,10 +21,10 @@ export const agentRoutes = {
         description: 'true: the repositories are read again instead of taken from the cache',
       }),
       sort_by: AgentSortField.default('name').meta({
-        description: 'last_run: the agent whose last run is the newest first, agents without a run last',
+        description: 'last_run: agents with the newest last run first, agents without a run last',
       }),
       include_malformed_skills: z.boolean().default(false).meta({
-        description: 'true: also skills and repositories that cannot be used; their variants have an error',
+        description: 'true: includes skills and repositories that cannot be used; their variants have an error',
       }),
     }),
     answer: { status: 200, description: 'The agents, at most 5 minutes old', schema: ListAgentsResponse },

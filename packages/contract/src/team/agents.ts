@@ -28,7 +28,7 @@ const AgentSource = z
 const AgentEnvironment = z
   .object({
     uid: z.string().describe('Id of the environment'),
-    name: z.string().describe('Name of the environment; empty: it has none'),
+    name: z.string().describe('Name of the environment; empty: it has no name'),
   })
   .meta({ id: 'AgentEnvironment', description: 'An environment that has the repository of a skill' });
 

@@ -9,7 +9,7 @@ export const auditRoutes = {
     tag: 'audit_log',
     summary: 'List changes',
     description:
-      'Each change of a resource of the team through the API: who, what, before, after, and from where. In addition sign-ins, and creates by key, follow-ups, answers, approvals and interrupts of runs. The log holds no secrets and no messages.',
+      'Each change of a resource of the team through the API: who, what, before, after, and from where. It also has sign-ins, creates of runs by key, follow-ups, answers, approvals and interrupts of runs. The log holds no secrets and no messages.',
     allow: administrators,
     query: ListAuditEntriesQuery,
     answer: { status: 200, description: 'Newest first', schema: ListAuditEntriesResponse },

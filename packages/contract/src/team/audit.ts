@@ -45,7 +45,7 @@ export const ListAuditEntriesQuery = z.object({
   cursor: Text.max(8192).optional().describe('`next_cursor` of the page before'),
   actor: Text.optional().describe('Only changes of the person or agent with this UID'),
   action: Text.optional().describe('Only changes of this kind, such as key.create'),
-  subject_type: Text.optional().describe('Only changes of things of this kind, such as key'),
+  subject_type: Text.optional().describe('Only changes of this kind of thing, such as key'),
   subject_uid: Text.optional().describe('Only changes of the thing with this id'),
   since: QueryTime.optional().describe('Only changes at this time or later, RFC 3339'),
   until: QueryTime.optional().describe('Only changes before this time, RFC 3339'),

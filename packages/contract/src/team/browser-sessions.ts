@@ -12,7 +12,10 @@ export const browserSessionHours = 8;
 /** The text before the code in the fragment of a page's address. Browsers send no fragment to a server. */
 export const signInFragment = 'sign-in=';
 
-/** Name of the session's cookie. Browsers take one of this name only with TLS, and only from this very host (RFC 6265bis, 4.1.3.2). */
+/**
+ * Name of the session's cookie. Browsers accept a cookie with this name only over TLS, and only from exactly this host (RFC 6265bis,
+ * 4.1.3.2).
+ */
 export const sessionCookie = '__Host-runyard';
 
 export const CreateSignInCodeResponse = z
@@ -35,7 +38,7 @@ export const CreateBrowserSessionRequest = z
     api_key: Text.min(1).max(300).optional().meta({ description: 'API key of a person' }),
     sign_on: Text.min(1).max(8192).optional().meta({
       description:
-        'Query of the address `/sign-in` to which an identity provider has sent the browser back, without `?`. The browser must be the one in which POST /sign-on began',
+        'Query of the address `/sign-in` to which an identity provider sent the browser back, without `?`. It must be the same browser in which POST /sign-on began',
     }),
   })
   .refine((body) => [body.code, body.api_key, body.sign_on].filter((each) => each !== undefined).length === 1, {
@@ -44,13 +47,13 @@ export const CreateBrowserSessionRequest = z
   .meta({
     id: 'CreateBrowserSessionRequest',
     description:
-      'The proof that signs in a browser: the code of a link, an API key, which is not kept, or the answer of an identity provider',
+      'The proof that signs in a browser: the code of a link, an API key, which is not stored, or the answer of an identity provider',
     allOf: [{ oneOf: [{ required: ['code'] }, { required: ['api_key'] }, { required: ['sign_on'] }] }],
   });
 export type CreateBrowserSessionRequest = z.infer<typeof CreateBrowserSessionRequest>;
 
 const expiresAt = Timestamp.meta({
-  description: `At the latest ${browserSessionHours} hours after the sign-in, and not after the key that made it`,
+  description: `At most ${browserSessionHours} hours after the sign-in, and not later than the end of the key that made it`,
 });
 
 export const BrowserSession = z
@@ -61,7 +64,7 @@ export const BrowserSession = z
       description: 'Path that the page of the sign-in was to open afterwards, as POST /sign-on got it',
     }),
   })
-  .meta({ id: 'BrowserSession', description: 'A browser session. Its key is in the cookie only' });
+  .meta({ id: 'BrowserSession', description: "A browser session. The session's key is only in the cookie" });
 export type BrowserSession = z.infer<typeof BrowserSession>;
 
 const SessionKind = z.enum(['session', 'user']).meta({
@@ -90,7 +93,7 @@ export const SessionClient = z
 export const Session = z
   .object({
     kind: SessionKind,
-    uid: z.string().describe('UID of the session or the key, by which the list of API keys names it'),
+    uid: z.string().describe('UID of the session or the key, as in the list of API keys'),
     user: UserProfile.describe('The person who is signed in'),
     teams: z.array(Team).describe('Teams of the person, oldest first. `is_current`: the team of this request'),
     csrf_token: z.string().optional().meta({

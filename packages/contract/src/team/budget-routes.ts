@@ -24,7 +24,7 @@ export const budgetRoutes = {
     tag: 'usage',
     summary: "Change the team's monthly limit or credits",
     description:
-      'When a limit is used up, creating a run gives 403 `budget_exceeded` or `insufficient_credits`, and a run that asks its model again ends FAILED with that code.',
+      'When a limit is used up, creating a run answers 403 `budget_exceeded` or `insufficient_credits`, and a run that sends another request to its model ends FAILED with that code.',
     allow: administrators,
     body: UpdateTeamBudgetRequest,
     answer: { status: 200, description: 'The budget as it is now', schema: TeamBudget },
@@ -36,7 +36,7 @@ export const budgetRoutes = {
     tag: 'usage',
     summary: "Report the team's use of models",
     description:
-      'By day, model, agent, creator, automation, factory and environment, for at most 366 days. Deleted runs stay in the report. Administrators get the use of the team; members get the use of the runs that they created, and `scope` says `own`.',
+      'By day, model, agent, creator, automation, factory and environment, for at most 366 days. Deleted runs stay in the report. Administrators get the usage of the team. Members get the usage of runs that they created, and `scope` is `own`.',
     allow: membersAlone,
     query: UsageQuery,
     answer: { status: 200, description: 'A page of sums', schema: UsageReport },

@@ -48,7 +48,7 @@ export type UsageDimension = z.infer<typeof UsageDimension>;
 const Day = z.iso.date();
 
 export const UsageQuery = z.object({
-  from: Day.optional().describe('First day in UTC, such as 2026-11-01; absent: 29 days before the last one'),
+  from: Day.optional().describe('First day in UTC, such as 2026-11-01; absent: 29 days before the last day'),
   to: Day.optional().describe('Last day in UTC; absent: today'),
   group_by: z
     .array(UsageDimension)
@@ -62,7 +62,7 @@ export type UsageQuery = z.infer<typeof UsageQuery>;
 
 const UsageThingKind = z.enum(['known', 'none', 'not_known']).meta({
   id: 'UsageThingKind',
-  description: '`none`: the runs had none. `not_known`: the use is older than the record of it',
+  description: '`none`: the runs had none. `not_known`: the usage is older than its records',
 });
 
 const UsageThing = z
@@ -90,9 +90,9 @@ export const UsageRow = z
     output_tokens: z.int().describe('Tokens of answers'),
     cache_read_tokens: z.int().describe('Tokens read from a cache'),
     cache_write_tokens: z.int().describe('Tokens written to a cache'),
-    cost_usd: z.number().describe('US dollars of the requests whose cost is known'),
+    cost_usd: z.number().describe('US dollars of the requests with a known cost'),
     credits: z.number().describe('The same in credits; a credit is a US cent'),
-    unpriced_requests: z.int().describe('Requests that used tokens and whose cost is not known'),
+    unpriced_requests: z.int().describe('Requests that used tokens but have an unknown cost'),
   })
   .meta({ id: 'UsageRow', description: 'Sums of one group of requests to models' });
 export type UsageRow = z.infer<typeof UsageRow>;

@@ -4,7 +4,7 @@ import { DeleteResponse } from '../wire/bodies.ts';
 import type { Route } from '../wire/route.ts';
 import { CodeHostCredential, CreateCodeHostCredentialRequest, ListCodeHostCredentialsResponse } from './code-hosts.ts';
 
-/** Agent keys are refused: a program in a sandbox may have one, and must not choose the credentials of its repositories. */
+/** Agent keys are refused: a program in a sandbox may have such a key, and must not choose the credentials for its repositories. */
 export const codeHostRoutes = {
   listCodeHostCredentials: {
     method: 'GET',
@@ -22,14 +22,14 @@ export const codeHostRoutes = {
     tag: 'code_hosts',
     summary: 'Store a credential of the code host',
     description:
-      'The gateway adds it to the git requests of runs, so that private repositories are cloned and pushed; no sandbox sees it. Of several that fit, a personal one is used before one of the team, and one for the owner before one for every owner. Those of the team are stored by administrators.',
+      'The gateway adds it to the git requests of runs, so that they can clone private repositories and push; no sandbox sees it. If several credentials match, a personal one has priority over one of the team, and one for the owner has priority over one for every owner. Only administrators can store credentials of the team.',
     allow: { user: 'member', byBody: { member: 'scope', roles: { team: 'admin' } } },
     body: CreateCodeHostCredentialRequest,
     once: 'createCodeHostCredential',
     answer: { status: 201, description: 'Stored', schema: CodeHostCredential },
     errors: {
-      400: 'A wrong value, a private_key that is no RSA key, or a host that this service does not clone from',
-      409: `There is one for this host and owner already, the team or person has ${maxCodeHostCredentials}, or the Idempotency-Key was used with another body`,
+      400: 'A wrong value, a private_key that is not an RSA key, or a host from which this service does not clone',
+      409: `There already is one for this host and owner, the team or person already has ${maxCodeHostCredentials}, or the Idempotency-Key was used with another body`,
     },
   },
   deleteCodeHostCredential: {
@@ -38,10 +38,10 @@ export const codeHostRoutes = {
     tag: 'code_hosts',
     summary: 'Delete a credential of a code host',
     description:
-      'Requests of git that begin later are sent without it. An installation token that it gave ends within its hour at the code host, and is not used any more.',
+      'Requests of git that begin later are sent without it. Installation tokens from it expire at the code host within an hour, and are not used any more.',
     allow: { user: 'member' },
     params: z.object({ credentialId: z.string().meta({ description: 'Id of the credential' }) }),
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
-    errors: { 404: 'No such credential, or it is not yours to delete' },
+    errors: { 404: 'No such credential, or you may not delete it' },
   },
 } as const satisfies Record<string, Route>;

@@ -14,7 +14,7 @@ export type CodeHostScope = z.infer<typeof CodeHostScope>;
 export const CodeHostCredentialKind = z.enum(['token', 'github_app']).meta({
   id: 'CodeHostCredentialKind',
   description:
-    'token: a fixed token or password. github_app: a GitHub App, by whose key the service asks for tokens of an hour.',
+    'token: a fixed token or password. github_app: a GitHub App; the service uses its key to request tokens that are valid for an hour.',
 });
 export type CodeHostCredentialKind = z.infer<typeof CodeHostCredentialKind>;
 
@@ -24,15 +24,18 @@ export const CodeHostCredential = z
     id: Uuid.describe('Id of the credential'),
     scope: CodeHostScope,
     kind: CodeHostCredentialKind,
-    host: z.string().describe('Code host that it is sent to, in lower case, with its port where the URL has one'),
-    owner: z.string().optional().describe('Only for repositories of this owner, in lower case; absent: of every owner'),
+    host: z.string().describe('Code host to which it is sent, in lower case, with the port if the URL has one'),
+    owner: z
+      .string()
+      .optional()
+      .describe('Only for repositories of this owner, in lower case; absent: for every owner'),
     username: z.string().optional().describe('Name that a token is sent with'),
     app_id: z.string().optional().describe('Id or client id of the GitHub App'),
     installation_id: z
       .string()
       .optional()
-      .describe('Installation of the GitHub App; absent: the one that the repository belongs to'),
-    user: UserProfile.optional().describe('Person whose runs a personal credential is for'),
+      .describe('Installation of the GitHub App; absent: the installation of the repository'),
+    user: UserProfile.optional().describe('Person for whose runs a personal credential is used'),
     created_at: Timestamp.describe('When it was stored, RFC 3339 in UTC'),
   })
   .meta({ id: 'CodeHostCredential', description: 'A credential of a code host, without its secret part' });
@@ -46,7 +49,7 @@ export const ListCodeHostCredentialsResponse = z
   });
 
 const HostName = z.string().regex(/^(?=.{1,255}$)[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?$/, {
-  error: 'must be a host name, with a port where it is not the usual one, such as github.com or git.example.com:8443',
+  error: 'must be a host name, with a port if it is not the default port, such as github.com or git.example.com:8443',
 });
 /** Sent as basic authentication, in which a colon ends the name. */
 const UserName = z.string().regex(/^[\x21-\x39\x3b-\x7e]{1,200}$/, {
@@ -67,19 +70,19 @@ export const CreateCodeHostCredentialRequest = z
     scope: CodeHostScope.default('personal'),
     kind: CodeHostCredentialKind,
     host: HostName.optional().describe(
-      'Code host; absent: the one of RUNYARD_CODE_HOST_URL, and no other can be named',
+      'Code host; absent: the host of RUNYARD_CODE_HOST_URL, if that has a fixed host',
     ),
-    owner: RepositoryName.optional().describe('Only for repositories of this owner; absent: of every owner'),
+    owner: RepositoryName.optional().describe('Only for repositories of this owner; absent: for every owner'),
     token: SecretToken.optional().describe('With kind token: the token or password'),
     username: UserName.optional().describe(
-      'With kind token: name that it is sent with; absent: `x-access-token`, as GitHub expects. GitLab: `oauth2`',
+      'With kind token: user name for basic authentication; absent: `x-access-token`, as GitHub expects. GitLab: `oauth2`',
     ),
     app_id: AppId.optional().describe('With kind github_app: id or client id of the App'),
     private_key: NonBlank.max(16_384)
       .optional()
       .describe('With kind github_app: private key of the App as PEM, RSA of at least 2048 bits'),
     installation_id: InstallationId.optional().describe(
-      'With kind github_app: its installation; absent: the service looks up the one that the repository belongs to',
+      'With kind github_app: its installation; absent: the service looks up the installation of the repository',
     ),
   })
   .superRefine((wanted, context) => {
@@ -93,7 +96,7 @@ export const CreateCodeHostCredentialRequest = z
   })
   .meta({
     id: 'CreateCodeHostCredentialRequest',
-    description: 'A credential of a code host to store. Its secret part is never in an answer',
+    description: 'A credential of a code host to store. No answer contains its secret part',
     allOf: [
       {
         oneOf: [

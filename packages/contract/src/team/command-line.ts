@@ -1,7 +1,7 @@
 /**
  * Signing in the command line by the browser. The command makes a key pair and opens a page of the dashboard with the public key. The page
- * makes an API key, seals it for the public key, and hands the sealed key over: by a request to the command's port on the same machine, or as
- * a text that the person pastes. Nobody else can open what the address of that request, or the text, holds.
+ * makes an API key, encrypts it with the public key, and passes the encrypted key on: in a request to the command's port on the same
+ * machine, or as a text that the person pastes. Only the command can decrypt the content of the request's address or of the text.
  */
 
 /** Path of the page. Its query has the members of `CommandLineQuery`. */
@@ -12,7 +12,7 @@ export interface CommandLineQuery {
   readonly key: string;
   /** Name of the machine, for the person who decides. */
   readonly name: string;
-  /** Port on 127.0.0.1 at which the command waits; absent: the person pastes the sealed key. */
+  /** Port on 127.0.0.1 on which the command waits; absent: the person pastes the encrypted key. */
   readonly port?: string;
   /** Random text that the request to the port must have. */
   readonly state?: string;

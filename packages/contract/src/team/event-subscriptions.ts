@@ -3,11 +3,11 @@ import { RunSourceType, RunState } from '../runs/states.ts';
 import { NonBlank, Text, Timestamp, Uuid, webAddressPattern } from '../wire/primitives.ts';
 import { PageInfo } from '../wire/profiles.ts';
 
-/** Events of runs to which one can subscribe. */
+/** Events of runs to which a subscription can subscribe. */
 export const RunEventType = z.enum(['run.created', 'run.started', 'run.blocked', 'run.ended']).meta({
   id: 'RunEventType',
   description:
-    'created: it is queued. started: its agent is at work, for the first time or again after a retry, an answer or a follow-up. blocked: it waits for an answer; its state is FAILED where that is asked in the sandbox of its failed setup. ended: it succeeded, failed, erred or was cancelled; a follow-up may start it again.',
+    'created: the run is queued. started: its agent works, for the first time or again after a retry, an answer or a follow-up. blocked: it waits for an answer; its state is FAILED if the sandbox of its failed setup asks. ended: it succeeded, failed, had an error or was cancelled; a follow-up may start it again.',
 });
 export type RunEventType = z.infer<typeof RunEventType>;
 
@@ -68,7 +68,7 @@ export const EventSubscription = z
     url: z.string().describe('Address that deliveries go to'),
     events: z.array(RunEventType).describe('Events that are delivered'),
     filter: SubscriptionFilter.optional(),
-    enabled: z.boolean().describe('False: no events are kept for it and none is delivered'),
+    enabled: z.boolean().describe('False: no events are stored for it and none are delivered'),
     disabled_reason: z.string().optional().meta({ description: 'Why the service disabled the subscription' }),
     disabled_at: Timestamp.optional().describe('When it was disabled, RFC 3339 in UTC'),
     failing_since: Timestamp.optional().meta({
@@ -82,7 +82,7 @@ export type EventSubscription = z.infer<typeof EventSubscription>;
 
 const subscriptionUrl = Text.max(2000).regex(new RegExp(webAddressPattern), { error: 'must be an https:// URL' }).meta({
   description:
-    'https, with port 80, 443 or from 1024 on, without user and password. http, and addresses that are not public, only as RUNYARD_ALLOW_PRIVATE_NETWORKS says.',
+    'https, with port 80, 443 or a port from 1024 on, without user and password. http, and addresses that are not public, are allowed only by RUNYARD_ALLOW_PRIVATE_NETWORKS.',
 });
 const subscribedEvents = z
   .array(RunEventType)
@@ -140,7 +140,7 @@ export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 export const DeliveryStatus = z.enum(['pending', 'delivered', 'failed']).meta({
   id: 'DeliveryStatus',
   description:
-    'pending: not delivered yet, and attempts continue. failed: the service has given up; a delivery that failed because its secret could not be opened is sent again as soon as the secret can be opened.',
+    'pending: not delivered yet, and attempts continue. failed: the service has given up; if the reason was a secret that could not be decrypted, the delivery is sent again as soon as the secret can be decrypted.',
 });
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 
@@ -152,7 +152,7 @@ export const EventDelivery = z
     status: DeliveryStatus,
     occurred_at: Timestamp.describe('When the event happened, RFC 3339 in UTC'),
     next_attempt_at: Timestamp.optional().meta({ description: 'While pending' }),
-    delivered_at: Timestamp.optional().describe('When a receiver took it, RFC 3339 in UTC; absent: not yet'),
+    delivered_at: Timestamp.optional().describe('When a receiver accepted it, RFC 3339 in UTC; absent: not yet'),
     attempts: z.array(DeliveryAttempt).describe('Attempts so far, oldest first'),
   })
   .meta({ id: 'EventDelivery', description: 'One event on its way to a subscription' });

@@ -8,12 +8,12 @@ const Name = NonBlank.max(200).describe('Name for people, at most 200 characters
 const Description = Text.max(2000)
   .nullable()
   .optional()
-  .describe('The purpose of the agent, at most 2,000 characters; empty: it has none');
+  .describe('The purpose of the agent, at most 2,000 characters; empty: none');
 const BaseModel = Text.max(200)
   .nullable()
   .optional()
   .describe(
-    "Model of the agent's runs that name no model: an id of GET /agent/models; empty: the agent has no default model",
+    "Model of the agent's runs without a model: an id of GET /agent/models; empty: the agent has no default model",
   );
 const EnvironmentId = Text.nullable()
   .optional()
@@ -21,7 +21,7 @@ const EnvironmentId = Text.nullable()
 const Skills = z
   .array(NonBlank.max(500))
   .max(maxSkillsOfRun)
-  .describe(`Skills of its runs that name none, as owner/repo:skill-name, at most ${maxSkillsOfRun}`);
+  .describe(`Skills of its runs without skills, as owner/repo:skill-name, at most ${maxSkillsOfRun}`);
 const Secret = z
   .object({ name: NonBlank.describe('Name of the secret, and of the environment variable in the sandbox') })
   .meta({ id: 'AgentIdentitySecret', description: 'A secret of the team that runs as an identity get' });
@@ -33,33 +33,33 @@ const Prompt = Text.max(65_536)
   .nullable()
   .optional()
   .describe(
-    'Instructions in front of every prompt of its runs that have no base_prompt, at most 65,536 characters; empty: none',
+    'Instructions before every prompt of its runs without a base_prompt, at most 65,536 characters; empty: none',
   );
 const Harness = HarnessConfig.nullable()
   .optional()
-  .describe('Harness of its runs that name none; an empty object: the built-in one');
+  .describe('Harness of its runs without a harness; an empty object: the built-in harness');
 const BaseHarness = Text.max(100)
   .nullable()
   .optional()
-  .describe('Older form of `harness.type`, which must be the same if both are there; empty: the built-in one');
+  .describe('Older form of `harness.type`; if both are present, they must be equal; empty: the built-in harness');
 const McpServers = z
   .record(Text, MCPServerConfig)
   .describe(
-    `MCP servers of its runs, by name, at most ${maxMcpServersOfRun}; a server of the run takes the place of one with the same name. Headers and variables are shown, so secrets belong into a stored server`,
+    `MCP servers of its runs, by name, at most ${maxMcpServersOfRun}; a server of the run replaces a server with the same name. Headers and variables are shown, so secrets belong into a stored server`,
   );
 const WorkerHost = Text.max(200)
   .nullable()
   .optional()
-  .describe('Self-hosted worker of its runs that name none; `warp`: any worker of the service; empty: it has none');
+  .describe('Self-hosted worker of its runs without a worker; `warp`: any worker of the service; empty: none');
 const OnBehalfOfEnabled = z
   .boolean()
   .describe(
-    'True: its keys may create runs for a person with `on_behalf_of`. Only owners turn it on, which ends the keys of the identity',
+    'True: its keys may create runs for a person with `on_behalf_of`. Only owners can turn it on, which ends the keys of the identity',
   );
 
 const AgentAutoMemory = z
-  .object({ enabled: z.literal(false).describe('Whether the agent has a memory store of its own: always false') })
-  .meta({ id: 'AgentAutoMemory', description: 'The memory store of an agent, of which this service has none' });
+  .object({ enabled: z.literal(false).describe('Whether the agent has its own memory store: always false') })
+  .meta({ id: 'AgentAutoMemory', description: 'The memory store of an agent; this service has no memory stores' });
 
 const AgentMemory = z
   .object({
@@ -69,14 +69,14 @@ const AgentMemory = z
       .describe('Memory stores of the team. This service has none: always empty'),
     auto_memory: AgentAutoMemory,
   })
-  .meta({ id: 'AgentMemory', description: 'Memory stores of an agent, of which this service has none' });
+  .meta({ id: 'AgentMemory', description: 'Memory stores of an agent; this service has no memory stores' });
 
 /** An agent of a team that runs and agent keys can act as. */
 export const AgentIdentity = z
   .object({
     uid: z.string().describe('UID of the identity, 22 characters of [A-Za-z0-9]'),
     name: z.string().describe('Name for people'),
-    description: z.string().optional().describe('What the agent is for'),
+    description: z.string().optional().describe('The purpose of the agent'),
     available: z
       .boolean()
       .describe(
@@ -84,25 +84,27 @@ export const AgentIdentity = z
       ),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When it was last changed, RFC 3339 in UTC'),
-    base_model: z.string().optional().describe('Model of its runs that name none'),
-    environment_id: z.string().optional().describe('Environment of its runs that name none'),
-    skills: z.array(z.string()).describe('Skills of its runs that name none'),
+    base_model: z.string().optional().describe('Model of its runs without a model'),
+    environment_id: z.string().optional().describe('Environment of its runs without an environment'),
+    skills: z.array(z.string()).describe('Skills of its runs without skills'),
     secrets: z.array(Secret).describe('Secrets of the team that its runs get in addition to their own'),
-    prompt: z.string().optional().describe('Instructions in front of every prompt of its runs'),
+    prompt: z.string().optional().describe('Instructions before every prompt of its runs'),
     harness: HarnessConfig.optional(),
     base_harness: z.string().optional().describe('The same as `harness.type`'),
     mcp_servers: z.record(z.string(), MCPServerConfig).optional().describe('MCP servers of its runs, by name'),
-    worker_host: z.string().optional().describe('Self-hosted worker of its runs that name none'),
+    worker_host: z.string().optional().describe('Self-hosted worker of its runs without a worker'),
     factory_uid: z
       .string()
       .optional()
-      .describe('UID of the factory whose definition has this agent. It is changed there, and no key acts as it'),
+      .describe(
+        'UID of the factory whose definition has this agent. It is changed only there, and no key acts as this agent',
+      ),
     agent_type: FactoryAgentType.optional(),
     on_behalf_of_enabled: OnBehalfOfEnabled,
     memory: AgentMemory,
     default_runner_uid: z
       .literal('')
-      .describe('Runner of its runs. This service has no runners, so it is always empty'),
+      .describe('Runner of its runs. This service has no such runners, so it is always empty'),
   })
   .meta({ id: 'AgentIdentity', description: 'An agent of a team that runs and agent keys can act as' });
 export type AgentIdentity = z.infer<typeof AgentIdentity>;
@@ -110,7 +112,7 @@ export type AgentIdentity = z.infer<typeof AgentIdentity>;
 export const ListAgentIdentitiesQuery = z.object({
   factory_uid: Text.max(200)
     .optional()
-    .describe('Only the agents that the definition of this factory has, by name. Absent: all identities of the team'),
+    .describe('Only the agents in the definition of this factory, by name. Absent: all identities of the team'),
 });
 
 export const ListAgentIdentitiesResponse = z
@@ -169,6 +171,6 @@ export const UpdateAgentIdentityRequest = z
   .meta({
     id: 'UpdateAgentIdentityRequest',
     description:
-      'What to change. Members that are left out or null stay; an empty text removes description, base_model, environment_id, prompt, base_harness or worker_host, an empty object harness or mcp_servers',
+      'What to change. Members that are absent or null keep their values; an empty text removes description, base_model, environment_id, prompt, base_harness or worker_host; an empty object removes harness or mcp_servers',
   });
 export type UpdateAgentIdentityRequest = z.infer<typeof UpdateAgentIdentityRequest>;

@@ -15,16 +15,16 @@ const identity = z.object({ identityUid: z.string().meta({ description: 'UID of 
 const noIdentity = { 404: 'No such agent identity, or it belongs to another team' };
 const unusable = 'A wrong value, or a default that the team cannot use';
 const ownersOnly =
-  'The environment does not exist or belongs to another team, or only owners turn on_behalf_of_enabled on';
+  'The environment does not exist or belongs to another team, or a caller who is not an owner turns on on_behalf_of_enabled';
 
-// Agent keys read identities and do not change them: an agent could give itself secrets, or the right to act for a person.
+// Agent keys can read identities but not change them: an agent could give itself secrets, or the right to act for a person.
 export const agentIdentityRoutes = {
   listAgentIdentities: {
     method: 'GET',
     path: '/agent/identities',
     tag: 'agent_identities',
     summary: 'List agent identities',
-    description: 'With `factory_uid`, the agents that the definition of a factory has, in the same form.',
+    description: 'With `factory_uid`, returns the agents in the definition of a factory, in the same form.',
     allow: teamReads,
     query: ListAgentIdentitiesQuery,
     answer: { status: 200, description: 'All of the team, or of the factory', schema: ListAgentIdentitiesResponse },
@@ -71,7 +71,7 @@ export const agentIdentityRoutes = {
     path: '/agent/identities/{identityUid}',
     tag: 'agent_identities',
     summary: 'Delete an agent identity',
-    description: 'Its agent keys stop working at once. Its runs stay, and live ones continue.',
+    description: 'Its agent keys stop working at once. Its runs are kept, and live runs continue.',
     allow: administrators,
     params: identity,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },

@@ -21,7 +21,7 @@ export const keyRoutes = {
     tag: 'keys',
     summary: 'Create an API key',
     description:
-      'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Administrators make agent keys; owners make the keys of an identity that acts for users; the operator makes worker keys. A personal key works in each team of its person: the header X-Team-Uid names another one than the team it was made in.',
+      'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Administrators make agent keys; owners make the keys of an identity that acts for users; the operator makes worker keys. A personal key works in each team of its person: use the header X-Team-Uid to choose another team than the one in which it was created.',
     // A person whose key expires creates the next one, with any role.
     allow: { user: 'viewer', session: 'recent', byBody: { member: 'kind', roles: { agent: 'admin' } } },
     body: CreateKeyRequest,
@@ -37,13 +37,13 @@ export const keyRoutes = {
     tag: 'keys',
     summary: 'Delete an API key',
     description:
-      "It stops working at once. Administrators delete the keys of others, but none of a person with a role above theirs. An owner's key, and the operator's key, is deleted only if an owner of the team has another key. A browser session does not count, but an owner who signs in with an identity provider does for all keys except the operator's. Without an operator's key, no hosted worker connects and nobody creates teams, until `bin/runyard keys replace-operator-key` makes a new one on the machine of the service.",
+      "It stops working at once. Administrators delete the keys of others, but none of a person with a role above theirs. An owner's key, and the operator's key, is deleted only if an owner of the team has another key. A browser session does not count as such a key. For all keys except the operator's, an owner who signs in with an identity provider is enough. Without an operator's key, no hosted worker can connect and nobody can create teams, until `bin/runyard keys replace-operator-key` makes a new key on the service's machine.",
     allow: { user: 'viewer' },
     params: z.object({ uid: z.string().meta({ description: 'UID of the key' }) }),
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
     errors: {
       403: 'Its person has a role above yours',
-      404: 'No such key, or it is not yours to delete',
+      404: 'No such key, or you may not delete it',
       409: "It is the operator's key or an owner's, and no owner of the team has another key",
     },
   },

@@ -5,25 +5,25 @@ import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 export const KeyKind = z.enum(keyKinds).meta({
   id: 'KeyKind',
   description:
-    'personal: acts as its user. agent: acts as a service account of the team. worker: connects workers of the hosted pool, which serve all teams, and opens nothing else.',
+    'personal: acts as its user. agent: acts as a service account of the team. worker: connects workers of the hosted pool, which serve all teams, and gives no other access.',
 });
 export type KeyKind = z.infer<typeof KeyKind>;
 
 /** An API key without its raw text. */
 export const ApiKey = z
   .object({
-    uid: z.string().describe('UID of the key, by which it is deleted'),
+    uid: z.string().describe('UID of the key, used to delete it'),
     name: z.string().describe('Name for people'),
     kind: KeyKind,
     prefix: z.string().meta({ description: 'First characters of the raw key' }),
     last_four: z.string().describe('Last four characters of the raw key'),
     user_uid: z.string().optional().describe('UID of the person that a personal key acts as'),
     agent_uid: z.string().optional().describe('Agent identity that an agent key acts as'),
-    is_current: z.literal(true).optional().describe('True: this request was sent with it'),
+    is_current: z.literal(true).optional().describe('True: this request was sent with this key'),
     created_by_uid: z
       .string()
       .optional()
-      .meta({ description: 'UID of the person who made an agent or worker key; absent: not known' }),
+      .meta({ description: 'UID of the person who made an agent or worker key; absent: unknown' }),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     expires_at: Timestamp.optional().meta({ description: 'Absent: never' }),
     last_used_at: Timestamp.optional().meta({ description: 'To the minute' }),
@@ -51,8 +51,7 @@ export const CreateKeyRequest = z
     name: NonBlank.max(200).describe('Name for people, at most 200 characters'),
     kind: KeyKind,
     agent_uid: Text.min(1).max(200).optional().meta({
-      description:
-        'UID of the agent identity that an agent key acts as; absent: the key is a service account of its own',
+      description: 'UID of the agent identity as which an agent key acts; absent: the key itself is a service account',
     }),
     expires_in: KeyLifetime.default('never'),
   })

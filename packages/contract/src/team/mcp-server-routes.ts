@@ -9,7 +9,7 @@ const path = '/agent/mcp-servers';
 const server = z.object({ serverId: z.string().meta({ description: 'Id of the MCP server' }) });
 const missing = { 404: 'No such MCP server, or it belongs to another team' };
 
-/** Agent keys manage no servers: an agent could give itself the credentials of another one under a new address. */
+/** Agent keys cannot manage servers: an agent could use the credentials of another server with a new address. */
 const writes = { user: 'member' } as const;
 
 export const mcpServerRoutes = {

@@ -33,16 +33,19 @@ const McpVariables = z
 
 const name = NonBlank.max(100).describe('Name for people, at most 100 characters');
 const command = NonBlank.max(4_096).describe(
-  'Program to start inside the sandbox; it speaks MCP on its standard streams',
+  'Program that is started inside the sandbox; it speaks MCP on its standard streams',
 );
-const args = z.array(Text.max(8_192)).max(100).describe('Arguments of `command`; they are shown, so no secrets');
+const args = z
+  .array(Text.max(8_192))
+  .max(100)
+  .describe('Arguments of `command`; they are visible, so they must not contain secrets');
 const env = McpVariables.describe('Environment variables of `command`. They are sealed and never shown');
 const url = Text.max(2_000).regex(new RegExp(webAddressPattern), { error: 'must be an https:// URL' }).meta({
   description:
-    'Address of a server that speaks Streamable HTTP: https, or an address in RUNYARD_ALLOW_PRIVATE_NETWORKS. Only the service reaches it',
+    'Address of a server that speaks Streamable HTTP: https, or an address in RUNYARD_ALLOW_PRIVATE_NETWORKS. Only the service connects to it',
 });
 const headers = McpHeaders.describe(
-  'Headers of the requests to `url`. They are sealed and never shown, and never reach a sandbox',
+  'Headers of the requests to `url`. They are encrypted, never shown, and never reach a sandbox',
 );
 
 /** An MCP server that the team has stored. */
@@ -79,8 +82,8 @@ export const CreateMcpServerRequest = z
     }
     if (server.command === undefined) {
       for (const member of ['args', 'env'] as const)
-        if (server[member] !== undefined) fault(member, 'is only for a server with a command; leave it out');
-    } else if (server.headers !== undefined) fault('headers', 'is only for a server with a url; leave it out');
+        if (server[member] !== undefined) fault(member, 'is only for a server with a command; leave this member out');
+    } else if (server.headers !== undefined) fault('headers', 'is only for a server with a url; leave this member out');
   })
   .meta({
     id: 'CreateMcpServerRequest',
@@ -105,9 +108,9 @@ export const UpdateMcpServerRequest = z
     name: name.optional(),
     command: command.optional(),
     args: args.optional(),
-    env: env.optional().describe('All variables; absent: they stay as they are'),
+    env: env.optional().describe('All variables; absent: they stay unchanged'),
     url: url.optional(),
-    headers: headers.optional().describe('All headers; absent: they stay as they are'),
+    headers: headers.optional().describe('All headers; absent: they stay unchanged'),
   })
   .meta({
     id: 'UpdateMcpServerRequest',

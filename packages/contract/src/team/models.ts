@@ -89,7 +89,7 @@ export type UpdateTeamModelSettingsRequest = z.infer<typeof UpdateTeamModelSetti
 export const ListModelsResponse = z
   .object({
     default_model_id: z.string().meta({ description: 'Model of runs that name none' }),
-    models: z.array(Model).describe('Models that this service knows, those without a key too'),
+    models: z.array(Model).describe('Models that this service knows, including those without a key'),
   })
   .meta({ id: 'ListModelsResponse', description: 'Models, and the default one' });
 export type ListModelsResponse = z.infer<typeof ListModelsResponse>;

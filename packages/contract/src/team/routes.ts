@@ -38,7 +38,7 @@ export const teamRoutes = {
     allow: teamReads,
     answer: { status: 200, description: 'Teams of the caller', schema: ListTeamsResponse },
   },
-  // A team has its own limits and share of the machine, so the operator decides how many there are.
+  // A team has its own limits and its share of the machine, so the operator decides about the number of teams.
   createTeam: {
     method: 'POST',
     path: '/teams',

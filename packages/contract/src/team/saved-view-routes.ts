@@ -18,7 +18,7 @@ export const savedViewRoutes = {
     path,
     tag: 'saved_views',
     summary: 'List saved views',
-    description: 'Those of the caller in the team. They are deleted when the person leaves the team.',
+    description: 'The views of the caller in the team. They are deleted when the person leaves the team.',
     allow: people,
     answer: { status: 200, description: 'The views, in the order of the person', schema: ListSavedViewsResponse },
   },

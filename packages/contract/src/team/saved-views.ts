@@ -5,7 +5,10 @@ import { NonBlank, Timestamp, Uuid } from '../wire/primitives.ts';
 
 const Name = NonBlank.max(100).describe('Name for people, at most 100 characters');
 
-/** Refuses a path that a browser would read as another origin: `//host`, `/\host`, and white space, which it leaves out before it looks. */
+/**
+ * Refuses a path that a browser would read as another origin: `//host`, `/\host`, and white space, because the browser removes white space
+ * first.
+ */
 const Path = z
   .string()
   .min(1)
@@ -40,7 +43,7 @@ export const UpdateSavedViewRequest = z
     name: Name.optional(),
     path: Path.optional(),
     position: Position.optional().describe(
-      'New place from 0: the views from there on move down; the end, if it is beyond',
+      'New position from 0: later views move down; a position beyond the end means the end',
     ),
   })
   .meta({ id: 'UpdateSavedViewRequest', description: 'Members that change' });

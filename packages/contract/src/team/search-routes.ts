@@ -8,7 +8,7 @@ export const searchRoutes = {
     path: '/search',
     tag: 'service',
     summary: 'Find things by name or id',
-    description: 'Finds what the caller may list, in the team of the request.',
+    description: 'Finds things that the caller may list, in the team of the request.',
     allow: teamReads,
     query: SearchQuery,
     answer: { status: 200, description: 'What was found', schema: SearchResponse },

@@ -8,7 +8,7 @@ export const SearchKind = z
   .enum(['run', 'schedule', 'automation', 'webhook', 'factory', 'environment', 'agent', 'person'])
   .meta({
     id: 'SearchKind',
-    description: '`agent`: an agent identity of the team. `person`: a member of the team; agent keys find none',
+    description: '`agent`: an agent identity of the team. `person`: a member of the team; agent keys find no people',
   });
 export type SearchKind = z.infer<typeof SearchKind>;
 

@@ -27,11 +27,11 @@ export const serviceRoutes = {
     tag: 'models',
     summary: 'Choose default, fallbacks and disabled models of the team',
     description:
-      'Works at once: a disabled model is refused when a run is created, when it begins, and at its next request to the model. Disabling and enabling change only the models that they name.',
+      "It takes effect at once: a disabled model is refused when a run is created, when a run begins, and at the run's next request to the model. Disabling and enabling change only the models that they name.",
     allow: administrators,
     body: UpdateTeamModelSettingsRequest,
     answer: { status: 200, description: 'The choices as they are now', schema: TeamModelSettings },
-    errors: { 400: 'A model that is not known, or a default or fallback that is disabled' },
+    errors: { 400: 'An unknown model, or a default or fallback that is disabled' },
   },
   listConnectedWorkers: {
     method: 'GET',
@@ -39,7 +39,7 @@ export const serviceRoutes = {
     tag: 'workers',
     summary: 'List connected workers',
     description:
-      "Presence comes from heartbeats and may be a minute old. With the operator's key, and in a browser session of the person who has it, the workers of the service are listed too.",
+      "Presence comes from heartbeats and may be a minute old. With the operator's key, and in a browser session of the key's person, the workers of the service are also listed.",
     allow: teamReads,
     answer: { status: 200, description: 'By name', schema: ListConnectedSelfHostedWorkersResponse },
   },

@@ -4,18 +4,19 @@ import { BrowserSession, CreateBrowserSessionRequest, CreateSignInCodeResponse, 
 import { ListSignOnProvidersResponse, StartSignOnRequest, StartSignOnResponse, signOnMinutes } from './sign-on.ts';
 
 const tooOften =
-  'The address signed in with an identity provider too often, or there are too many requests with a body at once; `Retry-After` tells when to send it again';
-const providerAway = 'The identity provider does not answer, or not as agreed; `Retry-After` says when to try again';
+  'Too many sign-ins with an identity provider from this address, or too many concurrent requests with a body; `Retry-After` tells when to send it again';
+const providerAway =
+  'The identity provider does not answer, or its answer is not valid; `Retry-After` tells when to try again';
 
 export const browserSessionRoutes = {
-  // Not for agent keys, because a session acts for a person. Not for sessions, because a session must not prolong itself.
+  // Not for agent keys, because a session acts for a person. Not for sessions, because a session must not extend its own lifetime.
   createSignInCode: {
     method: 'POST',
     path: '/sign-in-codes',
     tag: 'keys',
     summary: 'Create a one-time code that signs in a browser',
     description:
-      'The code is valid for a minute and for one sign-in. Deleting the key ends the code and the sessions that came from it.',
+      'The code is valid for a minute and for one sign-in. Deleting the key also ends the code and the sessions that were created with it.',
     allow: { user: 'viewer', session: false },
     answer: { status: 201, description: 'The code, which is shown only once', schema: CreateSignInCodeResponse },
   },
@@ -35,7 +36,7 @@ export const browserSessionRoutes = {
       headers: { 'Set-Cookie': 'The session: HttpOnly, SameSite=Strict' },
     },
     errors: {
-      403: 'The code was used, has expired or is unknown; the key does not belong to a person; the identity provider refused the person, or its answer is not for this browser or was used; the person is in no team; or the request is not from a page of the service over https or on this machine',
+      403: 'The code was used, has expired or is unknown; the key does not belong to a person; the identity provider refused the person, or its answer is not for this browser or was already used; the person is in no team; or the request is not from a page of the service over https or on this machine',
       409: 'The invitation with which the sign-in began cannot be accepted',
       429: tooOften,
       503: providerAway,
@@ -46,7 +47,7 @@ export const browserSessionRoutes = {
     path: '/sign-on',
     tag: 'keys',
     summary: 'List the identity providers',
-    description: 'The identity providers with which people sign in, for the sign-in page.',
+    description: 'The identity providers for single sign-on, for the sign-in page.',
     allow: { anyone: 'always' },
     answer: { status: 200, description: 'Their ids and names', schema: ListSignOnProvidersResponse },
   },
@@ -55,7 +56,7 @@ export const browserSessionRoutes = {
     path: '/sign-on',
     tag: 'keys',
     summary: 'Begin a sign-in with an identity provider',
-    description: `For the pages of the service. The answer binds the sign-in to this browser by a cookie, for ${signOnMinutes} minutes. The provider sends the browser back to \`/sign-in\`, whose page sends its query to POST /browser-sessions.`,
+    description: `For the pages of the service. The answer binds the sign-in to this browser by a cookie, for ${signOnMinutes} minutes. The provider sends the browser back to \`/sign-in\`, and that page sends its query to POST /browser-sessions.`,
     allow: { anyone: 'always' },
     body: StartSignOnRequest,
     answer: {
@@ -86,8 +87,7 @@ export const browserSessionRoutes = {
     path: '/browser-sessions',
     tag: 'keys',
     summary: 'Sign out all browsers of a person',
-    description:
-      'All browser sessions of the caller stop working at once, in all teams, and sign-in links that wait too.',
+    description: 'All browser sessions and unused sign-in links of the caller stop working at once, in all teams.',
     allow: { user: 'viewer' },
     answer: { status: 200, description: 'Signed out', schema: DeleteResponse },
   },
@@ -95,9 +95,9 @@ export const browserSessionRoutes = {
     method: 'GET',
     path: '/session',
     tag: 'keys',
-    summary: 'Read who is signed in',
+    summary: 'Read the signed-in person',
     description:
-      'The person, the teams, and for a browser session what its further requests need: those that change something send `csrf_token` as `X-CSRF-Token`. The header X-Team-Uid chooses the team.',
+      'The person, the teams, and for a browser session the token for further requests: requests that change something send `csrf_token` as `X-CSRF-Token`. The header X-Team-Uid chooses the team.',
     allow: { user: 'viewer' },
     answer: { status: 200, description: 'The caller', schema: Session },
   },

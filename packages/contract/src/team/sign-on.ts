@@ -17,7 +17,7 @@ export const SignOnProvider = z
 export type SignOnProvider = z.infer<typeof SignOnProvider>;
 
 export const ListSignOnProvidersResponse = z
-  .object({ providers: z.array(SignOnProvider).describe('In the order of the file; empty: no single sign-on') })
+  .object({ providers: z.array(SignOnProvider).describe('In the order of the file; empty: single sign-on is off') })
   .meta({ id: 'ListSignOnProvidersResponse', description: 'Identity providers with which people sign in' });
 
 /** A path of this service. Browsers read a second slash, or a backslash, as the start of a host. */

@@ -14,10 +14,10 @@ export const TeamRole = z.enum(roles).meta({
 
 const TeamName = NonBlank.max(200).describe('Name of the team, at most 200 characters');
 
-/** A team from the view of one of its members. */
+/** A team as one of its members sees it. */
 export const Team = z
   .object({
-    uid: z.string().describe('UID of the team, 22 characters of [A-Za-z0-9]; the header X-Team-Uid takes it'),
+    uid: z.string().describe('UID of the team, 22 characters of [A-Za-z0-9], for the header X-Team-Uid'),
     name: z.string().describe('Name of the team'),
     role: TeamRole.describe('Role of the caller in the team'),
     is_current: z.boolean().describe('True: this request acts in the team'),
@@ -58,11 +58,11 @@ export type TeamRule = z.infer<typeof TeamRule>;
 
 export const ListTeamMembersResponse = z
   .object({
-    members: z.array(TeamMember).describe('People of the team, in the order in which they joined'),
+    members: z.array(TeamMember).describe('People of the team, in the order of joining'),
     managed_by: z.enum(['hand', 'rules']).meta({
       id: 'TeamManagement',
       description:
-        '`hand`: administrators invite people and change roles. `rules`: the groups of the identity provider decide, by the rules of the operator, and nobody changes people by hand',
+        '`hand`: administrators invite people and change roles. `rules`: the groups of the identity provider decide, by the rules of the operator, and people cannot be changed by hand',
     }),
     rules: z.array(TeamRule).optional().describe('The rules, if they manage the team'),
   })
@@ -75,7 +75,7 @@ export const UpdateTeamMemberRequest = z
 /** An invitation that was not used yet, without its key. */
 export const TeamInvitation = z
   .object({
-    id: z.string().describe('Id of the invitation, by which it is withdrawn'),
+    id: z.string().describe('Id of the invitation, used to withdraw it'),
     role: TeamRole.describe('Role that the invited person gets'),
     note: z.string().optional().describe('Note about the invited person'),
     invited_by: UserProfile.describe('Person who created the invitation'),
@@ -134,13 +134,11 @@ export const StayOrGo = z
   .meta({ id: 'StayOrGo', description: 'Whether the things that a removed person made stay' });
 
 export const RemoveTeamMemberResponse = DeleteResponse.extend({
-  agent_keys: z.array(ApiKey).describe('Agent keys that the person made, also those that are deleted now'),
-  worker_pools: z
-    .array(z.string())
-    .describe('Names of the pools of workers that the person owns, also of those that are deleted now'),
+  agent_keys: z.array(ApiKey).describe('Agent keys that the person made, including deleted ones'),
+  worker_pools: z.array(z.string()).describe('Names of the worker pools that the person owns, including deleted ones'),
 }).meta({
   id: 'RemoveTeamMemberResponse',
   description:
-    'The person was removed. Agent keys that were not deleted still work for everybody who has a copy of them',
+    'The person was removed. Agent keys that were not deleted still work for everyone who has a copy of them',
 });
 export type RemoveTeamMemberResponse = z.infer<typeof RemoveTeamMemberResponse>;

@@ -10,7 +10,7 @@ export const FilterCondition = z.enum(['in', 'not_in', 'exists', 'any_element', 
 export const TestFilterCheck = z
   .object({
     check: FilterCondition,
-    path: z.string().optional().describe('Where in the body, such as data.items[2].state'),
+    path: z.string().optional().describe('Place in the body, such as data.items[2].state'),
     passed: z.boolean().describe('True: the condition is met'),
     reason: z.string().describe('The value that was found, and the allowed values'),
   })
@@ -22,12 +22,12 @@ export const maxChecksOfOutcome = 5;
 export const TriggerCheck = TestFilterCheck.extend({
   check: z.enum([...FilterCondition.options, 'event']).meta({
     id: 'TriggerCondition',
-    description: 'As in TestFilterCheck. event: the name of the event, which a trigger of GitHub, or events, asks for',
+    description: 'As in TestFilterCheck. event: the name of the event, if a GitHub trigger or `events` requires one',
   }),
   path: z
     .string()
     .optional()
-    .describe('Place in the body, such as data.items[2].state; for a trigger of GitHub, the member of its filter'),
+    .describe('Place in the body, such as data.items[2].state; for a GitHub trigger, the member of its filter'),
   trigger: z.int().describe('Index in the triggers of the automation'),
 }).meta({ id: 'TriggerCheck', description: 'A condition of a trigger, and how it came out' });
 export type TriggerCheck = z.infer<typeof TriggerCheck>;

@@ -51,8 +51,8 @@ export const githubEvents = {
 export type GithubEvent = keyof typeof githubEvents;
 
 /**
- * Returns true for facts that are missing in GitHub's payload of an event: the changed files of a pull request, and the labels and author of the pull
- * request of a check. A filter on such a fact never matches.
+ * Returns true for facts that are missing in GitHub's payload of an event: the changed files of a pull request, and, for a check, the
+ * labels and author of its pull request. A filter on such a fact never matches.
  */
 export function isNotInPayload(event: GithubEvent, key: GithubFilterKey): boolean {
   if (key === 'paths') return event !== 'push';
@@ -66,5 +66,5 @@ export interface Matcher {
   readonly not_in?: readonly (string | number)[] | undefined;
 }
 
-/** A stored filter. All members must match; an absent member matches everything. */
+/** A stored filter. All members must match; an absent member matches every value. */
 export type GithubFilter = { readonly [K in GithubFilterKey]?: Matcher | undefined };

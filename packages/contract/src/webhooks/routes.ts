@@ -24,7 +24,7 @@ const noFactory = { 404: 'No such factory, or it belongs to another team' };
 const noWebhook = { 404: 'No such webhook, or it belongs to another factory or team' };
 const noDelivery = { 404: 'No such delivery, or it belongs to another webhook' };
 
-/** Members, but not agent keys: a webhook lets an external sender start agents for as long as it exists. */
+/** Members, but not agent keys, because a webhook lets an external sender start agents as long as the webhook exists. */
 const members = { user: 'member' } as const;
 
 const factoryPath = '/factory';
@@ -94,7 +94,7 @@ export const webhookRoutes = {
     tag: 'webhooks',
     summary: 'Create a webhook',
     description:
-      'The secret is in this answer only. A signature webhook without its secret is created disabled, except with standard_webhooks, where the secret is generated; store the secret with rotate-secret.',
+      'The secret is in this answer only. A signature webhook without a secret is created disabled: store its secret with rotate-secret. Only with standard_webhooks, the service generates the secret.',
     allow: members,
     params: factory,
     body: CreateWebhookRequest,
@@ -144,15 +144,15 @@ export const webhookRoutes = {
     tag: 'webhooks',
     summary: 'Give a webhook a new secret',
     description:
-      'The old secret stops working at once, unless grace_seconds gives the sender time. A signature webhook takes the secret of its provider from `secret`; only with standard_webhooks it is generated.',
+      "The old secret stops working at once, unless grace_seconds gives the sender time. For a signature webhook, the provider's secret is in `secret`; only with standard_webhooks, the service generates it.",
     allow: members,
     params: webhook,
     body: RotateWebhookSecretRequest,
     answer: { status: 200, description: 'With the new secret', schema: WebhookWithSecret },
     errors: {
       ...noWebhook,
-      400: 'No secret where the provider makes it, or one that does not fit the mode',
-      409: 'The secret is one of the team; change it there',
+      400: 'No secret although the provider makes it, or a secret that the mode cannot use',
+      409: 'The webhook uses a secret of the team; change that secret',
     },
   },
   enableWebhook: {
@@ -183,7 +183,7 @@ export const webhookRoutes = {
     tag: 'webhooks',
     summary: 'List the deliveries of a webhook, newest first',
     description:
-      'Kept for 7 days, accepted ones and duplicates for 30, and always the latest 50. Requests that get 404 or 429 are not in it.',
+      'Deliveries are kept for 7 days, accepted deliveries and duplicates for 30 days, and the latest 50 always. Requests that get 404 or 429 are not stored.',
     allow: teamReads,
     params: webhook,
     query: ListWebhookDeliveriesQuery,
@@ -220,7 +220,7 @@ export const webhookRoutes = {
     tag: 'webhooks',
     summary: 'Evaluate a delivery again',
     description:
-      'Makes a new delivery with the payload of an accepted one. It passes all checks of a delivery but authentication, and its identity is new.',
+      'Makes a new delivery with the payload of an accepted one. It passes all checks of a delivery except authentication, and gets a new identity.',
     allow: teamWrites,
     params: delivery,
     once: 'replayWebhookDelivery',

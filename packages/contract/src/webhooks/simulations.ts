@@ -1,4 +1,4 @@
-/** Deliveries that are not sent, times of schedules that have not come, and the runs that they would start. */
+/** Simulated deliveries and schedule times, and the runs that they would start. */
 import { z } from 'zod';
 import { AmbientAgentConfig } from '../runs/config.ts';
 import { Uuid } from '../wire/primitives.ts';
@@ -9,11 +9,11 @@ const eventName = z
   .regex(/^[A-Za-z0-9._:/-](?:[ A-Za-z0-9._:/-]{0,98}[A-Za-z0-9._:/-])?$/, {
     error: 'must be 1 to 100 characters of [A-Za-z0-9._:/-]',
   })
-  .describe('Event, as the header of the sender names it, such as push of GitHub; not together with delivery_id');
+  .describe("Name of the event in the sender's header, such as push for GitHub; not together with delivery_id");
 
 const simulated = {
   payload: z.unknown().optional().describe('JSON body of the delivery; not together with delivery_id'),
-  delivery_id: Uuid.optional().describe('Accepted delivery to a webhook of the factory, whose payload is taken'),
+  delivery_id: Uuid.optional().describe('Accepted delivery to a webhook of the factory; its payload is used'),
   event: eventName.optional(),
 };
 
@@ -24,7 +24,7 @@ const needsOne = {
 const hasOne = (request: { readonly delivery_id?: string | undefined }): boolean =>
   Object.hasOwn(request, 'payload') !== (request.delivery_id !== undefined);
 
-const noEvent = { error: 'comes from the delivery; leave it out with delivery_id', path: ['event'] };
+const noEvent = { error: 'comes from the delivery; leave this member out with delivery_id', path: ['event'] };
 const hasOneEvent = (request: { readonly delivery_id?: string | undefined; readonly event?: string | undefined }) =>
   request.delivery_id === undefined || request.event === undefined;
 /** JSON Schema: a stored delivery, which has its own event. */
@@ -51,14 +51,14 @@ export const DryRunRequest = z
       .max(100)
       .optional()
       .describe(
-        'Webhook that the delivery goes to; without it the first that a trigger selects. Not together with schedule_name',
+        'Webhook that would receive the delivery; absent: the first webhook that a trigger selects. Not together with schedule_name',
       ),
     schedule_name: z
       .string()
       .max(100)
       .optional()
       .describe(
-        'Schedule trigger whose time has come, by its name; empty: the one without a name. In place of payload and delivery_id',
+        'Name of the schedule trigger that would fire; empty: the trigger without a name. In place of payload and delivery_id',
       ),
   })
   .refine(hasOneEvent, noEvent)
@@ -77,7 +77,7 @@ export const DryRunRequest = z
       context.addIssue({
         code: 'custom',
         path: [event === undefined ? 'webhook_uid' : 'event'],
-        message: 'is of deliveries; leave it out with schedule_name',
+        message: 'belongs to deliveries; leave this member out with schedule_name',
       });
   })
   .meta({
@@ -113,7 +113,9 @@ const SimulatedRun = z
     metadata: z
       .record(z.string(), z.string())
       .describe('Metadata of the run. The delivery_id of a payload that was not delivered consists of zeros'),
-    attachments: z.array(SimulatedAttachment).describe('Files of the run: the body of the delivery; for a time none'),
+    attachments: z
+      .array(SimulatedAttachment)
+      .describe('Files of the run: the body of the delivery; a schedule time has no files'),
   })
   .meta({ id: 'SimulatedRun', description: 'The run that the event would start' });
 
@@ -121,7 +123,7 @@ export const SimulatedStart = z
   .object({
     automation_id: z.string().describe('UID of the automation'),
     name: z.string().describe('Name of the automation'),
-    matched: z.boolean().describe('True: one of its triggers matches, or the schedule trigger was named'),
+    matched: z.boolean().describe('True: one of its triggers matches, or the request named the schedule trigger'),
     reason: z.string().optional().describe('Why no trigger matches'),
     checks: failedChecks,
     would_start: z.boolean().describe('True: the event would start a run now'),

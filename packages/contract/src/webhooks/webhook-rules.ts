@@ -5,7 +5,7 @@ import { signatureAlgorithms, signatureEncodings, unsignedSchemeNames } from '..
 /** Headers with credentials or signatures: their values must not reach the log of deliveries. */
 const credentialHeader =
   /^(?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api[-_]?key|.*(?:signature|secret|token|credential|password|auth|session|jwt|key).*)$/i;
-/** Headers whose names look like those of credentials, and which name a delivery or an event. */
+/** Headers whose names look like those of credentials, but that identify a delivery or an event. */
 const harmlessHeader = /^(?:idempotency-key|x-event-key)$/i;
 
 /** Pattern of the name of an HTTP header. */
@@ -82,7 +82,7 @@ interface SignatureParts {
   readonly hasMaxAge: boolean;
 }
 
-/** Returns why the parts of a signature do not fit; undefined if they do. */
+/** Returns why the parts of a signature do not match; undefined if they do. */
 export function faultOfSignature({
   signed = '{body}',
   hasId,
@@ -155,7 +155,7 @@ export const HmacSignature = z
   });
 export type HmacSignature = z.infer<typeof HmacSignature>;
 
-/** The members of a webhook by which its deliveries are read. */
+/** The members of a webhook that define how its deliveries are read. */
 export interface WebhookRules {
   readonly delivery_id_path?: string | undefined;
   readonly event_header?: string | undefined;
@@ -174,7 +174,7 @@ interface Proof {
 
 export const isUnsignedScheme = (scheme: string): boolean => unsignedSchemeNames.some((name) => name === scheme);
 
-/** Returns which member does not fit the others and why; undefined: they fit. */
+/** Returns which member contradicts the others and why; undefined: there is no contradiction. */
 export function faultOfProof({
   mode,
   scheme,
@@ -183,7 +183,7 @@ export function faultOfProof({
   if (mode === 'signature' && scheme === undefined)
     return { member: 'scheme', message: 'is required with auth_mode signature' };
   if (mode !== 'signature' && scheme !== undefined && !isUnsignedScheme(scheme))
-    return { member: 'scheme', message: 'is only for auth_mode signature; leave it out' };
+    return { member: 'scheme', message: 'is only for auth_mode signature; leave this member out' };
   if (mode === 'signature' && scheme !== undefined && isUnsignedScheme(scheme))
     return {
       member: 'scheme',
@@ -192,6 +192,6 @@ export function faultOfProof({
   if ((scheme === 'hmac') === hasSignature) return undefined;
   return {
     member: 'signature',
-    message: hasSignature ? 'is only for the scheme hmac; leave it out' : 'is required with the scheme hmac',
+    message: hasSignature ? 'is only for the scheme hmac; leave this member out' : 'is required with the scheme hmac',
   };
 }

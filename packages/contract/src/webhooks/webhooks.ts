@@ -8,14 +8,14 @@ import { HmacSignature, ruleMembers, shownHeader } from './webhook-rules.ts';
 export const WebhookAuthMode = z.enum(webhookAuthModes).meta({
   id: 'WebhookAuthMode',
   description:
-    'token: the sender sends the secret as Authorization: Bearer, or as the password of Authorization: Basic. url_token: the secret is the last segment of the URL. signature: the sender signs each request as signature_scheme says',
+    'token: the sender sends the secret as Authorization: Bearer, or as the password of Authorization: Basic. url_token: the secret is the last segment of the URL. signature: the sender signs each request as signature_scheme defines',
 });
 export type WebhookAuthMode = z.infer<typeof WebhookAuthMode>;
 
 export const SignatureSchemeName = z.enum(signatureSchemeNames).meta({
   id: 'SignatureSchemeName',
   description:
-    'The sender, which decides how requests are signed and which header names the event. hmac: as the member signature says. event_grid, microsoft_graph and sns sign nothing with a secret, so they need auth_mode url_token or token',
+    'The sender; it decides how requests are signed and which header has the name of the event. hmac: as the member signature defines. event_grid, microsoft_graph and sns do not sign with a secret, so they need auth_mode url_token or token',
 });
 export type SignatureSchemeName = z.infer<typeof SignatureSchemeName>;
 
@@ -25,7 +25,7 @@ const name = NonBlank.max(100).describe('Name for people, at most 100 characters
 const secret = Text.min(1)
   .max(1_000)
   .describe(
-    'Secret of the provider; for token and url_token at least 16 characters. It is sealed. Only the answers of create and rotate have it',
+    'Secret of the provider; for token and url_token at least 16 characters. It is sealed. Only the answers of create and rotate contain it',
   );
 const secretName = z
   .string()
@@ -33,7 +33,7 @@ const secretName = z
     error: 'must be 1 to 100 characters of [A-Za-z0-9_], and not begin with a digit',
   })
   .describe(
-    'A secret of the team with this name is the secret of the webhook: a change of it acts at once, and its deletion disables the webhook. If the team has no such secret, the webhook keeps a secret of its own, and this is only its name',
+    "The secret of the team with this name is the secret of the webhook: a change of it takes effect at once, and its deletion disables the webhook. If the team has no such secret, the webhook has its own secret, and this is only the secret's name",
   );
 
 const deliveryIdHeader = shownHeader.describe("Header with the sender's own id of a delivery");
@@ -58,7 +58,7 @@ export const Webhook = z
     secret_of_team: z
       .boolean()
       .optional()
-      .describe('True: its secret is the one of the team with the name secret_name. Absent: it has its own'),
+      .describe("True: the webhook uses the team's secret with the name secret_name. Absent: it has its own"),
     delivery_id_header: z.string().optional().describe("Header with the sender's own id of a delivery"),
     delivery_id_path: z.string().optional().describe("Member of the body with the sender's own id of a delivery"),
     event_header: z.string().optional().describe('Header that names the event; absent: the header of the scheme'),
@@ -73,7 +73,9 @@ export const Webhook = z
     disabled_reason: z.string().optional().describe('Why the service disabled it; absent: it did not'),
     url: z
       .string()
-      .describe('Where the sender POSTs to. Of a url_token webhook, only create and rotate show it with its token'),
+      .describe(
+        'URL to which the sender sends its POST requests. For a url_token webhook, only the answers of create and rotate show the token in it',
+      ),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
   })
   .meta({ id: 'Webhook', description: 'A URL that receives deliveries of one sender' });
@@ -139,7 +141,7 @@ export const RotateWebhookSecretRequest = z
       .min(0)
       .max(maxGraceSeconds)
       .default(0)
-      .describe('How long the old secret is accepted too, at most a day; 0: it stops working at once'),
+      .describe('How long the old secret is also accepted, at most a day; 0: it stops working at once'),
   })
   .default({ grace_seconds: 0 })
   .meta({ id: 'RotateWebhookSecretRequest', description: 'The new secret; without one it is generated' });
@@ -169,7 +171,7 @@ export const AutomationOutcome = z
     matched: z.boolean().describe('True: one of its triggers matched'),
     reason: z.string().optional().describe('Why it started no run'),
     checks: failedChecks.describe(
-      `${failedChecks.description}. Pages of deliveries leave it out; read the delivery to get it`,
+      `${failedChecks.description}. Pages of deliveries omit it; read the delivery to get it`,
     ),
     run_id: z.string().optional().describe('Run that it started'),
   })
@@ -191,7 +193,9 @@ export const WebhookDelivery = z
     reason: z
       .string()
       .optional()
-      .describe('Why it was refused or counts as a duplicate, and what a person can do, if the label does not say it'),
+      .describe(
+        'Why it was refused or counts as a duplicate, and what a person can do, unless the label already says so',
+      ),
     replay_of: z.string().optional().describe('Delivery that it repeats'),
     runs: z.array(z.string()).optional().describe('Runs that it started'),
     automations: z
@@ -207,7 +211,7 @@ export const WebhookDeliveryWithPayload = WebhookDelivery.extend({
     .record(z.string(), z.string())
     .optional()
     .describe(
-      'Headers that say which event it is, by their names in small letters: content type, ids and names of events, never a credential or a signature',
+      'Headers that identify the event, with names in lower case: content type, ids and names of events, never a credential or a signature',
     ),
   payload: z
     .unknown()

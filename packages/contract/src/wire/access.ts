@@ -8,9 +8,9 @@ export type Role = (typeof roles)[number];
 export const isAtLeast = (has: Role, needed: Role): boolean => roles.indexOf(has) <= roles.indexOf(needed);
 
 /**
- * Kinds of callers. `user`: a person, by a personal key. `agent`: a service account of the team, by an agent key. `run`: an execution that has not
- * ended, by its run token. `worker`: a self-hosted worker, with a key that can only connect a worker; no such keys exist yet, and workers connect
- * with the keys of users and agents. `session`: a person in a browser, by the cookie of a browser session.
+ * Kinds of callers. `user`: a person, by a personal key. `agent`: a service account of the team, by an agent key. `run`: an execution that
+ * has not ended, by its run token. `worker`: a self-hosted worker, with a key that can only connect a worker. No such keys exist yet, and
+ * workers connect with the keys of users and agents. `session`: a person in a browser, by the cookie of a browser session.
  */
 export const principalKinds = ['user', 'agent', 'run', 'worker', 'session'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
@@ -22,14 +22,15 @@ export interface AllowKeys {
   /** True: only the key of the operator of the service is accepted. */
   readonly operator?: true;
   /**
-   * True: agent keys are accepted too, with the role of a member. `made_by_agents`: only for things that no person made, because they are executed
-   * with the rights of that person.
+   * True: agent keys are accepted too, with the role of a member. `made_by_agents`: only for things that no person made, because things
+   * that a person made are executed with the rights of that person.
    */
   readonly agent?: true | 'made_by_agents';
   /**
-   * Browser sessions are accepted wherever users are, with the role of their person, unless this member says otherwise. A stolen session
-   * must give nothing that outlives it. `false`: sessions are refused, because the answer would be another session. `recent`: only in the
-   * first hour after the sign-in, because the answer is a key that outlives the session. The routes of the operator refuse all sessions.
+   * Browser sessions are accepted on routes that accept users, with the role of their person, unless this member has another value. A
+   * stolen session must not give access that lasts longer than the session. `false`: sessions are refused, because the answer would be
+   * another session. `recent`: only in the first hour after the sign-in, because the answer is a key that outlives the session. The routes
+   * of the operator refuse all sessions.
    */
   readonly session?: false | 'recent';
   /** True: keys of workers are accepted too. */
@@ -42,19 +43,19 @@ export interface AllowKeys {
   readonly keylessBytes?: number;
 }
 
-/** Accepts run tokens: of an execution in progress, or until its end, including the time while it is stopping. */
+/** Accepts run tokens: of an execution in progress, or until the execution's end, including the time while it is stopping. */
 export interface AllowRun {
   readonly run: 'at_work' | 'until_end';
   /** True: only a run that may start others is accepted. */
   readonly startsRuns?: true;
 }
 
-/** Accepts a request without a credential: any, or one whose URL the service has signed. */
+/** Accepts a request without a credential: any request, or only a request with a URL that the service has signed. */
 export interface AllowAnyone {
   readonly anyone: 'always' | 'with_signature';
 }
 
-/** The callers that a route accepts. Each thing that a route names must also belong to the caller's team, or to its run. */
+/** The callers that a route accepts. Each thing that a request names must also belong to the caller's team, or to its run. */
 export type Allow = AllowKeys | AllowRun | AllowAnyone;
 
 /** Accepts every user of the team, and agent keys: for routes that only read. */

@@ -7,7 +7,7 @@ export const EmptyRequest = z.object({}).meta({ id: 'EmptyRequest', description:
 /** An answer whose status has all information. */
 export const EmptyResponse = z
   .object({})
-  .meta({ id: 'EmptyResponse', description: 'No members: the status says it all' });
+  .meta({ id: 'EmptyResponse', description: 'No members: the status is the whole answer' });
 
 export const DeleteResponse = z
   .object({

@@ -1,6 +1,6 @@
 /**
- * Returns the number of letters to insert, delete, replace or swap with their neighbour to get from one text to the other
- * (optimal string alignment). Own code: a package for it would be longer to vet than these lines.
+ * Returns the number of letters that must be inserted, deleted, replaced or swapped with their neighbour to turn one text into the other
+ * (optimal string alignment). Written here, because reviewing a package for it would take longer than these lines.
  */
 export function editDistance(from: string, to: string): number {
   let beforePrevious: number[] = [];

@@ -1,6 +1,6 @@
 /** The error codes of the interface. Loads no zod, because every client has them. */
 
-/** State of the run in which an error happens; `null`: the error is not about a run. */
+/** State that a run has after an error; `null`: the error is not about a run. */
 export type ErrorRunState = 'FAILED' | 'ERROR' | null;
 
 /** One row of the interface's error catalogue. */
@@ -11,7 +11,7 @@ export interface ErrorKind {
   readonly title: string;
   /** True: the platform may try again by itself, and a caller may too. */
   readonly retryable: boolean;
-  /** State of a run in which it happens: FAILED for user errors, ERROR for platform errors. */
+  /** State of a run with this error: FAILED for user errors, ERROR for platform errors. */
   readonly runState: ErrorRunState;
   /** Members that this code adds to the problem document. */
   readonly extraFields: readonly string[];
@@ -22,7 +22,7 @@ export interface ErrorKind {
 const userError = { retryable: false, runState: 'FAILED', extraFields: [] } as const;
 const platformError = { retryable: false, runState: 'ERROR', extraFields: [] } as const;
 
-/** All codes that an error can have, of a request and of a run. Published clients know them, so none is renamed or removed. */
+/** All codes that an error can have, of a request and of a run. Published clients know them, so a code is never renamed or removed. */
 export const errorCatalogue = {
   insufficient_credits: {
     ...userError,
@@ -55,7 +55,7 @@ export const errorCatalogue = {
     status: 400,
     title: 'Invalid request',
     extraFields: ['errors'],
-    explanation: 'The request is malformed. `errors` names each wrong member and what is expected there.',
+    explanation: 'The request is malformed. `errors` has each wrong member and what is expected for it.',
   },
   resource_not_found: {
     ...userError,
@@ -93,7 +93,7 @@ export const errorCatalogue = {
     status: 500,
     title: 'Environment setup failed',
     explanation:
-      'A clone, a setup command, the working directory or an MCP server failed before the agent began. The message holds the end of its output.',
+      'A clone, a setup command, the working directory or an MCP server failed before the agent began. The message has the end of its output.',
   },
   content_policy_violation: {
     ...userError,
@@ -120,7 +120,7 @@ export const errorCatalogue = {
     title: 'Resource unavailable',
     retryable: true,
     explanation:
-      'Capacity is full (429), a sandbox could not be created (500), or the database cannot be reached or the disk is full (503). It is retried by itself; `Retry-After` tells when to call again. A run ends with it at once where its model provider cannot be reached.',
+      'Capacity is full (429), a sandbox could not be created (500), or the database is unreachable or the disk is full (503). It is retried automatically; `Retry-After` tells when to call again. A run ends with it at once if its model provider cannot be reached.',
   },
   internal_error: {
     ...platformError,

@@ -29,7 +29,7 @@ export const InvalidMember = z
   .object({
     path: z
       .string()
-      .describe('Path of the member in the request, such as `config.model_id`; of a fault in a definition, the file'),
+      .describe('Path of the member in the request, such as `config.model_id`; for a fault in a definition, the file'),
     message: z.string().describe('The fault, and the expected value'),
     line: z.int().optional().describe('Line in the file that `path` names, from 1'),
     column: z.int().optional().describe('Column in that line, from 1'),
@@ -54,13 +54,16 @@ export const Problem = z
       .string()
       .optional()
       .describe('With `external_authentication_required`: the service that is not authorized'),
-    auth_url: z.string().optional().describe('With `external_authentication_required`: where to authorize it'),
+    auth_url: z
+      .string()
+      .optional()
+      .describe('With `external_authentication_required`: the address for the authorization'),
     inaccessible_repos: z
       .array(z.string())
       .optional()
       .describe('With `external_authentication_required`: repositories that cannot be read'),
     integration_name: z.string().optional().describe('With `integration_not_configured`: the integration'),
-    setup_url: z.string().optional().describe('With `integration_not_configured`: where to set it up'),
+    setup_url: z.string().optional().describe('With `integration_not_configured`: the address for the setup'),
   })
   .meta({ id: 'Problem', description: 'Body of every error answer: a problem document by RFC 7807' });
 export type Problem = z.infer<typeof Problem>;

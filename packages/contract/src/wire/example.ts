@@ -2,7 +2,7 @@
 
 /** A request that works against a fresh service, and the answer to one. */
 export interface Example {
-  /** Query of the request: texts, numbers, lists whose parameter is repeated, and objects as `name[member]=value`. */
+  /** Query of the request: texts, numbers, lists as repeated parameters, and objects as `name[member]=value`. */
   readonly query?: Readonly<Record<string, unknown>>;
   /** JSON body of the request. */
   readonly body?: unknown;

@@ -7,7 +7,7 @@ export const maxMarkBytes = 128;
 /** Largest part of the kept text that is dropped so that the cut is between two lines. A longer line is cut, and `…` marks its cut. */
 const maxGivenUp = 4096;
 
-/** Returns the mark of a part that is left out, without a newline: `… 12,345 lines (1.2 MB) left out …`. */
+/** Returns the mark of an omitted part, without a newline: `… 12,345 lines (1.2 MB) left out …`. */
 export function leftOutMark(bytes: number, lines = 0): string {
   if (lines < 1) return `… ${formatBytes(bytes)} left out …`;
   return `… ${lines.toLocaleString('en-US')} ${lines === 1 ? 'line' : 'lines'} (${formatBytes(bytes)}) left out …`;
@@ -20,20 +20,20 @@ export function countLines(text: string): number {
   return count;
 }
 
-/** Returns the beginning of a text up to the end of its last whole line; a single long line keeps its beginning. */
+/** Returns the beginning of a text up to the end of its last whole line; if it is a single long line, its beginning. */
 export function wholeLinesOfHead(text: string): string {
   const end = text.lastIndexOf('\n') + 1;
   return end > 0 && text.length - end <= maxGivenUp ? text.slice(0, end) : text;
 }
 
-/** The end of a text; `cutsLine`: it begins inside a line. */
+/** The end of a text; `cutsLine`: it begins in the middle of a line. */
 export interface Tail {
   readonly text: string;
   readonly cutsLine: boolean;
 }
 
 /**
- * Returns the end of a text from its first whole line on; a single long line keeps its end. The text may begin with the newline
+ * Returns the end of a text, beginning with its first whole line; if it is a single long line, its end. The text may begin with the newline
  * that ends the part before it.
  */
 export function wholeLinesOfTail(text: string): Tail {

@@ -30,7 +30,7 @@ const byExtension: Readonly<Record<string, string>> = {
   '.zip': 'application/zip',
 };
 
-/** Returns the media type that a file's extension suggests. It is a hint for downloads; no decision depends on it. */
+/** Returns the media type that a file's extension suggests. It is only a hint for downloads; no decision depends on it. */
 export function mimeTypeOf(path: string): string {
   return byExtension[extname(path).toLowerCase()] ?? 'application/octet-stream';
 }

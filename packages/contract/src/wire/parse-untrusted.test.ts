@@ -4,7 +4,7 @@ import { parseUntrusted } from './parse-untrusted.ts';
 
 const schema = z.object({ names: z.array(z.string().min(1).max(9)) });
 
-test('returns what the schema returns', () => {
+test("returns the schema's result", () => {
   expect(parseUntrusted(schema, { names: ['a'] })).toEqual({ success: true, data: { names: ['a'] } });
   expect(parseUntrusted(schema, { names: [''] }, { error: () => 'is wrong' }).error?.issues).toMatchObject([
     { path: ['names', 0], message: 'is wrong' },
@@ -22,7 +22,7 @@ test.each(['{"toString": ""}', '{"valueOf": {}, "toString": null}', '[[{"toStrin
   },
 );
 
-test('refuses a value whose length or content is nested deeper than the stack', () => {
+test('refuses a value whose length or content is nested too deeply for the stack', () => {
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
   expect(parseUntrusted(schema, { names: [{ length: deep }], deep }).error?.issues).toMatchObject([
     { path: ['names', 0], message: expect.stringContaining('has a member length') },

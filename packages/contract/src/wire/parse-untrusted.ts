@@ -3,8 +3,8 @@ import { z } from 'zod';
 const message = 'has a member length that cannot be compared with a number, which is not accepted';
 
 /**
- * Checks an untrusted value, as `schema.safeParse` does, and never throws. zod compares the member `length` of a value of any type with the limits of
- * a text or a list, and throws if `length` is an object whose `toString` is not a function, or a list of endless lists.
+ * Checks an untrusted value like `schema.safeParse`, but never throws. For a value of any type, zod compares its member `length` with the
+ * limits of a text or a list. It throws if `length` is an object whose `toString` is not a function, or a list with endless nesting.
  */
 export function parseUntrusted<T>(
   schema: z.ZodType<T>,
@@ -25,7 +25,7 @@ export function parseUntrusted<T>(
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** Returns false for a value whose conversion into a number throws, such as `[{ toString: 1 }]`. */
+/** Returns false for a value that throws when it is converted to a number, such as `[{ toString: 1 }]`. */
 function isComparable(value: unknown): boolean {
   try {
     Number(value);
@@ -42,7 +42,7 @@ interface Member {
   readonly parent: Member | undefined;
 }
 
-/** Returns the path of an object whose `length` cannot be compared; undefined if there is none. */
+/** Returns the path of an object whose `length` cannot be compared; undefined if there is no such object. */
 function pathOfLength(root: unknown): (string | number)[] | undefined {
   // Without recursion, because a value may nest deeper than the stack.
   const open: Member[] = [{ value: root, name: '', parent: undefined }];

@@ -49,7 +49,7 @@ describe('plainMessage', () => {
       [colour, 'darkBlue', 'must be one of red, green, dark-blue; did you mean dark-blue?'],
       [colour, undefined, 'is required, and must be one of red, green, dark-blue'],
       [shape, { kind: 'circel' }, 'must be one of circle, square; did you mean circle?'],
-      [file, { file_name: 'a', Size: 1 }, 'no member Size is known; did you mean size?'],
+      [file, { file_name: 'a', Size: 1 }, 'the member Size is unknown; did you mean size?'],
       [file, { file_name: 'a', colour: 1 }, 'no member colour is known; known members: file_name, size'],
       [either, 3, 'must be a string, an array or an object, not a number'],
       [either, undefined, 'is required'],
@@ -65,7 +65,7 @@ describe('plainMessage', () => {
 
 test('names ten of very many unknown members', () => {
   const many = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`size${at}`, 1]));
-  expect(messageOf(file, { file_name: 'a', ...many })?.match(/no member/g)).toHaveLength(10);
+  expect(messageOf(file, { file_name: 'a', ...many })?.match(/is unknown/g)).toHaveLength(10);
 });
 
 describe('plainParameterMessage', () => {

@@ -5,7 +5,7 @@ import { makeSpelling } from './spelling.ts';
 type RawIssue = z.core.$ZodRawIssue;
 type Issue = z.core.$ZodIssue;
 
-/** Values that schemas expect, by zod's names for them. */
+/** Kinds of values that schemas expect, by zod's names for them. */
 const kinds: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
@@ -51,7 +51,7 @@ export function choiceMessage(choices: readonly string[], value: unknown): strin
 
 type TypeIssue = Extract<RawIssue, { code: 'invalid_type' }>;
 
-/** Returns the kind that the schema expects. For a value that is no number, zod does not say that the number must be whole. */
+/** Returns the kind that the schema expects. For a value that is not a number, zod does not report that the number must be whole. */
 function expectedKind({ expected, inst }: TypeIssue): string {
   const isWhole = (inst?._zod.def as { readonly format?: string } | undefined)?.format === 'safeint';
   return kinds[isWhole ? 'int' : expected] ?? expected;
@@ -103,7 +103,7 @@ function formatMessage(issue: Extract<RawIssue, { code: 'invalid_format' }>): st
 
 const mostNamedKeys = 10;
 
-/** Names the members that an object does not accept, and the accepted ones that were probably meant. */
+/** Lists the members that an object does not accept, and the accepted members that were probably meant. */
 function unknownKeysMessage(issue: Extract<RawIssue, { code: 'unrecognized_keys' }>): string {
   const shape = (issue.inst?._zod.def as { readonly shape?: object } | undefined)?.shape ?? {};
   const knownNames = Object.keys(shape);
@@ -111,7 +111,7 @@ function unknownKeysMessage(issue: Extract<RawIssue, { code: 'unrecognized_keys'
   // A body can have very many unknown members.
   const suggestions = issue.keys.slice(0, mostNamedKeys).map((key) => ({ key, meant: spelling.suggest(key) }));
   const named = suggestions.map(({ key, meant }) =>
-    meant === undefined ? `no member ${key} is known` : `no member ${key} is known; did you mean ${meant}?`,
+    meant === undefined ? `no member ${key} is known` : `the member ${key} is unknown; did you mean ${meant}?`,
   );
   const hasOthers = suggestions.some(({ meant }) => meant === undefined) && knownNames.length > 0;
   return `${named.join('; ')}${hasOthers ? `; known members: ${knownNames.join(', ')}` : ''}`;
@@ -121,7 +121,7 @@ function unknownKeysMessage(issue: Extract<RawIssue, { code: 'unrecognized_keys'
 const isOther = (issues: readonly Issue[]): boolean =>
   issues.some(({ code, path }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value'));
 
-/** Names the alternatives of a union, or the fault in the one alternative that the value is nearest to. */
+/** Lists the alternatives of a union, or the fault in the alternative that the value matches best. */
 function unionMessage(issue: Extract<RawIssue, { code: 'invalid_union' }>): string {
   if (issue.inclusive === false) return 'fits several forms at once; leave out the members of all but one';
   if (issue.discriminator !== undefined && issue.options !== undefined) {
@@ -169,8 +169,8 @@ export function plainMessage(issue: RawIssue): string {
 }
 
 /**
- * Returns the reason for a parameter of a URL, whose text was read as a number, or as true or false, if it looks like
- * one. Text that does not look like one is still a string, and a parameter that is given twice is an array.
+ * Returns the reason for a fault in a parameter of a URL. If the text looked like a number, true or false, it was converted before. Text
+ * that does not look like one is still a string, and a parameter that is given twice is an array.
  */
 export function plainParameterMessage(issue: RawIssue): string {
   if (issue.code !== 'invalid_type' || issue.input === undefined) return plainMessage(issue);

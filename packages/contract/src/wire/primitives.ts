@@ -21,7 +21,7 @@ export const IdempotencyKey = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, { error: 'must be 1 to 255 printable ASCII characters without spaces' });
 
-/** Id that an agent's events give a step, a message or an action. Ids come from harnesses; longer ones are no ids. */
+/** Id that an agent's events give a step, a message or an action. Ids come from harnesses; a longer text is not accepted as an id. */
 export const EventId = z.string().max(maxEventIdLength);
 
 /** UUIDv7 of a run, execution, conversation, artifact, schedule or delivery. */
@@ -33,5 +33,5 @@ export const Uid22 = z.string().regex(/^[A-Za-z0-9]{22}$/, { error: 'must be exa
 /** RFC 3339 in UTC with a `Z`. */
 export const Timestamp = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC, with a Z' });
 
-/** Number of a turn in its execution. The limit makes sure that it, and one more for an interrupt, fit into a database integer. */
+/** Number of a turn in its execution. The limit ensures that the number, and one more for an interrupt, fit into a database integer. */
 export const TurnNumber = z.int().min(1).max(1_000_000);

@@ -28,7 +28,7 @@ export const Scope = z
     type: ScopeType,
     uid: z.string().optional().describe('UID of the person or the team'),
   })
-  .meta({ id: 'Scope', description: 'Whose a resource is' });
+  .meta({ id: 'Scope', description: 'The owner of a resource' });
 export type Scope = z.infer<typeof Scope>;
 
 /** The position of a list's next page. */

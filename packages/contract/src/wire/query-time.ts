@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const rfc3339 = z.iso.datetime({ offset: true });
 
-/** Returns the same moment in UTC, to the microsecond, with a year from 0001 to 9999; null for anything else. */
+/** Returns the same moment in UTC, to the microsecond, with a year from 0001 to 9999; null if the text is not such a time. */
 function inUtc(text: string): string | null {
   // "T" and "Z" may be written in lower case (RFC 3339, 5.6).
   const upper = text.toUpperCase();
@@ -15,8 +15,8 @@ function inUtc(text: string): string | null {
 }
 
 /**
- * A time in a query, converted to UTC. RFC 3339 allows offsets above 15:59, the year 0 and fractions of a hundred digits, which
- * PostgreSQL does not know.
+ * A time in a query, converted to UTC. RFC 3339 allows offsets above 15:59, the year 0 and fractions of a hundred digits, which PostgreSQL
+ * does not support.
  */
 export const QueryTime = z
   .string()

@@ -9,7 +9,7 @@ export const routeTags = {
   agents: 'Skills of repositories that runs can follow',
   environments: 'The content of a sandbox before the agent begins',
   schedules: 'Prompts that become runs at fixed times',
-  code_hosts: 'Credentials with which private repositories are cloned and pushed',
+  code_hosts: 'Credentials for cloning private repositories and for pushing',
   models: 'Language models that runs can name',
   workers: 'Self-hosted workers',
   keys: 'API keys',
@@ -24,9 +24,9 @@ export const routeTags = {
   mcp_servers: 'MCP servers that the team has stored for its runs',
   usage: 'The limits of a team for models, and its usage',
   factories: 'Groups of webhooks and of the automations that they start',
-  webhooks: 'URLs to which other systems POST events that start runs',
+  webhooks: 'URLs to which other systems send events that start runs',
   automations: 'Prompts that become runs when a webhook receives something',
-  harness: 'The routes that the agent inside a sandbox calls, with the token of its run',
+  harness: 'The routes for the agent inside a sandbox, with the token of its run',
   service: 'The service itself',
 } as const;
 export type RouteTag = keyof typeof routeTags;
@@ -39,7 +39,7 @@ export interface RouteAnswer {
   readonly schema?: z.ZodType;
   /** Content type of a body that is not JSON. */
   readonly contentType?: string;
-  /** One event of an answer of `text/event-stream`, as the JSON of its `data`. */
+  /** One event of an answer of `text/event-stream`, as the JSON in its `data`. */
   readonly eventSchema?: z.ZodType;
   /** Names and meanings of headers that belong to the answer. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -65,16 +65,16 @@ export interface Route {
   /** Default: 1 MB. */
   readonly bodyLimitBytes?: number;
   readonly answer: RouteAnswer;
-  /** True: a header `Range` asks for a part of the bytes (RFC 9110, 14), which is sent with 206; 416 if there is no such part. */
+  /** True: a header `Range` requests a part of the bytes (RFC 9110, 14), which is sent with 206; 416 if there is no such part. */
   readonly ranges?: true;
-  /** True: the bytes may be elsewhere; the answer is then 302 with their place in Location. */
+  /** True: the bytes may be at another address; the answer is then 302 with that address in Location. */
   readonly redirects?: true;
   /**
    * True: the answer has an `ETag`, and is 304 without a body for a client that has it already (RFC 9110, 13.1.2). The handler sends
    * it.
    */
   readonly tagged?: true;
-  /** Statuses of problems besides those that every route with its `allow` may return, each with its reason. */
+  /** Statuses of problems, each with its reason, in addition to those that every route with its `allow` may return. */
   readonly errors?: Readonly<Record<number, string>>;
   readonly deprecated?: true;
   /** Name of an operation that is done once for each `Idempotency-Key`; routes with one name are one operation. */
@@ -82,15 +82,15 @@ export interface Route {
   /** True: the names of members are checked even if the caller is an agent, because its model writes them. */
   readonly namesChecked?: true;
   /**
-   * True: the route ends something. Such a route is tried even while the disk is full, when requests that store data are refused. The same
+   * True: the route ends something. Such a route works even while the disk is full, when requests that store data are refused. The same
    * holds for every DELETE.
    */
   readonly endsSomething?: true;
 }
 
 /**
- * Returns whether the names of query and body are checked: another spelling of a known name is refused, and the answer names every
- * other unknown one. Names in reports of agents and in requests to signed URLs are not checked, because agents may be newer than the service.
+ * Returns whether the names in query and body are checked: a misspelt name is refused, and the answer lists every other unknown name. Names
+ * in reports of agents and in requests to signed URLs are not checked, because agents may be newer than the service.
  */
 export const checksNames = ({ allow, namesChecked }: Pick<Route, 'allow' | 'namesChecked'>): boolean =>
   namesChecked === true || 'user' in allow || ('anyone' in allow && allow.anyone === 'always');

@@ -39,7 +39,9 @@ export function* partsOf(text: string, size: number): Generator<string> {
 export function joinHalves() {
   let half = '';
   return {
-    /** Returns the piece after the half that ended the piece before, and without a half at its own end. */
+    /**
+     * Returns the piece, completed with the half of a surrogate pair from the end of the previous piece, and without a half at its own end.
+     */
     push(piece: string): string {
       const text = half + piece;
       const end = isHighSurrogate(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length;

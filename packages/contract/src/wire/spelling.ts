@@ -3,7 +3,7 @@ import { editDistance } from './edit-distance.ts';
 /** Returns a name without case and separators: `approvalPolicy`, `approval-policy` and `approval_policy` become the same. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
-/** Largest number of letters in which a misspelling differs from the name. */
+/** Largest number of letters by which a misspelling may differ from the name. */
 const maxDistance = 2;
 
 /** Returns how many letters may differ: at most a third of the name, so that two different short names are not treated as the same. */
@@ -12,8 +12,8 @@ const allowance = (name: string): number => Math.min(maxDistance, Math.floor(nam
 /** The known names of one list, such as the members of an object. */
 export interface Spelling {
   /**
-   * Returns the known name that `name` resembles; undefined if there is none. Names of three letters or fewer must be equal except
-   * for case and separators; in others one letter may differ, from six letters on two.
+   * Returns the known name that `name` resembles; undefined if it resembles no known name. Names of three letters or fewer must be equal
+   * except for case and separators; in others one letter may differ, from six letters on two.
    */
   suggest(name: string): string | undefined;
 }

@@ -1,7 +1,7 @@
 /** Makes JSON that the service can store from any text. Imports nothing, because the agent loads it at its start. */
 
 /**
- * Matches U+0000 and lone surrogates, which PostgreSQL's text and jsonb cannot hold, as JSON.stringify escapes them, and the name that
+ * Matches, in the spelling of JSON.stringify, U+0000 and lone surrogates, which PostgreSQL's text and jsonb cannot hold, and the name that
  * the service refuses. The pattern may also match an escaped backslash before a `u`, which only costs time.
  */
 const unstorable = /\\u(?:0000|d[89a-f][0-9a-f]{2})|"__proto__"/i;

@@ -1,4 +1,4 @@
-/** Names of the variables that an environment may set. This file imports nothing: the agent loads it at every start. */
+/** Names of the variables that an environment may set. This file imports nothing, because the agent loads it at every start. */
 
 /** Variables that the agent, and git's connection to the gateway, depend on. */
 const reserved = /^(?:RUNYARD_|WARP_|OZ_|GIT_CONFIG)|^(?:HOME|TASK_ID|GIT_TERMINAL_PROMPT)$/;

@@ -1,8 +1,8 @@
 /** Shows hostile texts so that no character is hidden: on a terminal and in the dashboard (Unicode Technical Report 36). */
 
 /**
- * Characters that reorder the text around them, that draw nothing, or that act on a terminal. Tabs and newlines stay, variation selectors in
- * emoji, and joiners behind a character that is not ASCII: scripts and emoji need them.
+ * Characters that reorder the text around them, that are invisible, or that control a terminal. Tabs and newlines stay, variation selectors
+ * in emoji, and joiners behind a character that is not ASCII: scripts and emoji need them.
  */
 const deceptive =
   /(?![\t\n])\p{Cc}|(?!\u200c|\u200d|\ufe0f)\p{Default_Ignorable_Code_Point}|[\p{Zl}\p{Zp}\u2800]|(?<!\p{Emoji})\ufe0f|(?<!\P{ASCII})[\u200c\u200d]/gu;
@@ -16,7 +16,9 @@ const nameOf = (char: string): string =>
 /** Returns the text with the name of each deceptive character in its place, such as `[U+202E]`. */
 export const visibleText = (text: string): string => text.replace(deceptive, nameOf);
 
-/** Returns a text that a person decides about: as `visibleText`, and with the length of long white space, which could hide the rest. */
+/**
+ * Returns a text for a decision by a person: like `visibleText`, and with the length of long white space, because it could hide the rest.
+ */
 export const visible = (text: string): string =>
   visibleText(text)
     .replace(emptyLines, (space) => `\n[${space.split('\n').length - 2} empty lines]\n`)

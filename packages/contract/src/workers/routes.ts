@@ -13,7 +13,7 @@ const connector = pool.extend({
 });
 // Agent keys are refused, because a program in a sandbox may have one.
 const owners = { user: 'member' } as const;
-const notOwner = 'The pool belongs to somebody else, and you are no administrator';
+const notOwner = 'The pool belongs to another person, and you are not an administrator';
 
 export const workerPoolRoutes = {
   listWorkerPools: {
@@ -22,7 +22,7 @@ export const workerPoolRoutes = {
     tag: 'workers',
     summary: 'List the pools of self-hosted workers',
     description:
-      'When a worker first connects, the pool of its name begins to belong to the owner of the key. Other keys connect under that name after its owner or an administrator added them.',
+      "When a worker connects for the first time, the owner of its key becomes the owner of the pool with the worker's name. Other keys connect under that name after its owner or an administrator added them.",
     allow: teamReads,
     answer: { status: 200, description: 'By name', schema: ListWorkerPoolsResponse },
   },
@@ -37,7 +37,7 @@ export const workerPoolRoutes = {
     answer: { status: 200, description: 'The pool as it is now', schema: WorkerPool },
     errors: {
       403: notOwner,
-      404: 'No such pool, or nobody of this UID runs workers in the team',
+      404: 'No such pool, or no person or agent with this UID runs workers in the team',
       409: `The pool has ${maxPoolConnectors} connectors`,
     },
   },
@@ -46,7 +46,7 @@ export const workerPoolRoutes = {
     path: '/worker-pools/{poolName}/connectors/{principalUid}',
     tag: 'workers',
     summary: 'End the right of a person or service account to connect to a pool',
-    description: 'The connections that use it end at once.',
+    description: 'Connections with its keys end at once.',
     allow: owners,
     params: connector,
     answer: { status: 200, description: 'Removed', schema: DeleteResponse },

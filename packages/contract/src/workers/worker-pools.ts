@@ -16,12 +16,15 @@ const WorkerPoolConnector = z
 /** A name under which self-hosted workers of a team connect. */
 export const WorkerPool = z
   .object({
-    name: z.string().meta({ description: 'Name of its workers, which `config.worker_host` of a run names' }),
+    name: z.string().meta({ description: 'Name of its workers, for `config.worker_host` of a run' }),
     owner: UserProfile.describe('Person or service account whose key connected first'),
     connectors: z.array(WorkerPoolConnector).describe('Others whose keys connect'),
     created_at: Timestamp.describe('When the first worker connected, RFC 3339 in UTC'),
   })
-  .meta({ id: 'WorkerPool', description: 'A name under which self-hosted workers connect, and those whose keys may' });
+  .meta({
+    id: 'WorkerPool',
+    description: 'A name under which self-hosted workers connect, and the people and agents whose keys may connect',
+  });
 export type WorkerPool = z.infer<typeof WorkerPool>;
 
 export const ListWorkerPoolsResponse = z

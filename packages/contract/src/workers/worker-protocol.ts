@@ -18,7 +18,7 @@ export const TaskFailure = z.object({
 
 export type TaskFailure = z.infer<typeof TaskFailure>;
 
-/** Reasons why no sandbox can fulfil a run's configuration, on this try or another one: its environment must change. */
+/** Reasons why no sandbox can meet a run's configuration, now or later: its environment must change. */
 export const unfitReasons: ReadonlySet<string> = new Set([
   'image_not_found',
   'image_no_access',
@@ -70,8 +70,7 @@ export const TaskCancellation = z.object({
     /** Only Runyard's workers: end this execution, and no other execution of the same task. */
     execution_id: z.string().optional(),
     /**
-     * Only Runyard's workers: milliseconds in which the agent may end by itself before its sandbox is killed; 5,000
-     * when absent.
+     * Only Runyard's workers: milliseconds within which the agent may end by itself before its sandbox is killed; 5,000 when absent.
      */
     grace_ms: z.int().optional(),
   }),
@@ -79,8 +78,8 @@ export const TaskCancellation = z.object({
 export type TaskCancellation = z.infer<typeof TaskCancellation>;
 
 /**
- * Only Runyard's workers: an execution becomes idle (its agent waits for a follow-up or for other runs and holds no
- * slot) or works again. Sent only to workers that say hello.
+ * Only Runyard's workers: an execution becomes idle (its agent waits for a follow-up or for other runs, without a slot) or works again.
+ * Sent only to workers that say hello.
  */
 export const TaskIdle = z.object({
   type: z.literal('task_idle'),
@@ -88,7 +87,7 @@ export const TaskIdle = z.object({
     task_id: z.string(),
     execution_id: z.string(),
     idle: z.boolean(),
-    /** True: it waits for other runs, so the worker freezes its commands, if it can. */
+    /** True: it waits for other runs, so the worker freezes its commands if it can. */
     awaits: z.boolean().optional(),
   }),
 });
@@ -104,8 +103,8 @@ export const WorkerWelcome = z.object({
 });
 
 /**
- * Only Runyard's workers: the service has committed the effects of the message with this `seq` and of all earlier ones
- * on the connection.
+ * Only Runyard's workers: the service has committed the effects of the message with this `seq` and of all earlier messages on the
+ * connection.
  */
 export const MessagesApplied = z.object({
   type: z.literal('messages_applied'),
@@ -128,7 +127,10 @@ export const imagesFeature = 'images';
 /** How well the sandboxes of a worker isolate. `doctor` shows it, and each run records it. */
 export const SandboxLevel = z.object({
   backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'kubernetes', 'none']),
-  /** Features that hold: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), `images` (container images), … */
+  /**
+   * Isolation features that work: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), `images`
+   * (container images), …
+   */
   features: z.array(z.string()),
   /** Features that are missing, each with its reason. */
   missing: z.array(z.object({ feature: z.string(), reason: z.string() })),
@@ -147,9 +149,12 @@ export const WorkerHello = z.object({
     worker_id: z.string(),
     /** Id of this process for logs; new on each start. It proves nothing. */
     instance_id: z.string(),
-    /** Token from the service's `worker_welcome` to this process, or to the earlier one whose sandboxes it adopted; absent: none has come yet. */
+    /**
+     * Token from the service's `worker_welcome` to this process, or to the earlier process whose sandboxes it adopted; absent: no token has
+     * arrived yet.
+     */
     token: tokenOfInstance.optional(),
-    /** Tokens of earlier processes of the same data folder, which are proved dead and whose sandboxes are gone. */
+    /** Tokens of earlier processes of the same data folder that have provably ended and have no sandboxes left. */
     replaced_tokens: z.array(tokenOfInstance).max(maxReplacedTokens).optional(),
     /** Executions that may work here at once. Idle sandboxes do not count; the total is at most twice this number. */
     slots: z.int().min(0),
@@ -168,8 +173,8 @@ export const WorkerHello = z.object({
     /** Version of the worker. */
     version: z.string().max(100).optional(),
     /**
-     * Seconds for which the sandboxes continue after the worker's process has died, so that the worker's next process
-     * can list them; absent: the sandboxes end with the process.
+     * Seconds for which the sandboxes continue after the end of the worker's process, so that the next process can list them; absent: the
+     * sandboxes end with the process.
      */
     adopt_seconds: z.int().min(0).max(3600).optional(),
   }),
@@ -220,7 +225,7 @@ export const SandboxNetwork = z.object({
 });
 export type SandboxNetwork = z.infer<typeof SandboxNetwork>;
 
-/** Only Runyard's workers: the sandbox's first process was spawned; gives the timeline event `worker_container_ready`. */
+/** Only Runyard's workers: the sandbox's first process was spawned; causes the timeline event `worker_container_ready`. */
 export const SandboxReady = z.object({
   type: z.literal('sandbox_ready'),
   seq,
@@ -232,7 +237,7 @@ export const SandboxReady = z.object({
     spawn_ms: z.number(),
     /** Limits of the sandbox; absent: the worker's limits, which the environment does not lower. */
     limits: EnvironmentLimits.optional(),
-    /** Hosts that hold; absent: the environment allows none. */
+    /** Hosts that the sandbox can reach; absent: the environment allows none. */
     network: SandboxNetwork.optional(),
   }),
 });
@@ -240,7 +245,7 @@ export const SandboxReady = z.object({
 /** Characters of the name of an image that a worker reports. */
 export const maxImageName = 500;
 
-/** Only Runyard's workers: a step of the pull of a container image; gives timeline events of a setup step. */
+/** Only Runyard's workers: a step in pulling a container image; causes timeline events of a setup step. */
 export const ImageStepped = z.object({
   type: z.literal('image_step'),
   seq,
@@ -256,13 +261,13 @@ export const ImageStepped = z.object({
     /** With `finished`: size of the image. */
     bytes: z.number().min(0).optional(),
     duration_ms: z.number().min(0).optional(),
-    /** With `finished`: why there is no image. */
+    /** With `finished`: the reason why there is no image. */
     error: z.string().max(2000).optional(),
   }),
 });
 
 /**
- * Only Runyard's workers: connections of a sandbox that its proxy denied; gives the timeline event `connection_denied`.
+ * Only Runyard's workers: connections of a sandbox that its proxy denied; causes the timeline event `connection_denied`.
  */
 export const ConnectionsDenied = z.object({
   type: z.literal('connections_denied'),
@@ -270,7 +275,7 @@ export const ConnectionsDenied = z.object({
   data: DeniedConnections.extend({ task_id: z.string(), execution_id: z.string() }),
 });
 
-/** The agent process ended with exit code 0. It decides the state of the run only if the agent reported nothing. */
+/** The agent process ended with exit code 0. It decides the state of the run only if the agent has reported no end. */
 export const TaskCompleted = z.object({
   type: z.literal('task_completed'),
   seq,

@@ -9,7 +9,10 @@ const MissingFeature = z
 const WorkerSlots = z
   .object({
     used: z.int().describe('Sandboxes that work now'),
-    total: z.int().optional().describe('Sandboxes that may work at once; absent: the worker does not say'),
+    total: z
+      .int()
+      .optional()
+      .describe('Sandboxes that may work at the same time; absent: the worker does not report this'),
   })
   .meta({ id: 'WorkerSlots', description: 'The room of a worker' });
 
@@ -29,13 +32,15 @@ export const WorkerConnection = z
     }),
     features: z
       .array(z.string())
-      .describe('Features of isolation that its sandboxes have, such as `user`, `cgroup` and `no-network`'),
+      .describe('Isolation features of its sandboxes, such as `user`, `cgroup` and `no-network`'),
     missing_features: z
       .array(MissingFeature)
       .describe('Features of isolation that its sandboxes lack, with the reason'),
     slots: WorkerSlots.describe('Its room'),
-    version: z.string().optional().describe('Version of the worker; absent: it does not say'),
-    disk: WorkerDisk.optional().describe('Disk of its sandboxes, about a minute ago; absent: the worker does not say'),
+    version: z.string().optional().describe('Version of the worker; absent: the worker does not report it'),
+    disk: WorkerDisk.optional().describe(
+      'Disk of its sandboxes, as of about a minute ago; absent: the worker does not report it',
+    ),
     draining: z.boolean().describe('True: it takes no new runs, and ends with its last one'),
     connected_at: Timestamp.describe('When it connected, RFC 3339 in UTC'),
     last_seen_at: Timestamp.describe('When it last gave a sign of life, RFC 3339 in UTC'),
@@ -52,10 +57,10 @@ export const ConnectedWorker = z
     worker_host: z.string().meta({ description: 'The name of its workers, for `config.worker_host` of a run' }),
     connection_count: z.int().describe('Connections of workers with this name'),
     connected_at: Timestamp.describe('When the oldest of them connected, RFC 3339 in UTC'),
-    last_seen_at: Timestamp.describe('When one of them last gave a sign of life, RFC 3339 in UTC'),
+    last_seen_at: Timestamp.describe('When one of them last sent a message, RFC 3339 in UTC'),
     connections: z
       .array(WorkerConnection)
-      .describe(`Its connections, the oldest first, at most ${maxConnectionsListed} of them`),
+      .describe(`Its connections, the oldest first, at most ${maxConnectionsListed}`),
   })
   .meta({ id: 'ConnectedWorker', description: 'A worker that is connected now' });
 export type ConnectedWorker = z.infer<typeof ConnectedWorker>;

@@ -5,7 +5,9 @@ declare global {
   var earlyAnswers: Map<string, Promise<Response>> | undefined;
 }
 
-/** Takes the early answer to a read; undefined: there is none, or it is a refusal, which the client asks for again. */
+/**
+ * Returns the early answer to a read, and removes it; undefined: there is none, or it is a refusal, so that the client requests it again.
+ */
 export async function takeEarly(method: string | undefined, url: string): Promise<Response | undefined> {
   if (method !== 'GET') return undefined;
   const path = url.slice(location.origin.length);

@@ -2,7 +2,7 @@
 
 import { ApiError, ConnectionError } from '@runyard/client';
 
-/** The parts of a failure, in the order in which the page shows them. */
+/** The parts of a failure, in the order on the page. */
 export interface Failure {
   /** The fault, and the next step. */
   readonly detail: string;
@@ -14,7 +14,7 @@ export interface Failure {
   /** Page that explains the error. */
   readonly helpPath?: string;
   readonly traceId?: string;
-  /** Page at which to give access or to set something up. */
+  /** Page on which to grant access or set something up. */
   readonly actionUrl?: string;
 }
 
@@ -48,5 +48,5 @@ export function failureOf(error: unknown): Failure {
 export const isPassing = (error: unknown): boolean =>
   error instanceof ConnectionError || (error instanceof ApiError && error.retryable);
 
-/** Returns the status of the answer; undefined: there was none. */
+/** Returns the status of the answer; undefined: there was no answer. */
 export const statusOf = (error: unknown): number | undefined => (error instanceof ApiError ? error.status : undefined);

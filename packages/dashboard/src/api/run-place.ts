@@ -1,4 +1,4 @@
-/** The list of runs that the person opened last, and the place in it, so that the screen of a run leads to its neighbours. */
+/** The list of runs that the person opened last, and the position in it, so that a run's screen can link to its neighbours. */
 
 import type { ListRunsResponse } from '@runyard/contract/runs/runs';
 import { type InfiniteData, type QueryKey, useQueryClient } from '@tanstack/react-query';

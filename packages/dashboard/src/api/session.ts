@@ -24,7 +24,7 @@ export interface Session {
 /** Name of the query member that selects the team. */
 export const teamParameter = 'team';
 
-/** Returns the client of a session. Each request that changes something carries its token against forged requests. */
+/** Returns the client of a session. Each request that changes something has the session's token against forged requests. */
 export function clientOf(csrfToken: string, teamUid?: string): Client {
   const send: typeof fetch = async (input, init) =>
     (await takeEarly(init?.method, String(input))) ??
@@ -36,12 +36,12 @@ export function clientOf(csrfToken: string, teamUid?: string): Client {
   return createClient({ baseUrl: location.origin, fetch: send, ...(teamUid === undefined ? {} : { teamUid }) });
 }
 
-/** Returns true if the service says that no person is signed in. */
+/** Returns true if the error of the service means that no person is signed in. */
 export const isSignedOut = (error: unknown): boolean => error instanceof ApiError && error.status === 401;
 
 export const SessionContext = createContext<Session | null>(null);
 
-/** Returns the session. Only screens below the signed-in part of the app call it. */
+/** Returns the session. Call it only in screens below the signed-in part of the app. */
 export function useSession(): Session {
   const session = use(SessionContext);
   if (session === null) throw new Error('no person is signed in');

@@ -1,4 +1,4 @@
-/** Live events. One tab of the browser keeps the stream of the team and passes its events to the others. */
+/** Live events. One tab of the browser keeps the stream of the team and passes its events to the other tabs. */
 
 import { EventsGoneError } from '@runyard/client';
 import { follow, type Open } from '@runyard/client/follow';
@@ -62,7 +62,7 @@ type Message<E> =
   | { readonly kind: 'event'; readonly id: string; readonly event: E }
   | { readonly kind: 'status'; readonly status: StreamStatus }
   | { readonly kind: 'gone' }
-  /** A tab that has just opened asks the tab with the connection how the stream is. */
+  /** A tab that has just opened asks the tab with the connection for the state of the stream. */
   | { readonly kind: 'hello' };
 
 /** Wait after a refusal of the stream, milliseconds. */
@@ -99,8 +99,8 @@ const ofDeliveries: SharedStream<TeamDeliveryEvent> = {
 export const openTeamStream = (session: Pick<Session, 'team'>): TeamStream => openStream(session, ofRuns);
 
 /**
- * Opens a stream of the team. Of all visible tabs one holds the lock of the browser, and with it the connection. Hidden tabs hold none,
- * because browsers open six connections to a service that speaks HTTP/1.1.
+ * Opens a stream of the team. One of the visible tabs holds the browser lock, and with it the connection. Hidden tabs hold no connection,
+ * because browsers open at most six connections to a service over HTTP/1.1.
  */
 function openStream<E extends { readonly type: string }>(
   session: Pick<Session, 'team'>,
@@ -145,7 +145,7 @@ function openStream<E extends { readonly type: string }>(
         endsWith: () => undefined,
         onOpen: () => {
           since = 0;
-          // Without an id, events between the reads of the lists and this connection are not known.
+          // Without an id, events between the reads of the lists and this connection were missed.
           if (lastEventId === undefined) tell({ kind: 'gone' });
           tell({ kind: 'status', status: { kind: 'live' } });
         },
@@ -178,7 +178,7 @@ function openStream<E extends { readonly type: string }>(
       })
       .catch(() => {
         if (signal.aborted) return;
-        // A refusal, such as that of too many streams. If the session has ended, the next request of the page redirects to the sign-in.
+        // A refusal, such as for too many streams. If the session has ended, the next request of the page redirects to the sign-in.
         tell({ kind: 'status', status: { kind: 'waiting', until: Date.now() + refusedMs, since: Date.now() } });
         retry = setTimeout(follows, refusedMs);
       });

@@ -1,4 +1,4 @@
-/** The addresses of the dashboard. Each screen is loaded when it is opened first. */
+/** The addresses of the dashboard. Each screen is loaded when it is first opened. */
 
 import type { QueryClient } from '@tanstack/react-query';
 import {
@@ -16,7 +16,7 @@ import { oneOf, parseSearch, type Search, writeSearch } from '../frame/search.ts
 import { Problem } from '../parts/problem.tsx';
 import { SignedIn, sessionQuery } from './signed-in.tsx';
 
-/** Does not change the members of the query: each screen reads those that it knows. */
+/** Does not change the members of the query: each screen reads the members that it knows. */
 const anySearch = (search: Search): Search => search;
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
@@ -36,7 +36,7 @@ const shell = createRoute({
   getParentRoute: () => root,
   id: 'shell',
   component: SignedIn,
-  // A person who is not signed in comes back to this address afterwards.
+  // A person who is not signed in comes back to this address after the sign-in.
   beforeLoad: async ({ context: { queries }, location, search }) => {
     try {
       await queries.ensureQueryData(sessionQuery(oneOf(search[teamParameter])));

@@ -8,7 +8,7 @@ import { openTeamStream } from '../api/stream.ts';
 import { oneOf } from '../frame/search.ts';
 import { Shell } from './shell.tsx';
 
-/** Returns the query of who is signed in. `team` is the team that the address names. */
+/** Returns the query for the signed-in person. `team` is the team that the address names. */
 export const sessionQuery = (team: string | undefined) =>
   queryOptions({
     queryKey: ['session', team],
@@ -45,7 +45,7 @@ function WithSession({ answer }: { answer: SessionAnswer }) {
   }, [answer]);
   useEffect(() => () => session?.events.close(), [session]);
   useEffect(() => {
-    // A request that gets 401 because the session has ended leads to the sign-in.
+    // A request that gets 401 because the session has ended redirects to the sign-in.
     return queries.getQueryCache().subscribe(({ type, query }) => {
       if (type !== 'updated' || !isSignedOut(query.state.error)) return;
       queries.removeQueries({ queryKey: ['session'] });

@@ -28,7 +28,7 @@ export function TeamMenu() {
   );
 }
 
-/** Shows what a person can do with their own session. */
+/** Shows the actions of a person on their own session. */
 export function PersonMenu() {
   const { person, csrfToken } = useSession();
   const name = person.display_name ?? person.uid;

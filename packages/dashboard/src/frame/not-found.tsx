@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 
-/** Names the reasons why a thing is not there: the service gives the same answer for all of them. */
+/** Lists the possible reasons why a thing is not found, because the service gives the same answer for all of them. */
 export function NotFound({ what = 'page' }: { what?: string }) {
   return (
     <div className="pad stack">

@@ -2,8 +2,8 @@ import { type ReactNode, useEffect } from 'react';
 import { MenuButton } from './menu-button.tsx';
 
 /**
- * The frame of a screen: a bar with its title, or the way to it, and its actions; below it tabs, and the content.
- * `crumbs` stand before the title, `status` and `actions` behind it.
+ * The frame of a screen: a bar with its title or breadcrumbs, and its actions; below it tabs, and the content.
+ * `crumbs` are before the title, `status` and `actions` after it.
  */
 export function Page({
   title,

@@ -7,6 +7,6 @@ export function switchTheme(): void {
   try {
     localStorage.setItem('runyard.theme', root.dataset.theme);
   } catch {
-    // A browser may forbid storage. Then the choice lasts until the page closes.
+    // A browser may forbid storage. In this case, the choice lasts until the page closes.
   }
 }

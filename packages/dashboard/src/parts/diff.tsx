@@ -1,4 +1,4 @@
-/** Changes of files as lines. A patch of git is already lines with signs, so showing it takes no library. */
+/** Changes of files as lines. A git patch already consists of lines with signs, so showing it needs no library. */
 
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';

@@ -30,7 +30,7 @@ interface FormState {
 
 const FormContext = createContext<FormState>({ faults: new Map(), claim: () => () => {} });
 
-/** Header of a create: a repetition after a lost answer has the same key, so it creates nothing twice. */
+/** Header of a create request: a repetition after a lost answer has the same key, so it creates nothing twice. */
 export interface OnceHeaders {
   readonly 'idempotency-key': string;
 }
@@ -158,8 +158,8 @@ const covers = (claimed: string, path: string): boolean =>
   claimed.endsWith('.*') ? path === claimed.slice(0, -2) || path.startsWith(claimed.slice(0, -1)) : claimed === path;
 
 /**
- * Returns the fault of a path of the request, and keeps the form from showing it below the fields. A path that ends with `.*` means itself and all
- * paths below it.
+ * Returns the fault of a path of the request, and keeps the form from showing it below the fields. A path that ends with `.*` means itself
+ * and all paths below it.
  */
 export function useFault(path: string): Fault | undefined {
   const { faults, claim } = use(FormContext);
@@ -214,7 +214,7 @@ export function TextField({ label, path, hint, className = '', ...input }: Field
   );
 }
 
-/** A field that chooses one of `options`: values with their words. */
+/** A field with a choice of `options`: each is a value with its label. */
 export function SelectField({
   label,
   path,

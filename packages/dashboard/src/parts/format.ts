@@ -16,7 +16,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(ms / day)} d ${two(Math.floor((ms % day) / hour))} h`;
 }
 
-/** Returns how far a time is from `now`, up to 7 days: `now`, `26 min`, `3 h`, `in 5 days`; later a date. */
+/** Returns the distance of a time from `now`, up to 7 days: `now`, `26 min`, `3 h`, `in 5 days`; beyond that, a date. */
 export function relativeText(time: number, now: number): string {
   const distance = Math.abs(now - time);
   if (distance < 10_000) return 'now';

@@ -71,7 +71,7 @@ const stateWords: Readonly<Record<RunState, string>> = {
 /** Returns the words of a state: the value of the API in sentence case. */
 export const stateWord = (state: RunState): string => stateWords[state];
 
-/** Shows the state of a run by colour, shape and word; `large` fills it, for the head of a page. */
+/** Shows the state of a run with colour, shape and word; `large` fills the badge, for the head of a page. */
 export function StateBadge({ state, large = false }: { state: RunState; large?: boolean }) {
   return (
     <span className={`st ${state} ${large ? 'lg' : ''}`} title={state}>

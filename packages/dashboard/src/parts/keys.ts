@@ -28,7 +28,7 @@ export function setSingleKeys(on: boolean): void {
   try {
     localStorage.setItem(storageKey, on ? 'on' : 'off');
   } catch {
-    // A browser may forbid storage. Then the choice lasts until the page closes.
+    // A browser may forbid storage. In this case, the choice lasts until the page closes.
   }
 }
 
@@ -43,11 +43,11 @@ export function keyCommands(): KeyCommand[] {
 const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
-/** Check boxes take only the space key, so letters act on them as on the page. */
+/** Check boxes use only the space key, so letters have the same effect as on the page. */
 const isCheckBox = (target: EventTarget | null): boolean =>
   target instanceof HTMLInputElement && target.type === 'checkbox';
 
-/** Returns whether an element does something of its own at this key, so that no command may take it. */
+/** Returns whether an element handles this key itself, so that no command may use it. */
 function usesKey(target: EventTarget | null, name: string): boolean {
   if (!(target instanceof Element)) return false;
   if (name === 'Enter') return target.closest('a[href], button, summary, [role="tab"]') !== null;
@@ -64,7 +64,7 @@ function nameOf(event: KeyboardEvent): string {
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-/** Returns a key as people write it: `⌘K` or `Ctrl K`, `Ctrl ↵`, `⇧X`, `g r`. */
+/** Returns a key in its usual spelling: `⌘K` or `Ctrl K`, `Ctrl ↵`, `⇧X`, `g r`. */
 export function keyText(key: string): string {
   if (key.startsWith('mod+')) return `${isMac ? '⌘' : 'Ctrl '}${keyText(key.slice(4)).toUpperCase()}`;
   if (key.startsWith('shift+')) return `⇧${key.slice(6).toUpperCase()}`;

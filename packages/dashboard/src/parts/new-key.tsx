@@ -25,7 +25,7 @@ interface Agent {
   readonly name: string;
 }
 
-/** Asks for the members of a key, makes it and shows it. `agent`: the key acts as this identity; else the person chooses. */
+/** Asks for the members of a key, makes it and shows it. `agent`: the key acts as this identity; undefined: the person chooses. */
 export function NewKey({ agent, close }: { agent?: Agent; close: () => void }) {
   const [made, setMade] = useState<CreateKeyResponse | undefined>();
   if (made === undefined) return <KeyForm agent={agent} onMade={setMade} close={close} />;

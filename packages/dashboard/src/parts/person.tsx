@@ -9,7 +9,7 @@ export const nameOf = ({
   uid,
 }: Pick<UserProfile, 'uid' | 'display_name' | 'email'>): string => visibleText(name ?? email ?? uid);
 
-/** Shows who a person or service account is, and the address of a person. */
+/** Shows the name of a person or service account, and the address of a person. */
 export function Person({ profile }: { profile: UserProfile }) {
   const name = nameOf(profile);
   return (

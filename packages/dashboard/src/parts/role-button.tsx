@@ -2,7 +2,10 @@ import type { Role } from '@runyard/contract/wire/access';
 import type { ReactNode } from 'react';
 import { useMay } from '../api/session.ts';
 
-/** Shows a button for an action that needs the role `needs`. For other people it can still get the focus, does nothing and names the role. */
+/**
+ * Shows a button for an action that needs the role `needs`. Without the role, the button can still get the focus, but does nothing and
+ * shows the needed role.
+ */
 export function RoleButton({
   needs,
   run,
@@ -13,7 +16,7 @@ export function RoleButton({
 }: {
   needs: Role;
   run: () => void;
-  /** Names the button where `children` do not name the thing that it acts on. */
+  /** Label of the button if `children` do not name the thing that it acts on. */
   label?: string;
   className?: string;
   disabled?: boolean;

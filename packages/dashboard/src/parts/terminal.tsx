@@ -1,4 +1,4 @@
-/** The output of commands. It is hostile: only colour, weight, underline, inverse and carriage returns have an effect. */
+/** The output of commands. The output may be hostile: only colour, weight, underline, inverse and carriage returns have an effect. */
 
 import { visibleText } from '@runyard/contract/wire/visible';
 import Anser from 'anser';

@@ -22,7 +22,7 @@ function restart(): void {
   timer = setTimeout(() => set(undefined), 6000);
 }
 
-/** Shows a short message for 6 s, with a way to undo. Failures are shown where they belong, never here. */
+/** Shows a short message for 6 s, with a way to undo. Failures are shown next to their cause, never here. */
 export function showToast(text: string, undo?: () => void): void {
   set({ id: (toast?.id ?? 0) + 1, text, undo });
   restart();
@@ -40,7 +40,7 @@ export function Toasts() {
     shown?.undo?.();
     set(undefined);
   };
-  useKeys([{ key: 'mod+z', does: 'Undo what a message offers to undo', run: () => shown?.undo && undo() }]);
+  useKeys([{ key: 'mod+z', does: 'Undo the action of the message', run: () => shown?.undo && undo() }]);
   return (
     <div role="status">
       {shown && (

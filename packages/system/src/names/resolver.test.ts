@@ -54,7 +54,7 @@ describe('a name resolver', () => {
     await expect(addressesOf('nothing.test')).rejects.toMatchObject({ code: 'ENOTFOUND' });
   });
 
-  test('says that no name server answered, within its time', async () => {
+  test('reports within its time limit that no name server answered', async () => {
     const startedAt = performance.now();
     await expect(addressesOf('silent.test', { timeoutMs: 200 })).rejects.toMatchObject({ code: 'EAI_AGAIN' });
     expect(performance.now() - startedAt).toBeLessThan(10_000);
@@ -79,7 +79,7 @@ describe('a name resolver', () => {
     expect(server.questions.toSorted()).toEqual(['good.test A', 'good.test AAAA']);
   });
 
-  test('lets one caller leave without ending the look-up of the others', async () => {
+  test('lets one caller stop waiting without ending the look-up of the others', async () => {
     const resolver = make({ timeoutMs: 1_000 });
     const leaving = new AbortController();
     const first = resolver.resolve('silent.test', leaving.signal);
@@ -101,7 +101,7 @@ describe('a name resolver', () => {
   });
 });
 
-test('sockets resolve names with it, and get addresses of one kind if they ask for one', async () => {
+test('can be used by sockets to resolve names, and returns addresses of one kind if the socket asks for one', async () => {
   const { lookup } = make();
   const ask = (host: string, options: Parameters<typeof lookup>[1]) =>
     new Promise((resolve, reject) => {

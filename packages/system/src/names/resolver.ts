@@ -1,6 +1,6 @@
 /**
- * Looks up host names with c-ares. Node's own `dns.lookup` waits in one of four threads that it shares with the file system: a name
- * server that does not answer would stop every other look-up of the process. See docs/decisions/name-look-ups.md.
+ * Looks up host names with c-ares. Node's own `dns.lookup` uses one of four threads that it shares with the file system: a name server that
+ * does not answer would block all other look-ups of the process. See docs/decisions/name-look-ups.md.
  */
 import { promises as dns, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -8,8 +8,8 @@ import { addressesInHosts, namesToTry, readSystemFile, searchRulesIn } from './s
 
 export interface NameResolver {
   /**
-   * Returns all addresses of a host name, IPv4 first. Rejects with the code `ENOTFOUND` if it has none, with `EAI_AGAIN` if no name
-   * server answered in time, or with the reason of the signal.
+   * Returns all addresses of a host name, IPv4 first. Rejects with the code `ENOTFOUND` if the name has no address, with `EAI_AGAIN` if no
+   * name server answered in time, or with the reason of the signal.
    */
   resolve(host: string, signal?: AbortSignal): Promise<readonly LookupAddress[]>;
   /** Resolves names in the same way, as the option `lookup` of sockets. */
@@ -65,7 +65,7 @@ async function lookUp(host: string, options: ResolverOptions, signal: AbortSigna
   if (inHosts.length > 0) return withFamily(inHosts);
   const rules = searchRulesIn(await readSystemFile(options.resolvConf));
   signal.throwIfAborted();
-  // Each look-up has its own resolver, because `cancel` ends all queries of a resolver.
+  // Each look-up has a separate resolver, because `cancel` ends all queries of a resolver.
   const resolver = new dns.Resolver({ timeout: Math.min(tryMs, options.timeoutMs), tries: 2 });
   if (options.servers) resolver.setServers(options.servers);
   const cancel = (): void => resolver.cancel();
@@ -84,7 +84,7 @@ async function lookUp(host: string, options: ResolverOptions, signal: AbortSigna
   throw new NameError('ENOTFOUND', host);
 }
 
-/** Makes a resolver. Concurrent look-ups of a name share one, which ends when no caller waits for it any more. */
+/** Makes a resolver. Concurrent look-ups of the same name share one look-up, which ends when no caller waits for it any more. */
 export function makeNameResolver(changes: Partial<ResolverOptions> = {}): NameResolver {
   const options = { ...defaults, ...changes };
   const underWay = new Map<string, LookUp>();

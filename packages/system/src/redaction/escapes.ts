@@ -1,4 +1,4 @@
-/** The ways in which JSON encoders, URL encoders, HTML templates and shells write a text. Each function returns the forms that differ. */
+/** How JSON encoders, URL encoders, HTML templates and shells write a text. Each function returns the forms that differ. */
 
 const hexOf = (character: string): string => character.charCodeAt(0).toString(16).padStart(4, '0');
 const lower = (character: string): string => `\\u${hexOf(character)}`;
@@ -102,12 +102,12 @@ export function shellSpellings(text: string): string[] {
   ];
 }
 
-/** Characters of a text that may be cut. A text with more of them would have too many forms. */
+/** Characters of a text that may be cut. A text with more such characters would have too many forms. */
 const maxCuts = 32;
 
 /**
- * Returns the text that results if a character is cut and each piece of its bytes is decoded separately: two to four U+FFFD (Unicode, "U+FFFD
- * Substitution of Maximal Subparts").
+ * Returns the texts that result if a character is split and each piece of its bytes is decoded separately: two to four U+FFFD (Unicode,
+ * "U+FFFD Substitution of Maximal Subparts").
  */
 export function cutSpellings(text: string): string[] {
   const found = [...text.matchAll(/\P{ASCII}/gu)].slice(0, maxCuts);

@@ -12,7 +12,7 @@ async function maskedOf(pieces: readonly Buffer[], secrets = [secret]): Promise<
   return Buffer.concat(parts);
 }
 
-it('masks a secret wherever the bytes are cut, and keeps all other bytes and the size', async () => {
+it('masks a secret for all ways to split the bytes, and keeps all other bytes and the size', async () => {
   const around = Buffer.from([0, 255, 10, 200]);
   const file = Buffer.concat([around, Buffer.from(secret), around]);
   const length = Buffer.byteLength(secret);
@@ -22,7 +22,7 @@ it('masks a secret wherever the bytes are cut, and keeps all other bytes and the
   }
 });
 
-it('masks base64 of a secret and leaves its line breaks', async () => {
+it('masks base64 of a secret and keeps its line breaks', async () => {
   const long = 'k9/Q'.repeat(40);
   const lines = Buffer.from(long).toString('base64').replaceAll(/.{76}/g, '$&\n');
   const masked = await maskedOf([Buffer.from(lines)], [long]);

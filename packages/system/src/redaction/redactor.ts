@@ -4,7 +4,7 @@ import { lineBreaks, spellingsOf, withoutLineBreaks } from './spellings.ts';
 /** Replaces a secret in stored text. */
 export const redacted = '«redacted»';
 
-/** Run tokens and API keys, including those of which the service knows only the hash: 32 random bytes in base64url. */
+/** Run tokens and API keys, including those of which the service stores only the hash: 32 random bytes in base64url. */
 const ownCredentials = /ry[rk]_[A-Za-z0-9_-]{43}/g;
 
 /** A piece of a stream after redaction. */
@@ -18,7 +18,7 @@ export interface RedactedPiece {
 export interface Redactor {
   /** Redacts a whole text, which no further piece follows. */
   whole(text: string): string;
-  /** Redacts the next piece of a stream, after the text that the piece before held back. */
+  /** Redacts the next piece of a stream, together with the held text of the previous piece. */
   piece(held: string, text: string): RedactedPiece;
   /** Redacts every string inside a JSON value, member names included. */
   value(value: unknown): unknown;
@@ -88,7 +88,7 @@ export function redactForms(forms: readonly string[], replace: Replace): TextRed
   const longestEnding = (text: string): number =>
     forms.reduce((longest, form) => Math.max(longest, endingLength(text, form)), 0);
 
-  /** Returns the position at which the text may begin a secret; the length of the text if there is none. */
+  /** Returns the position at which a secret may begin at the end of the text; the length of the text if there is no such position. */
   const heldFrom = (text: string): number => {
     const asItIs = text.length - longestEnding(text);
     const joined = withoutLineBreaks(text);
@@ -113,8 +113,8 @@ export function redactForms(forms: readonly string[], replace: Replace): TextRed
 }
 
 /**
- * Creates a redactor of these secrets. It finds each secret unchanged, in the escapes of JSON, URLs, markup and shells, in base64 and hex,
- * and with line breaks inside. It also finds every run token and API key that is in one piece.
+ * Creates a redactor of these secrets. It finds each secret unchanged, in escapes of JSON, URLs, markup and shells, in base64 and hex, and
+ * with line breaks inside. It also finds every run token and API key that is not split.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const text = redactForms(spellingsOf(secrets), () => redacted);

@@ -1,9 +1,9 @@
-/** The forms in which a secret may occur in text: unchanged, and in the encodings of programs. */
+/** The forms in which a secret may occur in text: unchanged, and in the encodings that programs use. */
 import { cutSpellings, jsonSpellings, markupSpellings, shellSpellings, urlSpellings } from './escapes.ts';
 
 /** A shorter form would remove common words from every text. */
 export const minSecretLength = 8;
-/** A line of a secret that is shorter is not a secret of its own. */
+/** A shorter line of a secret does not count as a secret itself. */
 const minLineLength = 16;
 
 /** Returns the part of the base64 of `text` that does not depend on `before` bytes before it and on the bytes after it. */
@@ -41,8 +41,7 @@ export const withoutLineBreaks = (text: string): string => text.replaceAll(lineB
 
 /**
  * Returns all forms of the secrets without line breaks, the longest first: unchanged, escaped for JSON, URLs, markup and shells, in base64
- * and hex, and with a character that was cut.
- * A long line of a secret has its own forms too, because a program may print only that line.
+ * and hex, and with a split character. A long line of a secret also has forms, because a program may print only that line.
  */
 export function spellingsOf(secrets: readonly string[]): string[] {
   const parts = secrets.flatMap((secret) => {

@@ -5,12 +5,12 @@ import { lockDataFolder } from '../state/data-folder-lock.ts';
 import { chooseStateRoot } from '../state/state-root.ts';
 import { sweepLeftovers } from './sweep.ts';
 
-/** Time for a worker that is about to end, also one that leaves its sandboxes, to release the data folder. */
+/** Time in which a worker that is about to end must release the data folder, even if it leaves its sandboxes. */
 const patienceMs = 10_000;
 
 /**
- * Ends the sandboxes that a dead worker of this data folder left. Otherwise they would run until they stop waiting for the next worker.
- * Returns how many remains it removed; undefined if a worker runs, because the sandboxes are its own.
+ * Ends the sandboxes that a dead worker of this data folder left. Otherwise they would run until their wait for the next worker ends.
+ * Returns the number of removed remains; undefined if a worker runs, because the sandboxes belong to it.
  */
 export async function endSandboxes(dataDir: string): Promise<number | undefined> {
   const deadline = performance.now() + patienceMs;

@@ -10,10 +10,10 @@ import { backends } from './backends.ts';
 
 /**
  * Ends and removes the remains of earlier processes of this data folder: processes of sandboxes, their supervisors, workspaces, and the
- * objects that each backend sweeps. Leaves the sandboxes with the ids of `kept`, which the caller has adopted. The caller holds the
- * lock of the data folder, so all else is abandoned. Resolves only when every process is proved to be gone, so that the worker may say
- * so in its hello: no process has a mark of this folder, and the kernel removes a cgroup only when it is empty. Keeps the records of
- * ends that are not reported yet. Returns how many workspaces and objects of backends were removed.
+ * objects that each backend sweeps. Leaves the sandboxes with the ids of `kept`, which the caller has adopted. The caller holds the lock of
+ * the data folder, so all else is abandoned. Resolves only when every process has provably ended, so that the worker may report this in its
+ * hello: no process has a mark of this folder, and the kernel removes a cgroup only when it is empty. Keeps the records of ends that are
+ * not reported yet. Returns how many workspaces and objects of backends were removed.
  */
 export async function sweepLeftovers(
   { folder, owner }: StateRoot,
@@ -28,7 +28,7 @@ export async function sweepLeftovers(
       removed += await backend.sweep({ owner, stateRoot: folder, kept, onSlow, log });
     return removed;
   };
-  // Both at once: a frozen process does not die before the removal of its cgroup thaws it.
+  // Does both at once: a frozen process cannot end before the removal of its cgroup thaws it.
   const [sandboxes] = await Promise.all([
     sweepBackends(),
     endMarked({ labels, variable: ownerVariable(owner), kept }, onSlow),

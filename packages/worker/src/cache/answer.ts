@@ -9,18 +9,18 @@ export interface CacheAccess {
   readonly cache: Pick<Cache, 'read' | 'write'>;
   /** Part of the service's URL before `/api/v1`. */
   readonly basePath: string;
-  /** Returns the token of the sandbox's run, which only its agent has; empty before it starts. */
+  /** Returns the token of the sandbox's run, which only the agent has; empty before the agent starts. */
   runToken(): string;
 }
 
-/** A run keeps a workspace and a mirror for each of its repositories. */
+/** A run stores a workspace, and a mirror for each of its repositories. */
 const mostWrites = 24;
-/** A sandbox that sends nothing for this long is cut off. */
+/** If a sandbox sends nothing for this time, its connection is cut. */
 const silenceMs = 60_000;
 
 /**
- * Answers GET and PUT of kept objects, `/api/v1/worker-cache/{name}`. Only the agent may ask, because commands of the run do not
- * have its token. The service makes the names: a name is as secret as the object, and differs for each team.
+ * Answers GET and PUT of kept objects, `/api/v1/worker-cache/{name}`. Only the agent may ask, because commands of the run do not have the
+ * run token. The service makes the names: a name is as secret as the object, and differs for each team.
  */
 export function cacheAnswers(access: CacheAccess): OwnAnswers {
   const prefix = `${access.basePath}${workerCachePath}/`;

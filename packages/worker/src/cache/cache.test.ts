@@ -23,7 +23,7 @@ async function contentOf(cache: Cache, name: string): Promise<string | undefined
   for await (const chunk of found.content()) text += chunk;
   return text;
 }
-// A file that was removed after the list was made counts as zero bytes.
+// A file that was removed after the listing counts as zero bytes.
 const sizeOf = async () => {
   const files = await readdir(folder);
   return (await Promise.all(files.map((file) => stat(path.join(folder, file)).catch(() => ({ size: 0 }))))).reduce(
@@ -45,7 +45,7 @@ describe('the cache of a worker', () => {
       expect(found?.sha256).toMatch(/^[0-9a-f]{64}$/);
       await found?.close();
     }
-    // A name gives access to the object, so it is not on the disk.
+    // A name gives access to the object, so the disk does not contain the name.
     expect(await readdir(folder)).not.toContain('a');
   });
 
@@ -70,7 +70,7 @@ describe('the cache of a worker', () => {
     expect(await readdir(folder)).toHaveLength(1);
   });
 
-  test('forgets an object whose file has another size than was written', async () => {
+  test('forgets an object if its file has another size than the written one', async () => {
     const cache = await open();
     await cache.write('a', bytes('whole'));
     const [file = ''] = await readdir(folder);
@@ -95,7 +95,7 @@ describe('the cache of a worker', () => {
     expect(left.map((text) => text !== undefined)).toEqual([false, false, true, false, true]);
   });
 
-  test('never uses more room than its limit, also while objects are written', async () => {
+  test('never uses more space than its limit, not even while objects are written', async () => {
     const cache = await open(8_000);
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) await cache.write(name, many(1_000));
     async function* slow() {
@@ -112,7 +112,7 @@ describe('the cache of a worker', () => {
     expect(await sizeOf()).toBeLessThanOrEqual(8_000);
   });
 
-  test('refuses an object of more than a quarter of its room, and keeps the others', async () => {
+  test('refuses an object of more than a quarter of its space, and keeps the other objects', async () => {
     const cache = await open(8_000);
     await cache.write('a', bytes('small'));
     expect(await cache.write('b', many(2_001))).toBe('too_large');

@@ -13,18 +13,21 @@ export interface CachedObject {
   close(): Promise<void>;
 }
 
-/** `kept`: stored completely and durably. `too_large`: the object exceeds the limit of one object, or no other object can be removed for it. */
+/**
+ * `kept`: stored completely and durably. `too_large`: the object exceeds the limit of one object, or no other object can be removed to make
+ * space for it.
+ */
 export type WriteOutcome = 'kept' | 'too_large';
 
 /** Objects that agents keep on this machine for later runs. The worker never looks into them. */
 export interface Cache {
   read(name: string): Promise<CachedObject | undefined>;
-  /** Stores the bytes under this name in place of the earlier ones. Rejects if the source fails; nothing is stored then. */
+  /** Stores the bytes under this name in place of earlier bytes. Rejects if the source fails, and stores nothing in this case. */
   write(name: string, source: AsyncIterable<Uint8Array>): Promise<WriteOutcome>;
 }
 
 export interface CacheOptions {
-  /** Only one process may have it open: the caller holds the lock of the data folder. */
+  /** Only one process may open the folder: the caller holds the lock of the data folder. */
   readonly folder: string;
   /** Bytes of all objects together, also while they are written. */
   readonly maxBytes: number;
@@ -32,9 +35,9 @@ export interface CacheOptions {
   readonly now?: () => number;
 }
 
-/** SHA-256 of the content, in front of it. */
+/** SHA-256 of the content, stored before the content. */
 const headerBytes = 32;
-/** One object may use at most this part of the room, so that it cannot replace all others. */
+/** One object may use at most this fraction of the space, so that it cannot displace all others. */
 const largestPart = 4;
 const longestMs = 7 * 24 * 60 * 60_000;
 const temporaryPrefix = 'new-';
@@ -44,12 +47,12 @@ interface Entry {
   usedAt: number;
 }
 
-/** Returns the file of an object. Its name is a hash, because the names of objects give access to them. */
+/** Returns the file of an object. The file name is a hash, because the names of objects give access to them. */
 const fileOf = (name: string): string => createHash('sha256').update(name).digest('hex');
 
 /**
- * Opens the cache and removes the unfinished objects of an earlier process. An object is written into a file of its own and renamed
- * when it is whole and on the disk: a worker that dies at any moment leaves the earlier object or none.
+ * Opens the cache and removes the unfinished objects of an earlier process. An object is written into a separate file, which is renamed
+ * when it is complete and on the disk. So a worker that dies at any moment leaves the earlier object or none.
  */
 export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptions): Promise<Cache> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -64,8 +67,8 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
   };
 
   /**
-   * Takes room for `bytes` more, from the objects that were not used for longest. False if no object is left, and
-   * nothing was taken.
+   * Takes room for `bytes` more, from the objects that were not used for longest. Returns false and takes nothing if no object is left to
+   * remove.
    */
   const reserve = async (bytes: number): Promise<boolean> => {
     used += bytes;

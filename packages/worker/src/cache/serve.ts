@@ -4,7 +4,10 @@ import { pipeline } from 'node:stream/promises';
 import { http } from '@runyard/system/node-http';
 import type { Cache } from './cache.ts';
 
-/** Serves the cache to the supervisors of this worker's sandboxes, which check what an agent may ask. Only the worker's user may enter the folder of the socket. */
+/**
+ * Serves the cache to the supervisors of this worker's sandboxes; the supervisors check what an agent may request. Only the worker's user
+ * may enter the folder of the socket.
+ */
 export async function serveCache(cache: Cache, socketPath: string): Promise<{ close(): void }> {
   await rm(socketPath, { force: true });
   const server = http.createServer((request, response) => {

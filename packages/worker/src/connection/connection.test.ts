@@ -77,7 +77,7 @@ describe('the connection of a worker', () => {
     service.acknowledge(false);
     send(ended('a'));
     await service.waitFor('task_completed');
-    // The socket answers pings all the time, so a pong after the message does not show that the message was handled.
+    // The socket answers pings independently, so a pong after the message does not show that the message was handled.
     service.send(fakeAssignment('marker'));
     await vi.waitFor(() => expect(received).toHaveLength(1), inTime);
     service.cutConnections();
@@ -98,7 +98,7 @@ describe('the connection of a worker', () => {
     expect(service.messages.flatMap((message) => ('seq' in message ? [message.seq] : []))).toEqual([1, 2]);
   });
 
-  test('proves by the token of the service that it is the same process', async () => {
+  test('proves with the token of the service that it is the same process', async () => {
     start();
     await service.waitFor('worker_hello', ({ token }) => token === undefined);
     await vi.waitFor(async () => {

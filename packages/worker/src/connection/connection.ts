@@ -21,8 +21,8 @@ const NamedAssignment = z.object({
 });
 
 /**
- * Returns the rejection of an assignment that this worker does not understand, so that the run goes to another worker before the
- * claim times out. Returns `undefined` if the message is no assignment or does not name its task.
+ * Returns the rejection of an assignment that this worker cannot parse, so that the run goes to another worker before the claim times out.
+ * Returns `undefined` if the message is not an assignment or does not name its task.
  */
 function rejectionOf(message: unknown, issues: readonly string[]): WorkerMessage | undefined {
   const parsed = NamedAssignment.safeParse(message);
@@ -47,7 +47,7 @@ const refusedPauseMs = 10_000;
 /** After a connection of this length, the next loss starts with the shortest pause again. */
 const settledMs = 2000;
 
-/** Pauses between connections. Their jitter keeps workers from reconnecting together. */
+/** Pauses between connections. The jitter prevents that all workers reconnect at the same time. */
 const reconnectBackoff = { firstMs: 100, longestMs: 5_000 };
 /** Bytes of a message. A prompt may have 1 MB, and its JSON six times that. */
 const longestMessage = 16 * 1024 * 1024;
@@ -59,13 +59,13 @@ export interface ConnectionOptions {
   /** Service root, without `/api/v1`. */
   readonly serviceRoot: string;
   readonly workerName: string;
-  /** Returns the key; `undefined` if there is none yet. */
+  /** Returns the key; `undefined` if there is no key yet. */
   readonly readKey: () => Promise<string | undefined>;
   readonly keySource: string;
   readonly outbox: Outbox;
   /** First message of each connection. */
   readonly hello: () => WorkerHello;
-  /** Sent after the hello and once a minute; undefined if nothing is known now. */
+  /** Sent after the hello and once a minute; undefined if nothing is known at this time. */
   readonly status: () => Promise<WorkerStatus | undefined>;
   /** Called when the service issued a token to this process. */
   readonly onToken: (token: string) => void;

@@ -1,4 +1,4 @@
-/** The token that identifies this worker to the service: the processes of a data folder, one after the other. */
+/** The token that identifies this worker to the service. All processes of a data folder, one after the other, are the same worker. */
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -13,8 +13,8 @@ export interface InstanceToken {
 }
 
 /**
- * Opens the token of a worker's folder. The caller holds the lock of the folder, has adopted the living sandboxes of earlier processes,
- * and has proved that the others are gone, so it is the same worker.
+ * Opens the token of a worker's folder. The caller holds the lock of the folder, has adopted the living sandboxes of earlier processes, and
+ * has proved that the other sandboxes have ended. So it is the same worker.
  */
 export function openInstanceToken(folder: string, log: Logger): InstanceToken {
   const file = path.join(folder, 'instance-tokens');
@@ -23,7 +23,7 @@ export function openInstanceToken(folder: string, log: Logger): InstanceToken {
     proof: () => (own === undefined ? {} : { token: own }),
     keep(token) {
       own = token;
-      // Write the token before any execution is claimed, so that after a crash the next process can prove that it continues this one.
+      // The token is written before any execution is claimed, so that after a crash the next process can prove that it is the same worker.
       try {
         writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600, flush: true });
         renameSync(`${file}.new`, file);
@@ -37,7 +37,7 @@ export function openInstanceToken(folder: string, log: Logger): InstanceToken {
   };
 }
 
-/** Returns no token if the file is missing or unreadable: executions of earlier processes then end with their leases. */
+/** Returns no token if the file is missing or unreadable: in this case, executions of earlier processes end with their leases. */
 function readToken(file: string, log: Logger): string | undefined {
   try {
     return readFileSync(file, 'utf8')

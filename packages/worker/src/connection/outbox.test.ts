@@ -15,7 +15,7 @@ test('keeps unconfirmed messages, in order', () => {
   ]);
 });
 
-test('reports a confirmation only if it confirms a message', () => {
+test('reports a confirmation only if a message waits for it', () => {
   let told = 0;
   const outbox = createOutbox(() => {
     told += 1;
@@ -28,17 +28,17 @@ test('reports a confirmation only if it confirms a message', () => {
   expect(told).toBe(1);
 });
 
-test('each message takes effect once and in order, whenever connections are cut and confirmations are lost', () => {
+test('each message takes effect once and in order, even if connections are cut and confirmations are lost', () => {
   const step = fc.oneof(
     fc.constant('send' as const),
     fc.constant('connect' as const),
-    // The service gets some of what is on the wire, and the worker some of its confirmations.
+    // The service receives some of the messages in transit, and the worker some of the confirmations.
     fc.record({ arrive: fc.nat(3), confirm: fc.nat(3) }),
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const outbox = createOutbox();
-      /** The connection in both directions. A cut loses what is on it. */
+      /** The connection in both directions. A cut loses everything in transit. */
       let wire: number[] = [];
       let confirmations: number[] = [];
       let applied = 0;

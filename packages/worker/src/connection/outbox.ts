@@ -7,7 +7,7 @@ export interface KeptMessage {
   readonly message: WorkerMessage;
 }
 
-/** Messages that the service has not confirmed, in order. They are sent again on each new connection. */
+/** Messages that the service has not confirmed, in order. The messages are sent again on each new connection. */
 export interface Outbox {
   keep(message: WorkerMessage): KeptMessage;
   /** Drops all messages up to this number, because the service has applied them. */

@@ -36,7 +36,7 @@ test('says how many bytes are missing, at every cut', () => {
   }
 });
 
-test('a ClientHello is parsed only a few times, however small its records are', () => {
+test('a ClientHello is parsed only a few times, even if its records are small', () => {
   const whole = clientHello({ names: ['example.com'], extensions: [[21, Buffer.alloc(5_000)]], recordBytes: 1 });
   let reading = readClientHello(whole.subarray(0, 1));
   for (let times = 1; reading.kind === 'incomplete' && times < 100; times++)

@@ -21,8 +21,8 @@ const hiddenNames = new Set([0xfe08, 0xfe09, 0xfe0a, 0xfe0b, 0xfe0c, 0xfe0d, 0xf
 const malformed = { kind: 'malformed' } as const;
 
 /**
- * Reads the ClientHello at the beginning of `bytes`, over the borders of records. `needs` counts all bytes that are certainly missing: otherwise a
- * client that sends records of one byte would make the proxy read the beginning again for each of them.
+ * Reads the ClientHello at the beginning of `bytes`, over the borders of records. `needs` counts all bytes that are certainly missing.
+ * Otherwise, a client that sends records of one byte would make the proxy parse the beginning again for each record.
  */
 export function readClientHello(bytes: Buffer): HelloReading {
   const parts: Buffer[] = [];
@@ -56,7 +56,7 @@ export function readClientHello(bytes: Buffer): HelloReading {
   return malformed;
 }
 
-/** Reads the body of the message; a length that leads out of it makes the message malformed. */
+/** Parses the body of the message; a length that points beyond its end makes the message malformed. */
 function readHello(body: Buffer): HelloReading {
   try {
     // Version and random.

@@ -2,7 +2,7 @@ import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { expect, test } from 'vitest';
 import { deniedLog } from './denied-log.ts';
 
-test('reports the first denied connection of each host, port and reason, and the counts of thousands at the end', () => {
+test('reports the first denied connection for each host, port and reason, and counts of thousands at the end', () => {
   const reports: DeniedConnections[] = [];
   const log = deniedLog((denied) => reports.push(denied));
   for (let index = 0; index < 5_000; index++) log.add(`host-${index % 100}.example`, 443, 'host_not_allowed');

@@ -2,14 +2,14 @@ import type { DeniedConnection, DeniedConnections } from '@runyard/contract/egre
 import type { DeniedReason } from '@runyard/contract/egress/denied-reasons';
 import { maxDeniedShown } from '@runyard/contract/limits';
 
-/** Reports denied connections of one sandbox: each new one at once, up to a limit, and the counts at the end. */
+/** Reports denied connections of one sandbox: each new kind at once, up to a limit, and the counts at the end. */
 export interface DeniedLog {
   add(host: string, port: number, reason: DeniedReason): void;
   /** Reports the counts if there were more tries than reports. Once. */
   close(): void;
 }
 
-/** Makes the log of an execution. It calls `report` at most `maxDeniedShown` times, and once when it is closed. */
+/** Makes the log of an execution. It calls `report` at most `maxDeniedShown` times, and once more when it is closed. */
 export function deniedLog(report: (denied: DeniedConnections) => void): DeniedLog {
   const logged = new Map<string, DeniedConnection>();
   let total = 0;

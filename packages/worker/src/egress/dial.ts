@@ -22,8 +22,9 @@ const maxTries = 4;
 const connectTimeoutMs = 5_000;
 
 /**
- * Looks a host up and connects to one of its addresses. If one address of the name may not be reached, none is. The connection goes to
- * the checked address, without another look-up, which could give another answer (DNS rebinding).
+ * Resolves a host name and connects to one of its addresses. If one address of the name may not be reached, none of its addresses is used.
+ * The connection goes to the checked address, without another look-up, because a second look-up could return another address (DNS
+ * rebinding).
  */
 export async function dial(
   target: Host,
@@ -51,7 +52,7 @@ export async function dial(
   return { kind: 'failed', message: `${target.host} does not take connections on port ${port}` };
 }
 
-/** Returns the socket when it is connected; undefined if it could not be, or not in time. */
+/** Returns the socket when it is connected; undefined if the connection fails or takes too long. */
 function connected(socket: Socket, signal: AbortSignal): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const giveUp = (): void => void socket.destroy();
@@ -64,7 +65,7 @@ function connected(socket: Socket, signal: AbortSignal): Promise<Socket | undefi
     };
     socket.once('connect', () => settle(socket));
     socket.once('close', () => settle(undefined));
-    // Each user of the socket handles its end by `close`.
+    // Each user of the socket handles its end with the event `close`.
     socket.on('error', () => {});
   });
 }

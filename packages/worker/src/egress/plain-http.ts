@@ -14,8 +14,8 @@ export interface PlainTarget {
 const plainPort = 80;
 
 /**
- * Returns the target of a request to a proxy (absolute form, RFC 9112 section 3.2.2), or of one in a tunnel to `tunnel`. Undefined:
- * it is neither.
+ * Returns the target of a request to a proxy (absolute form, RFC 9112 section 3.2.2), or of one in a tunnel to `tunnel`. Undefined: the
+ * request has neither form.
  */
 export function plainTarget(
   url: string,
@@ -35,7 +35,7 @@ export function hostMatches({ headersDistinct }: IncomingMessage, target: Host &
   return named !== undefined && named.host === target.host && named.port === target.port;
 }
 
-/** Sends the request to the server at the other end of `socket`, with the checked host and without headers for the proxy. */
+/** Sends the request to the server at the other end of `socket`, with the checked host and without proxy headers. */
 export function forwardPlain(
   message: IncomingMessage,
   response: ServerResponse,

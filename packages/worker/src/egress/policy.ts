@@ -16,7 +16,7 @@ export interface EgressPolicy {
 }
 
 /**
- * Makes the rules of a sandbox from the rules of its environment and of the operator. Rules that this version cannot
+ * Combines the rules of a sandbox's environment and of the operator. Rules that this version cannot
  * read allow nothing.
  */
 export function egressPolicy(hosts: readonly string[], operator: OperatorRules): EgressPolicy {
@@ -43,8 +43,8 @@ function narrow(rule: HostRule, operator: OperatorRules): HostRule[] {
 }
 
 /**
- * Makes the rules for addresses: public ones, and the networks of the operator. The addresses of this machine count as private,
- * because its firewall does not protect the machine's services from the machine itself.
+ * Makes the rules for addresses: public ones, and the networks of the operator. The addresses of this machine count as private, because its
+ * firewall does not protect its services against its own programs.
  */
 export function egressAddresses(networks: readonly string[]): AddressRules {
   const isOwn = (address: string): boolean =>

@@ -79,7 +79,7 @@ describe('a request of the absolute form', () => {
     expect(seen).toEqual([]);
   });
 
-  test('that smuggles a second request is not read as two', async () => {
+  test('that contains a second, hidden request does not count as two requests', async () => {
     const inner = 'GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n';
     const both = `POST http://example.com/ HTTP/1.1\r\nHost: example.com\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${inner}`;
     await proxy.say(both);
@@ -98,7 +98,7 @@ test('gets a redirect back, and its next request is checked as the first', async
 });
 
 describe('a tunnel to port 80', () => {
-  test('carries requests whose host is checked one by one', async () => {
+  test('carries requests, and checks the host of each', async () => {
     const { status, socket } = await proxy.connect('example.com:80');
     expect(status).toBe('HTTP/1.1 200 Connection established');
     socket.write('GET /one HTTP/1.1\r\nHost: example.com\r\n\r\n');
@@ -124,7 +124,7 @@ describe('a tunnel to port 80', () => {
   });
 });
 
-test('a request that does not wait for the answer before it ends the connection', async () => {
+test('ends the connection after a request that does not wait for the answer before it', async () => {
   const arrived = Promise.withResolvers<void>();
   handle = () => arrived.resolve();
   const socket = await proxy.open();

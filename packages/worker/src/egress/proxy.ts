@@ -30,8 +30,8 @@ const plainPort = 80;
 const tlsPort = 443;
 
 /**
- * Opens the proxy of one sandbox on a Unix socket. It takes requests of the absolute form (`GET http://host/`) and CONNECT. A tunnel to
- * port 443 carries only TLS to the named host. In a tunnel to port 80 the proxy reads the HTTP itself and checks each request.
+ * Opens the proxy of one sandbox on a Unix socket. It accepts requests of the absolute form (`GET http://host/`) and CONNECT. A tunnel to
+ * port 443 carries only TLS to the named host. In a tunnel to port 80, the proxy parses the HTTP itself and checks each request.
  */
 export async function openProxy(socketPath: string, uid: number | undefined, options: ProxyOptions): Promise<Relay> {
   const { policy, denied, limits } = options;
@@ -45,7 +45,7 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
     keepAliveTimeout: 30_000,
     noDelay: true,
   });
-  /** Tunnels to port 80, whose HTTP the server reads itself. */
+  /** Tunnels to port 80, in which the HTTP server of this proxy reads the requests. */
   const tunnels = new WeakMap<Socket, Target>();
   const inUse = new WeakSet<Socket>();
 
@@ -58,7 +58,7 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   }
 
   function deny(target: Target | undefined, written: string, reason: DeniedReason): DialOutcome {
-    // Record the host as the client wrote it, so that the service finds secrets in it.
+    // Records the host as the client wrote it, so that the service finds secrets in it.
     denied.add(target === undefined ? written : written.replace(/:\d+$/, ''), target?.port ?? 0, reason);
     return { kind: 'denied', reason };
   }

@@ -125,7 +125,7 @@ test.each([
     'example.com:0',
   ],
   ...['user@example.com:443', 'example.com:443:443', 'http://example.com:443', 'ex\tample.com:443'],
-])('to %j is denied or not read at all', async (authority) => {
+])('to %j is denied or not parsed', async (authority) => {
   await start({ hosts: [...hosts, '127.0.0.1'], networks: ['127.0.0.0/8'] });
   expect((await proxy.connect(authority)).status).not.toContain('200');
   expect(proxy.dialled).toEqual([]);
@@ -133,7 +133,7 @@ test.each([
 
 describe('an address', () => {
   test.each(['169.254.169.254:443', '10.0.0.1:443', '[::1]:443', '[::FFFF:127.0.0.1]:443', '[::ffff:7f00:1]:443'])(
-    'that is private is denied although the environment names it: %s',
+    'to a private address is denied even if the environment allows its name: %s',
     async (authority) => {
       await start();
       expect((await proxy.connect(authority)).status).toBe('HTTP/1.1 403 Forbidden');
@@ -154,7 +154,7 @@ describe('an address', () => {
     '224.0.0.1',
     '0.0.0.0',
     '168.63.129.16',
-  ])('that a name leads to is denied: %s', async (address) => {
+  ])('to a name with a private address is denied: %s', async (address) => {
     await start();
     proxy.names['a.wild.example.'] = [publicAddress, address];
     expect((await proxy.connect('a.wild.example:443')).status).toBe('HTTP/1.1 403 Forbidden');
@@ -162,7 +162,7 @@ describe('an address', () => {
     expect(proxy.dialled).toEqual([]);
   });
 
-  test('that changes between two look-ups is checked each time, and looked up once for a connection', async () => {
+  test('checks the address of a name at each connection, with one look-up for each', async () => {
     await start();
     proxy.names['a.wild.example.'] = [[publicAddress], ['127.0.0.1'], [publicAddress]];
     const first = await proxy.connect('a.wild.example:443');
@@ -172,7 +172,7 @@ describe('an address', () => {
     first.socket.destroy();
   });
 
-  test('that is private is reached if the operator allows its network and the environment allows the host', async () => {
+  test('to a private address is allowed if the operator allows its network and the environment allows the host', async () => {
     await start({ networks: ['10.0.0.0/8'] });
     const { status, socket } = await proxy.connect('10.0.0.1:443');
     expect(status).toBe(established);
@@ -197,7 +197,7 @@ test('carries other protocols on another port, even if the server sends first, a
   expect(echo.got()).toBe('');
 });
 
-test('of a host that does not exist is an error, and not a denied connection', async () => {
+test('to a host that does not exist is an error, and not a denied connection', async () => {
   await start();
   expect((await proxy.connect('b.wild.example:443')).status).toBe('HTTP/1.1 502 Bad Gateway');
   expect(proxy.denied).toEqual([]);

@@ -8,7 +8,7 @@ const accessDenied = Buffer.from([21, 3, 3, 0, 2, 2, 49]);
 
 export interface TunnelOptions {
   readonly target: Host;
-  /** True: only TLS may pass. False: other protocols pass, and TLS is checked if the client begins with it. */
+  /** True: only TLS may pass. False: other protocols may pass, and TLS is checked if the client begins with it. */
   readonly needsTls: boolean;
   /** Limit for the first message of TLS. */
   readonly helloMs: number;

@@ -115,7 +115,7 @@ async function awaitEnd(
   return exitMessage(name, exit, execution.ending, memoryMb);
 }
 
-/** Follows an execution whose sandbox an earlier worker started, until its end. Never rejects. */
+/** Follows an execution until its end, if an earlier worker started its sandbox. Never rejects. */
 export async function carryOn(
   options: CarryOutOptions,
   execution: Execution,

@@ -13,11 +13,11 @@ export interface Execution {
   hasStarted: boolean;
   /** Set once the worker itself ends the execution. */
   ending?: Ending;
-  /** True while its agent waits for a follow-up: it then holds no slot. */
+  /** True while its agent waits for a follow-up; in this state, it takes no slot. */
   idle: boolean;
 }
 
-/** Records why the execution ends; the first reason stays. Stops the creation of its sandbox, but does not kill a created one. */
+/** Records why the execution ends; the first reason stays. Stops the creation of its sandbox, but does not kill an existing sandbox. */
 export function markEnding(execution: Execution, ending: Ending): void {
   execution.ending ??= ending;
   execution.creation.abort();

@@ -39,7 +39,7 @@ function createEndedExecutions(): EndedExecutions {
   };
 }
 
-/** Time between a cancellation and the kill, if the message names none. */
+/** Time between a cancellation and the kill, if the message has no time. */
 const defaultGraceMs = 5000;
 /** Time between SIGTERM and SIGKILL when the worker itself must end. */
 const stopGraceMs = 3000;
@@ -56,7 +56,7 @@ export interface Executions {
   handle(message: WorkMessage): void;
   /** Lists the executions that have a sandbox or are getting one, as a hello lists them. */
   readonly list: () => WorkerHello['data']['executions'];
-  /** Follows executions whose sandboxes an earlier worker started. Called before the first message. */
+  /** Follows executions whose sandboxes were started by an earlier worker. Called before the first message. */
   adopt(left: readonly AdoptableSandbox[]): void;
   /** Resolves when every execution has an agent that was started, or has ended. */
   settled(): Promise<void>;
@@ -67,7 +67,7 @@ export interface Executions {
   stopAll(): void;
 }
 
-/** Creates the record of this worker's executions. The record answers each message of the service about one of them. */
+/** Creates the record of this worker's executions. The record answers each message of the service about one of these executions. */
 export function createExecutions(options: ExecutionsOptions): Executions {
   const { log } = options;
   const live = new Map<string, Execution>();

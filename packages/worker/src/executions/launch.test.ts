@@ -34,7 +34,7 @@ test("a header of the service replaces the sandbox's header", () => {
   );
 });
 
-test('MCP servers, whose headers may be secrets, are not in the command line', () => {
+test('MCP servers are not in the command line, because their headers may be secrets', () => {
   const mcp_servers = { s: { url: 'https://x', headers: { authorization: 'Bearer hidden' } } };
   const result = agentLaunch(
     { ...base, task: { ...base.task, agent_config_snapshot: { mcp_servers } } },
@@ -43,7 +43,7 @@ test('MCP servers, whose headers may be secrets, are not in the command line', (
   expect(JSON.stringify(result)).not.toContain('hidden');
 });
 
-test('the environment is that of the assignment and the names of the protocol, without the run token', () => {
+test("the environment has the assignment's variables and the names of the protocol, but not the run token", () => {
   const result = agentLaunch({ ...base, env_vars: { RUNYARD_RUN_TOKEN: 't', TASK_ID: 'forged' } }, 'http://service');
   expect(result.ok && result.launch.env).toEqual({ TASK_ID: 'task-of-e1', WARP_SERVER_ROOT_URL: 'http://service' });
   expect(result.ok && result.launch.runToken).toBe('t');

@@ -11,8 +11,8 @@ const hasNul = (text: string): boolean => text.includes('\0');
 
 /**
  * Returns arguments and environment of the agent program as the worker protocol defines them: `agent run --task-id ID --sandboxed
- * --server-root-url URL …`. MCP servers are left out, although the protocol has a flag for them: their headers and variables may
- * be secrets, and the agent gets them with its task.
+ * --server-root-url URL …`. MCP servers are omitted, although the protocol has a flag for them: their headers and variables may be secrets,
+ * and the agent gets them with its task.
  */
 export function agentLaunch(assignment: TaskAssignment['data'], serviceRoot: string): LaunchResult {
   const config = assignment.task.agent_config_snapshot;

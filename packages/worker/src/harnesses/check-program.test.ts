@@ -35,7 +35,7 @@ test('refuses a program that is not installed, with the command that installs it
   });
 });
 
-test('finds the program and its version, and refuses one that is too old', async () => {
+test('finds the program and its version, and refuses a program that is too old', async () => {
   await installCodex('1.9.9');
   expect(await findProgram(presets.codex, dir)).toEqual({ file: path.join(dir, 'bin/codex-acp'), version: '1.9.9' });
   await expect(check({ type: 'codex' })).rejects.toMatchObject({ reason: 'harness_too_old' });
@@ -55,7 +55,7 @@ test('checks only the memory for the program of an image', async () => {
   await expect(check({ type: 'codex' }, 256, true)).rejects.toMatchObject({ reason: 'harness_needs_memory' });
 });
 
-test('does not check the built-in harness, and no run that names its own command', async () => {
+test('does not check the built-in harness or a run with its own command', async () => {
   await check({});
   await check({ type: 'acp', command: ['a'] });
   await check({ type: 'codex', command: ['my-codex'] });

@@ -7,15 +7,15 @@ import { findProgram, isOlder } from './find-program.ts';
 export interface ProgramGround {
   readonly harnessDir: string | undefined;
   readonly memoryMb: number;
-  /** True: the sandbox has the programs of an image, which are not known before it starts. */
+  /** True: the sandbox has the programs of an image, which are unknown before it starts. */
   readonly isInImage: boolean;
 }
 
 const reasons = { missing: 'harness_missing', old: 'harness_too_old', memory: 'harness_needs_memory' } as const;
 
 /**
- * Checks before a sandbox is made that the program of a run's harness is installed, new enough and has enough memory. Rejects with a `SandboxError`
- * that has the next step. A run that names its own command is not checked.
+ * Checks before a sandbox is made that the program of a run's harness is installed, new enough and has enough memory. Rejects with a
+ * `SandboxError` that has the next step. A run with its own command is not checked.
  */
 export async function checkProgram(harness: HarnessConfig | undefined, ground: ProgramGround): Promise<void> {
   const preset = findPreset(harness?.type ?? '');

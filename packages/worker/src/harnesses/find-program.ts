@@ -13,7 +13,7 @@ export interface FoundProgram {
 const systemFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
 
 /**
- * Finds the program of a preset where sandboxes see it: in `harnessDir` first. Returns undefined if it is not
+ * Finds the program of a preset at the places that sandboxes see: first in `harnessDir`. Returns undefined if it is not
  * installed.
  */
 export async function findProgram(
@@ -47,7 +47,7 @@ async function versionOf(file: string, packageName: string): Promise<string | un
   return undefined;
 }
 
-/** Returns true if a version is older than another. Both have the form 1.2.3, with or without a label after it. */
+/** Returns true if a version is older than another. Both versions have the form 1.2.3, with or without a label after it. */
 export function isOlder(version: string, least: string): boolean {
   const numbers = (text: string) => text.split(/[.+-]/, 3).map((part) => Number.parseInt(part, 10) || 0);
   const [ours, theirs] = [numbers(version), numbers(least)];

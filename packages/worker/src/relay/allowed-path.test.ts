@@ -8,7 +8,7 @@ test.each([
   '/api/v1/gateway/git/octo/hello.git/info/refs?service=git-upload-pack',
   '/api/v1/gateway/a%20b',
   '/api/v1/harness-support/x?next=..%2f..%2f',
-])('%s passes as it is', (target) => {
+])('%s is forwarded unchanged', (target) => {
   expect(allowedTarget(target)).toBe(target);
 });
 
@@ -43,7 +43,7 @@ test.each([
   expect(allowedTarget(target)).toBeUndefined();
 });
 
-test('a service below a path of its own is reached with and without that path', () => {
+test('a service below its own path is reached with and without that path', () => {
   expect(allowedTarget('/api/v1/gateway/x?y', '/runyard')).toBe('/runyard/api/v1/gateway/x?y');
   expect(allowedTarget('/runyard/api/v1/gateway/x', '/runyard')).toBe('/runyard/api/v1/gateway/x');
   expect(allowedTarget('/other/api/v1/gateway/x', '/runyard')).toBeUndefined();

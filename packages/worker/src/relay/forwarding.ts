@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Headers of one hop (RFC 9110 section 7.6.1), and headers with which a sandbox could pose as a proxy or choose a host. */
+/** Hop-by-hop headers (RFC 9110 section 7.6.1), and headers with which a sandbox could pose as a proxy or choose a host. */
 const notForwarded = new Set([
   'connection',
   'keep-alive',
@@ -37,17 +37,17 @@ export function forwardedHeaders(message: IncomingMessage): Record<string, strin
 }
 
 /**
- * Returns the status to forward. Servers can send three digits that are not a final status (RFC 9110, 15); Node throws on some of them, which would
- * end this process and all sandboxes that it supervises.
+ * Returns the status to forward. Servers can send three digits that are not a final status (RFC 9110, 15). Node throws on some of them,
+ * which would end this process and all sandboxes that it supervises.
  */
 export function forwardedStatus({ statusCode = 0 }: IncomingMessage): number {
   return statusCode >= 200 && statusCode <= 999 ? statusCode : 502;
 }
 
 /**
- * Returns the header that delimits the body. The header is explicit because Node sends the body of a GET or DELETE without framing if its length is
- * unknown: the service would read the body as the next request, on a connection that other sandboxes share. A `Connection` header that names the
- * length must not remove it either (RFC 9110, 7.6.1).
+ * Returns the header that delimits the body. The header is explicit because Node sends the body of a GET or DELETE without framing if its
+ * length is unknown. The service would read such a body as the next request, on a connection that other sandboxes share. A `Connection`
+ * header that names the length must not remove it either (RFC 9110, 7.6.1).
  */
 export function bodyFraming(message: IncomingMessage): Record<string, string> {
   const { 'transfer-encoding': encoding, 'content-length': length } = message.headers;

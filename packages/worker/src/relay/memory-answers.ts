@@ -10,7 +10,7 @@ export interface SandboxMemory {
   readonly memory_mb: number;
 }
 
-/** Answers how much memory a sandbox may use, and how many of its processes the kernel killed for it. */
+/** Reports how much memory a sandbox may use, and how many of its processes the kernel killed because of this limit. */
 export const memoryAnswers =
   (basePath: string, memory: () => Promise<SandboxMemory>): OwnAnswers =>
   (request: IncomingMessage, response: ServerResponse) => {

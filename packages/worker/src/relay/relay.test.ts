@@ -85,7 +85,7 @@ test('forwards a request with its credential, and the answer', async () => {
   expect(answer).toMatchObject({ status: 201, body: 'auth Bearer run-token', headers: { 'x-of-service': 'yes' } });
 });
 
-test('does not let the sandbox choose the host or the address that it seems to come from', async () => {
+test('does not let the sandbox choose the host or its apparent address', async () => {
   handle = (request, response) => void response.end(JSON.stringify(request.headers));
   const headers = {
     host: '169.254.169.254',
@@ -99,7 +99,7 @@ test('does not let the sandbox choose the host or the address that it seems to c
   expect(body).not.toContain('10.0.0.1');
 });
 
-test('a path that is not for sandboxes gets 403 and never reaches the service', async () => {
+test('a path that sandboxes may not use gets 403 and never reaches the service', async () => {
   for (const target of ['/api/v1/agent/runs', '/api/v1/gateway/../agent/runs', '/api/v1/gateway/%2e%2e/agent/runs']) {
     const answer = await raw(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 403 /);
@@ -142,7 +142,7 @@ test('a body cannot smuggle a second request to the service', async () => {
   expect(seen).toHaveLength(1);
 });
 
-test('a body whose length is named as a header of one hop cannot smuggle a second request either', async () => {
+test('a body whose length header is declared as hop-by-hop cannot smuggle a second request either', async () => {
   const hidden = 'GET /api/v1/agent/runs HTTP/1.1\r\nHost: x\r\n\r\n';
   for (const method of ['GET', 'DELETE', 'HEAD', 'POST']) {
     const head = `${method} /api/v1/gateway/x HTTP/1.1\r\nHost: x\r\nConnection: close, Content-Length`;
@@ -228,7 +228,7 @@ test('answers 503 at once while the service is down, and works again when the se
   expect((await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }))).status).toBe(200);
 });
 
-test('accepts 64 connections of a sandbox at once, and closes further ones without harm to the others', async () => {
+test('accepts 64 concurrent connections of a sandbox, and closes further ones without affecting the others', async () => {
   const connected = async (): Promise<net.Socket> => {
     const socket = net.connect(socketPath);
     socket.on('error', () => {});

@@ -6,16 +6,16 @@ import { listenOnSocket, type Relay } from './socket-server.ts';
 /** Paths that a sandbox may request: the agent's endpoints, and the models and repositories behind the gateway. */
 const allowedPrefixes = ['/api/v1/harness-support/', '/api/v1/gateway/'] as const;
 
-/** Characters of a URL (RFC 3986) that all servers interpret alike: no backslash, no `#`, no space, no control character. */
+/** Characters of a URL (RFC 3986) that all servers interpret in the same way: no backslash, no `#`, no space, no control character. */
 const plainTarget = /^[A-Za-z0-9\-._~!$&'()*+,;=:@/%?[\]|"^`{}<>]*$/;
 
-/** An encoded dot, slash, backslash, percent sign or control character: decoding it twice gives another path. */
+/** An encoded dot, slash, backslash, percent sign or control character: decoding it twice would give another path. */
 const trickyEscape = /%(2e|2f|5c|25|7f|[01][0-9a-f])/i;
 
 /**
- * Returns the target to request from the service, or `undefined` if the sandbox must not request it. `target` is from the request
- * line; `basePath` is the part of the service's URL before `/api/v1` (usually empty). Paths that need normalising are refused, so the
- * service sees exactly the bytes that were checked.
+ * Returns the target to request from the service, or `undefined` if the sandbox must not request it. `target` is from the request line;
+ * `basePath` is the part of the service's URL before `/api/v1` (usually empty). Paths that need normalising are refused, so the service
+ * sees exactly the checked bytes.
  */
 export function allowedTarget(target: string, basePath = ''): string | undefined {
   if (target.length > 8192 || !plainTarget.test(target)) return undefined;
@@ -51,7 +51,7 @@ export function openUpstream(serviceRoot: string): Upstream {
   const secure = url.protocol === 'https:';
   // A supervisor starts faster without TLS, which most do not need.
   const client = secure ? process.getBuiltinModule('node:https') : http;
-  // Without TLS, Node would still look for a name in the host header, for which it compiles a large expression.
+  // Without TLS, Node would still parse the host header to get a name, and compile a large expression for it.
   const unnamed = secure ? {} : { servername: '' };
   const agent = new client.Agent({
     keepAlive: true,
@@ -145,8 +145,8 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
 }
 
 /**
- * Listens on a Unix socket and forwards HTTP to the service and back, without buffering. Adds no credential: the run token decides what
- * the sandbox may do. `uid` is the user who may connect. `own` answers before the service is asked.
+ * Listens on a Unix socket and forwards HTTP to the service and back, without buffering. Adds no credential: the run token decides what the
+ * sandbox may do. `uid` is the user who may connect. `own` answers before the service is asked.
  */
 export async function openRelay(
   socketPath: string,

@@ -20,15 +20,18 @@ export const agentNode = 'agent/node';
 /**
  * Returns the command that starts the agent of a runtime; its arguments follow.
  *
- * No command of the run may act as the agent, although both have the same user. That user can execute but not read the file of the
- * agent's Node, and the kernel lets no unprivileged process trace, or read the memory, environment and descriptors of, a process
- * with such a program (`would_dump` in the kernel's fs/exec.c, ptrace(2) on "dumpable").
+ * No command of the run may act as the agent, although both run as the same user. This user can execute the file of the agent's Node but
+ * not read it. For such a process, the kernel does not let an unprivileged process trace it, or read its memory, environment and
+ * descriptors (`would_dump` in the kernel's fs/exec.c, ptrace(2) on "dumpable").
  */
 export function agentProgram(runtime: string): string[] {
   return [path.join(runtime, agentNode), ...flags, path.join(runtime, 'agent', startFile)];
 }
 
-/** Returns the command with a readable Node, so that the worker can find the agent by its environment. For the backend `none`, where commands could read the worker itself anyway. */
+/**
+ * Returns the command with a readable Node, so that the worker can find the agent by its environment. For the backend `none`, in which
+ * commands could read the worker itself anyway.
+ */
 export function readableAgentProgram(runtime: string): string[] {
   return [path.join(runtime, 'node'), ...agentProgram(runtime).slice(1)];
 }

@@ -15,7 +15,7 @@ export interface Bundle {
 /** File of a bundle that starts the program. */
 export const startFile = 'main.cjs';
 
-/** Variable with which a program keeps its compiled code when it ends. */
+/** Variable that makes a program store its compiled code when it ends. */
 export const keepCodeVariable = 'RUNYARD_KEEP_CODE';
 
 /** The program of `startFile`. Another program may load it instead of starting it, to load single parts. */
@@ -24,7 +24,7 @@ import { openParts } from './parts-loader.ts';
 export const { load, keepCode } = openParts(__dirname);
 export const start = () => load('./main.cjs');
 if (process.env.${keepCodeVariable}) process.once('exit', () => {
-  // Without the code, the next start only takes longer.
+  // Without the stored code, the next start only takes longer.
   try { keepCode(); } catch {}
 });
 delete process.env.${keepCodeVariable};
@@ -42,7 +42,7 @@ const common = {
 
 /**
  * Bundles a program: its entry file with everything that it imports. Each dynamic import becomes a part, which is read only when it is
- * needed; the modules of every run become few parts. No module may wait at its top level, because parts are scripts.
+ * needed; the modules that every run needs become a few parts. No module may use await at its top level, because parts are scripts.
  */
 export async function bundleProgram(entry: string): Promise<Bundle> {
   return await withEsbuild(async (esbuild) => {
@@ -128,7 +128,7 @@ export async function writeStamp(
   await writeFile(file, JSON.stringify({ salt, entry, hash, inputs }), { mode: 0o600 });
 }
 
-/** Returns the hash of the bundle of the present sources; `undefined` if a source changed or nothing was bundled yet. */
+/** Returns the hash of the bundle of the present sources; `undefined` if a source has changed or no bundle was made yet. */
 export async function readStamp(file: string, entry: string, salt: string): Promise<string | undefined> {
   try {
     const stamp = Stamp.parse(JSON.parse(await readFile(file, 'utf8')));

@@ -14,9 +14,9 @@ const namespace = 'part';
 export const isPart = (input: string): boolean => input.startsWith(`${namespace}:`);
 
 /**
- * Joins the modules that every run needs into one chunk. esbuild makes a chunk for each set of entries that share modules, so the parts of the agent
- * that are loaded late would split these modules into some thirty files, and each file adds half a millisecond to a start. Here each part also
- * imports the modules of every run, so all parts share these modules.
+ * Joins the modules that every run needs into one chunk. esbuild makes a chunk for each set of entries that share modules. The late parts
+ * of the agent would therefore split these modules into about thirty files, and each file adds half a millisecond to a start. With this
+ * plugin, each part also imports the modules of every run, so all parts share these modules.
  */
 export function joinParts(entry: string): Plugin {
   const sources = path.dirname(entry);

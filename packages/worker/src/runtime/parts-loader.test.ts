@@ -32,7 +32,7 @@ const run = (env: Record<string, string> = {}, ...args: string[]) =>
 const keep = { [keepCodeVariable]: '1' };
 const output = ['MODULE_NOT_FOUND', 'b € undefined'];
 
-test('runs a program whose parts are loaded when they are needed, without keeping their code', async () => {
+test('runs a program that loads its parts when they are needed, without storing their code', async () => {
   expect(run()).toEqual(output);
   await expect(stat(cache())).rejects.toThrow('ENOENT');
 });

@@ -1,4 +1,4 @@
-/** The beginning of each bundled program. It runs first, so it uses only modules that Node has already loaded. */
+/** The beginning of each bundled program. It runs first, so it may use only modules that Node has already loaded. */
 import type { Script } from 'node:vm';
 
 const fs = process.getBuiltinModule('node:fs');
@@ -9,16 +9,17 @@ type Body = (exports: object, require: (name: string) => unknown, module: { expo
 
 /** The parts of a bundled program. */
 export interface Parts {
-  /** Runs a part, once, and returns its exports. `name` is `./` and the name of its file. */
+  /** Runs a part, once, and returns its exports. `name` is `./` followed by the name of the part's file. */
   load(name: string): object;
   /** Writes the compiled code of the parts that ran without any, each whole or not at all. */
   keepCode(): void;
 }
 
 /**
- * Opens the parts of a program in `folder`: their sources are in `parts/`, their compiled code is in `cache/`. V8 compiles a function on its first
- * call, and the code that is kept here was taken after such calls. Node's own compile cache stores code before the first calls, so each start would
- * compile most functions again (`docs/decisions/agent-bundle.md` has the times). V8 ignores the code of another version of itself.
+ * Opens the parts of a program in `folder`: their sources are in `parts/`, their compiled code is in `cache/`. V8 compiles a function at
+ * its first call, and the stored code includes the functions that were called before it was stored. Node's own compile cache stores code
+ * before the first calls, so each start would compile most functions again (`docs/decisions/agent-bundle.md` has the times). V8 ignores the
+ * code of another version of itself.
  */
 export function openParts(folder: string): Parts {
   const loaded = new Map<string, { exports: object }>();

@@ -77,7 +77,7 @@ test('installs a Node that loads no library through files of an image', async ()
   expect(evil([path.join(folder, 'node'), withoutOpensslFile])).toEqual(new Set(['done']));
 });
 
-test('refuses a folder whose path is too long for the program, and a file that is no program', async () => {
+test('refuses a folder whose path is too long for the program, and a file that is not a program', async () => {
   const node = await reader(process.execPath);
   await expect(portableChanges(node.read, '/a/folder/with/a/long/path')).rejects.toThrow('are needed');
   await node.close();

@@ -1,11 +1,11 @@
 /**
- * Makes a Node for containers whose image has no libraries, or libraries that differ from this machine's: a copy of this
- * machine's program that loads its libraries from its own folder.
+ * Makes a Node for containers whose image has no libraries, or other libraries than this machine: a copy of this machine's program that
+ * loads the libraries from its own folder.
  *
- * The kernel starts a dynamic program through the interpreter that its PT_INTERP segment names (elf(5)), and the interpreter of glibc
- * looks for libraries in the folders of DT_RPATH first (ld.so(8)). Both strings fit in the segment's own bytes. The tag takes the place of DT_DEBUG,
- * which only debuggers read. Starting Node as an argument of the interpreter would need no change of the file, but `process.execPath`
- * would then be the interpreter, and `child_process.fork` would not work.
+ * The kernel starts a dynamic program through the interpreter in its PT_INTERP segment (elf(5)), and glibc's interpreter looks for
+ * libraries first in the folders of DT_RPATH (ld.so(8)). Both strings fit into the bytes of that segment. The tag takes the place of
+ * DT_DEBUG, which only debuggers read. Node could be started as an argument of the interpreter without a change of the file, but then
+ * `process.execPath` would be the interpreter, and `child_process.fork` would not work.
  */
 import { existsSync } from 'node:fs';
 import { chmod, constants, copyFile, link, mkdir, open, readFile, writeFile } from 'node:fs/promises';
@@ -55,8 +55,8 @@ function segmentsOf(header: Buffer): Segment[] {
 }
 
 /**
- * Returns the changes after which a program is started by `{folder}/ld.so` and looks for libraries in the folder that it is in. `read` returns
- * bytes of the file. Throws if the program has no room for them.
+ * Returns the changes to a program after which it starts with `{folder}/ld.so` and loads libraries from its own folder. `read` returns
+ * bytes of the file. Throws if the program has no space for the new strings.
  */
 export async function portableChanges(
   read: (offset: number, bytes: number) => Promise<Buffer>,
@@ -99,7 +99,7 @@ export async function portableChanges(
 }
 
 /**
- * Places this process's Node, the agent's copy of it, which nobody can read, and their libraries in a folder that containers see as
+ * Copies this process's Node, a copy of it for the agent that users cannot read, and their libraries into a folder that containers see as
  * `inside`.
  */
 export async function placePortableNode(folder: string, inside: string): Promise<void> {
@@ -125,7 +125,7 @@ async function copyNode(folder: string, inside: string): Promise<string> {
   return node;
 }
 
-/** Changes the program `file` so that it starts in every file system where its folder is `inside`. */
+/** Changes the program `file` so that it starts in every file system in which its folder is `inside`. */
 async function makePortable(file: string, inside: string): Promise<void> {
   const handle = await open(file, 'r+');
   try {
@@ -162,7 +162,7 @@ const nameSources = 'passwd: files\ngroup: files\nhosts: files dns\n';
 /** Sources of names that older versions of libc load. */
 const nameLibraries = ['libnss_files.so.2', 'libnss_dns.so.2', 'libresolv.so.2'];
 
-/** Returns the library with the files of `inside` in the places of those of /etc. */
+/** Returns the library with the paths of files in /etc replaced by the paths of files in `inside`. */
 function withOwnFiles(library: Buffer, inside: string): Buffer {
   for (const [name, own] of Object.entries(ownFileFor)) {
     const changed = Buffer.alloc(name.length);
@@ -174,7 +174,7 @@ function withOwnFiles(library: Buffer, inside: string): Buffer {
   return library;
 }
 
-/** Copies the interpreter and the libraries of this process's own program into each folder, under the names that the program uses for them. */
+/** Copies the interpreter and the libraries of this process's program into each folder, with the names that the program uses. */
 async function placeLibraries(folders: readonly string[], inside: string): Promise<void> {
   const [one = '', ...others] = folders;
   const place = async (name: string, content: string | Buffer, mode: number): Promise<void> => {

@@ -40,7 +40,7 @@ async function respond(message: IncomingMessage, response: ServerResponse): Prom
   response.end(JSON.stringify(answer ?? {}));
 }
 
-/** Opens a replacement for the service on a Unix socket: it gives one agent a task without work and accepts its reports. */
+/** Opens a replacement for the service on a Unix socket: it gives an agent a task without work and accepts the agent's reports. */
 export async function openRehearsalService(socketPath: string, uid: number | undefined): Promise<Relay> {
   const server = http.createServer((message, response) => void respond(message, response));
   return await listenOnSocket(server, socketPath, uid);

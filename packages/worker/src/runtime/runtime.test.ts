@@ -48,7 +48,7 @@ test('removes the files of a killed process without using them', async () => {
   expect((await readdir(path.dirname(folder))).sort()).toEqual([path.basename(folder), 'stamp.json'].sort());
 });
 
-test('does not remove runtimes that may be in use from a folder that is shared without a lock', async () => {
+test('does not remove runtimes that may be in use from a folder that workers share without a lock', async () => {
   const first = await makeRuntime({ stateRoot, entry, shared: true, log });
   await writeFile(path.join(stateRoot, 'source/lazy.ts'), `export const lazy: string = 'other';\n`);
   const second = await makeRuntime({ stateRoot, entry, shared: true, log });
@@ -83,7 +83,7 @@ test('makes the runtime writable for its owner only, and readable for everyone',
   }
 });
 
-test("makes the agent's Node unreadable, so that its process cannot be traced", async () => {
+test("makes the agent's Node unreadable, so that the agent's process cannot be traced", async () => {
   const folder = await makeRuntime({ stateRoot, entry, log });
   const { mode, nlink } = await stat(path.join(folder, 'agent/node'));
   expect([mode & 0o777, nlink]).toEqual([0o111, 1]);

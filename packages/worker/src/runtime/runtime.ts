@@ -26,11 +26,13 @@ export interface RuntimeRequest {
   /** The agent's `main.ts`. */
   readonly entry: string;
   /**
-   * Runs the agent once inside a sandbox, where `agent/cache` of the given folder may be written: it keeps the code that
-   * V8 compiled. If it rejects, the runtime has no compiled code.
+   * Runs the agent once inside a sandbox that may write to `agent/cache` of the given folder, so that V8 stores the compiled code there. If
+   * it rejects, the runtime has no compiled code.
    */
   readonly rehearse?: (folder: string) => Promise<void>;
-  /** Folder at which containers see the runtime; its Node then needs no library of an image. Absent: it runs on this machine's libraries. */
+  /**
+   * Folder at which containers see the runtime; with it, Node needs no library of an image. Absent: it runs on this machine's libraries.
+   */
   readonly portableIn?: string;
   /** True if other processes use the folder without a lock. Runtimes used in the last 30 days are then kept. */
   readonly shared?: boolean;
@@ -39,21 +41,21 @@ export interface RuntimeRequest {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** Age at which a shared runtime is removed: an agent of another worker may run for days and load parts late. */
+/** Age at which an unused shared runtime is removed: an agent of another worker may run for days and load parts late. */
 const unusedMs = 30 * 24 * 3_600_000;
 
 /** The agent's commands for shells and scripts inside. */
 export const agentCommands = ['report-artifact', 'child-run', 'pull-request'] as const;
 
-/** Returns a script that finds the runtime from its own path. */
+/** Returns a script that finds the runtime by its own path. */
 const commandScript = (name: string): string =>
   `#!/bin/sh\nexec "\${0%/*}/../node" "\${0%/*}/../agent/${startFile}" ${name} "$@"\n`;
 
 /**
- * Returns the folder with `node`, `agent/node`, `agent/main.cjs`, `agent/cache` and `bin/`, made once for each content of the agent and each
- * Node. It is made in a temporary folder, which is renamed when it is complete. It belongs to the worker's user and is read-only in
- * every sandbox, so no run can change what another one reads. Removes older runtimes: unless the folder is shared, the caller holds
- * the lock of the data folder, so no agent uses them.
+ * Returns the folder with `node`, `agent/node`, `agent/main.cjs`, `agent/cache` and `bin/`, made once for each content of the agent and
+ * each Node. It is created in a temporary folder, which is renamed when it is complete. It belongs to the worker's user and is read-only in
+ * every sandbox, so a run cannot change files that another run reads. Removes older runtimes. This is safe: if the folder is not shared,
+ * the caller holds the lock of the data folder, so no agent uses them.
  */
 export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   const began = performance.now();
@@ -145,7 +147,10 @@ async function placeUnreadableNode(from: string, to: string): Promise<void> {
   await chmod(to, 0o111);
 }
 
-/** Takes ownership of the files that the rehearsal wrote as its sandbox's user: all users can read them, only ours can write. */
+/**
+ * Takes ownership of the files that the rehearsal wrote as its sandbox's user: all users can read them, but only this process's user can
+ * write them.
+ */
 async function ownAll(folder: string): Promise<void> {
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;

@@ -9,7 +9,7 @@ import type { ReportedLimits, SandboxLimits } from './limits.ts';
 import type { Sandbox, SandboxBackend } from './sandbox.ts';
 import type { SandboxSupervisors } from './supervisors.ts';
 
-/** The result of a probe. `ok` false: no agent may run; `reasons` say why, and how to fix it. */
+/** The result of a probe. `ok` false: no agent may run; `reasons` say why, and how to fix the problem. */
 export interface ProbeResult {
   readonly level: SandboxLevel;
   readonly ok: boolean;
@@ -41,7 +41,7 @@ export type BackendSettings = DockerSettings & KubernetesSettings;
 
 export interface OpenRequest {
   readonly limits: SandboxLimits;
-  /** Sandboxes in which an agent waits for its run. */
+  /** Number of sandboxes in which an agent waits for its run. */
   readonly warmSandboxes: number;
   /** Folder with programs of harnesses, which every sandbox sees read-only. */
   readonly harnessDir: string | undefined;
@@ -61,7 +61,7 @@ export interface OpenRequest {
   readonly log: Logger;
 }
 
-/** A sandbox that an earlier worker left, which lives or has ended. */
+/** A living or ended sandbox that an earlier worker left. */
 export interface AdoptableSandbox {
   readonly record: {
     readonly execution: { readonly task_id: string; readonly execution_id: string };
@@ -78,7 +78,7 @@ export interface AdoptableSandbox {
     /** Takes the connections that its proxy denied. */
     onDenied(report: (denied: DeniedConnections) => void): void;
   };
-  /** False: it had ended, and only the report of its end is left. */
+  /** False: the sandbox has ended, and only its end must be reported. */
   readonly lives: boolean;
 }
 
@@ -99,20 +99,20 @@ export interface SweepRequest {
   readonly log: Logger;
 }
 
-/** One kind of sandbox. Each folder of a backend exports one; `backends/backends.ts` lists them. */
+/** One kind of sandbox. Each folder of a backend exports one kind; `backends/backends.ts` lists them. */
 export interface BackendKind {
   /** Starts a sandbox without a worker and returns how well it isolates. Leaves nothing behind. */
   probe(limits: SandboxLimits, settings: BackendSettings): Promise<ProbeResult>;
-  /** Opens the backend with the agent ready to run in it. Rejects with the reason and the next step if the backend does not work here. */
+  /** Opens the backend, prepared for running the agent. Rejects with the reason and the next step if the backend does not work here. */
   open(request: OpenRequest): Promise<SandboxBackend>;
   /**
-   * Returns the sandboxes of earlier workers of this data folder, for a backend whose sandboxes need no supervisor. Absent: it has none.
-   * Rejects if they cannot be found. The caller holds the lock of the data folder.
+   * Returns the sandboxes of earlier workers of this data folder, for a backend that does not use supervisors. Absent: the backend has no
+   * such sandboxes. Rejects if they cannot be found. The caller holds the lock of the data folder.
    */
   adopt?(request: AdoptRequest): Promise<readonly AdoptableSandbox[]>;
   /**
-   * Removes the remains of earlier workers of this data folder that belong to this backend, besides marked processes and folders, which
-   * all backends share. Returns the number of sandboxes. The caller holds the lock of the data folder and has ended the marked
+   * Removes the remains of earlier workers of this data folder that only this backend knows. Marked processes and folders are removed for
+   * all backends together. Returns the number of sandboxes. The caller holds the lock of the data folder and has ended the marked
    * processes.
    */
   sweep(request: SweepRequest): Promise<number>;
@@ -125,7 +125,7 @@ export function unavailable(backend: SandboxLevel['backend'], ...reasons: string
 }
 
 /** Advice for machines without a working sandbox. */
-export const optOut = 'or let agents run unprotected with RUNYARD_SANDBOX=none, if the machine is a sandbox itself';
+export const optOut = 'or let agents run unprotected with RUNYARD_SANDBOX=none, if the machine itself is a sandbox';
 
 /** Advice for machines without gVisor. */
 export const optBack = 'or use bubblewrap alone with RUNYARD_SANDBOX=bubblewrap';

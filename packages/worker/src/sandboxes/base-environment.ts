@@ -1,4 +1,4 @@
-/** Tells the agent that its working folder and `HOME` were made for this run, so that it may send their contents to the service. */
+/** Tells the agent that its working folder and `HOME` were created for this run, so that it may send their contents to the service. */
 export const madeForRun = { RUNYARD_RUN_FOLDERS: 'own' } as const;
 
 /**

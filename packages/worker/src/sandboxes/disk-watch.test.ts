@@ -26,7 +26,7 @@ const fails = async () => {
 };
 const hangs = () => new Promise<number>(() => {});
 
-test('ends a sandbox over the limit, and names its size', async () => {
+test('ends a sandbox over the limit, and reports its size', async () => {
   expect((await verdict(little, much)).verdict).toMatchObject({
     reason: 'disk_limit',
     message: expect.stringContaining('held 2 MB, more than the 1 MB'),

@@ -16,8 +16,8 @@ export interface DiskWatch {
 }
 
 /**
- * Measures repeatedly. Slow measurements are made less often, so that they take at most a tenth of the time. Two measurements in a row
- * that fail or are late count as over the limit: otherwise an agent could disable the limit by making them fail.
+ * Measures repeatedly. Slow measurements are repeated less often, so that they take at most a tenth of the time. If two measurements in a
+ * row fail or take too long, this counts as over the limit: an agent could otherwise disable the limit by making measurements fail.
  */
 export function watchDisk(watch: DiskWatch): { stop(): void } {
   const { limitMb, measurementMs = longestMeasurementMs } = watch;
@@ -47,8 +47,8 @@ export function watchDisk(watch: DiskWatch): { stop(): void } {
 }
 
 /**
- * Returns the result, or why there is none. Does not wait for a measurement that ignores the signal, such as a program that hangs on a
- * disk.
+ * Returns the result, or the reason why there is no result. Does not wait for a measurement that ignores the signal, such as a program that
+ * hangs on a disk.
  */
 async function inTime(measure: DiskWatch['measure'], ms: number): Promise<number | Error> {
   const signal = AbortSignal.timeout(ms);
@@ -63,7 +63,7 @@ function full(bytes: number, limitMb: number): SandboxVerdict {
   const usedMb = Math.round(bytes / 1024 / 1024);
   return {
     reason: 'disk_limit',
-    message: `workspace and home held ${usedMb} MB, more than the ${limitMb} MB of RUNYARD_SANDBOX_DISK_MB, so the sandbox was ended; let the agent write less, or raise the setting`,
+    message: `workspace and home had ${usedMb} MB, more than the ${limitMb} MB of RUNYARD_SANDBOX_DISK_MB, so the sandbox was ended; let the agent write less, or raise the setting`,
   };
 }
 

@@ -4,7 +4,7 @@ import { mountImage, unmountBelow, unmountImage } from '../state/disk-image.ts';
 import { makeFolder } from '../state/make-folder.ts';
 import { removeTree } from '../state/remove-tree.ts';
 
-/** Host folders of one sandbox. Its user can pass through `top` but not write to it, and owns `workspace` and `home`. */
+/** Host folders of one sandbox. The sandbox's user can pass through `top` but not write to it, and owns `workspace` and `home`. */
 export interface SandboxFolders {
   readonly top: string;
   readonly workspace: string;
@@ -21,7 +21,7 @@ export interface FolderOptions {
   readonly diskMb?: number;
 }
 
-/** Makes the folders. If it fails, `removeFolders` removes what it made. */
+/** Makes the folders. If it fails, `removeFolders` removes the folders that it created. */
 export async function makeFolders(
   stateRoot: string,
   id: string,

@@ -9,14 +9,11 @@ test.each([
   [0.25, 256, 256],
   [0.001, 128, 128],
   [64, 2048, 512],
-])(
-  'lowers the memory to that of a machine with %s GB, never above the worker’s limit',
-  (memory_gb, memoryMb, tmpMb) => {
-    const shape = memory_gb === undefined ? undefined : { memory_gb, vcpus: 2 };
-    expect(shapedLimits(limits, shape)).toEqual({ ...limits, memoryMb, tmpMb, cpus: shape === undefined ? 0 : 2 });
-    expect(shapedLimits({ ...limits, cpus: 1 }, shape).cpus).toBe(1);
-  },
-);
+])('lowers the memory for a machine with %s GB, and never exceeds the worker’s limit', (memory_gb, memoryMb, tmpMb) => {
+  const shape = memory_gb === undefined ? undefined : { memory_gb, vcpus: 2 };
+  expect(shapedLimits(limits, shape)).toEqual({ ...limits, memoryMb, tmpMb, cpus: shape === undefined ? 0 : 2 });
+  expect(shapedLimits({ ...limits, cpus: 1 }, shape).cpus).toBe(1);
+});
 
 test.each([
   ['its share of the files of the sandbox', { openFiles: 393_216, processes: 512 }, 768],

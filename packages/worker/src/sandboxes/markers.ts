@@ -1,4 +1,4 @@
-/** Marks by which this worker, and the next one of the same data folder, find the processes of sandboxes. */
+/** Marks by which this worker and the next worker of the same data folder find the processes of sandboxes. */
 import { findProcesses, killUntilGone } from '../state/processes.ts';
 
 /** Returns the prefix of the label in the arguments of the first processes of sandboxes. The sandbox cannot change the label. */
@@ -6,7 +6,7 @@ export function ownerLabel(owner: string): string {
   return `runyard-sandbox:${owner}:`;
 }
 
-/** Returns the prefix of the marker in the environment of an agent and of its children, unless they remove it. */
+/** Returns the prefix of the marker variable of an agent. The agent's children inherit the variable, unless they remove it. */
 export function ownerVariable(owner: string): string {
   return `RUNYARD_SANDBOX_OWNER=${owner}:`;
 }
@@ -25,7 +25,7 @@ export function supervisorLabel(owner: string): string {
   return `runyard-supervisor:${owner}:`;
 }
 
-/** Returns the id of the sandbox that a label or variable ends with. */
+/** Returns the id of the sandbox at the end of a label or variable. */
 const sandboxOf = (mark: string): string => mark.slice(mark.lastIndexOf(':') + 1);
 
 /**

@@ -76,7 +76,7 @@ test('gives each item to one caller, and refills after a pause', async () => {
   expect(pool.takeReady()?.number).toBe(2);
 });
 
-test('refills while items are taken more often than its pause', async () => {
+test('refills even if items are taken more often than its pause', async () => {
   const pool = await full(1);
   const taken: (number | undefined)[] = [];
   for (let n = 0; n < 8; n++) {

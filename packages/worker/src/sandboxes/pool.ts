@@ -23,7 +23,7 @@ export interface PoolCounts {
 
 /** Keeps sandboxes ready, so that an assignment does not wait for their preparation. Each is taken at most once. */
 export interface Pool<T extends Pooled> {
-  /** Returns a ready sandbox, waits for the one that is being made, or makes one. The pool is refilled a moment later. */
+  /** Returns a ready sandbox; if there is none, waits for the one that is being made, or makes one. The pool is refilled a moment later. */
   take(): Promise<T>;
   /** Returns a ready sandbox, or undefined. The pool is refilled a moment later. */
   takeReady(): T | undefined;
@@ -61,7 +61,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
   let failure: string | undefined;
   let closed = false;
   let filling = Promise.resolve();
-  /** Removals in progress. The process may end only after them. */
+  /** Removals in progress. The process may end only after these removals. */
   const removals = new Set<Promise<void>>();
 
   const remove = (item: T): void => {

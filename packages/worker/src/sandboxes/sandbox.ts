@@ -3,7 +3,7 @@ import type { SandboxEgress } from '../egress/egress.ts';
 import type { SandboxLimits } from './limits.ts';
 import type { PoolCounts } from './pool.ts';
 
-/** A file that the sandbox holds before its agent starts. */
+/** A file that the sandbox has before its agent starts. */
 export interface SandboxFile {
   /** Absolute path inside the sandbox. */
   readonly path: string;
@@ -14,7 +14,7 @@ export interface SandboxFile {
 
 /** Specifies a sandbox. A backend refuses a requirement that it cannot meet: `refuseUnsupported` in `specification.ts`. */
 export interface SandboxSpecification {
-  /** Execution that the sandbox belongs to. A backend whose sandboxes outlive the worker labels them with it. */
+  /** Execution that the sandbox belongs to. A backend whose sandboxes live longer than the worker labels them with this id. */
   readonly executionId: string;
   /** Run of the execution. */
   readonly taskId: string;
@@ -25,16 +25,16 @@ export interface SandboxSpecification {
   readonly limits: SandboxLimits;
   /** True if the environment of the run lowers the worker's limits. */
   readonly isLimited: boolean;
-  /** Opens the proxy to the hosts that the environment allows; absent: the sandbox reaches nothing but the service. */
+  /** Opens the proxy to the hosts that the environment allows; absent: the sandbox can reach only the service. */
   readonly egress?: SandboxEgress;
   /** The hosts that the environment allows, in the form of the message to the service; absent: none. */
   readonly network?: SandboxNetwork;
   readonly files: readonly SandboxFile[];
-  /** Shape of the machine that the run asks for. A backend that limits processors applies it. */
+  /** Machine size that the run asks for. A backend that limits processors applies it. */
   readonly vcpus?: number;
   /** Gets the steps of the pull of the image. */
   readonly onImage?: (step: ImageStep) => void;
-  /** Names of the variables that the assignment gives its agent; absent: none. */
+  /** Names of the variables that the assignment gives its agent; absent: no variables. */
   readonly variables?: readonly string[];
 }
 
@@ -51,7 +51,7 @@ export type ImageStep =
       readonly step: 'finished';
       readonly image: string;
       readonly durationMs: number;
-      /** Absent: there is no image, for `error`. */
+      /** Absent: the pull failed with `error`. */
       readonly bytes?: number;
       readonly error?: string;
     };
@@ -60,11 +60,11 @@ export type ImageStep =
 export interface AgentLaunch {
   /** Arguments after the bundle's path. No secrets: other processes of the machine can read arguments. */
   readonly args: readonly string[];
-  /** Environment of the agent without the variables that the backend adds. It contains no variable of the worker's own environment. */
+  /** Environment of the agent without the variables that the backend adds. It contains no variable from the worker's own environment. */
   readonly env: Readonly<Record<string, string>>;
   /**
-   * Token of the run. The backend passes it through the descriptor that `RUNYARD_RUN_TOKEN_FD` names, because every other
-   * process of the same user can read the environment of a process.
+   * Token of the run. The backend passes it through the descriptor in `RUNYARD_RUN_TOKEN_FD`, because every other process of the same user
+   * can read the environment of a process.
    */
   readonly runToken: string;
 }
@@ -100,19 +100,19 @@ export interface Sandbox {
   /** Resolves when the agent and every process that it started are gone. Stays pending before `spawn`. */
   readonly ended: Promise<SandboxExit>;
   /**
-   * Called when its agent waits and uses no slot, or works again. Meanwhile its commands get only the processor time that no other sandbox wants.
-   * `isFrozen`: the agent waits for other runs, and only the agent runs, if the kernel can freeze the other processes. Absent: the backend
-   * cannot do that.
+   * Called when its agent waits and uses no slot, or works again. Meanwhile its commands get only the processor time that no other sandbox
+   * uses. `isFrozen`: the agent waits for other runs; if the kernel can freeze processes, only the agent runs. Absent: the
+   * backend cannot do that.
    */
   rest?(isResting: boolean, isFrozen?: boolean): void;
   /**
-   * Ends everything in the sandbox. `terminate` sends SIGTERM to the agent and returns at once. `kill` ends all processes;
-   * `ended` then resolves as soon as the kernel has ended them. Does nothing when nothing runs.
+   * Ends everything in the sandbox. `terminate` sends SIGTERM to the agent and returns at once. `kill` ends all processes; `ended` resolves
+   * as soon as the kernel has ended them. Does nothing when nothing runs.
    */
   kill(how: 'terminate' | 'kill'): void;
   /**
-   * Kills the remaining processes, waits until all are gone, however long that takes, and removes folders, socket and cgroups. Never
-   * rejects: parts that could not be removed are logged, and the next start removes them.
+   * Kills the remaining processes, waits until all have ended, without a time limit, and removes folders, socket and cgroups. Never
+   * rejects: if a part cannot be removed, this is logged, and the next start removes it.
    */
   dispose(): Promise<void>;
 }
@@ -122,22 +122,26 @@ export interface SandboxBackend {
   /** Describes how well its sandboxes isolate, as probed when the worker started. */
   describe(): SandboxLevel;
   /**
-   * Creates a sandbox: folders, user, limits and relay. No program runs in it yet. A backend may take one from a pool. Rejects with
-   * a `SandboxError` of phase `prepare`, or with the reason of `signal` if that is aborted first; nothing is left behind then.
+   * Creates a sandbox: folders, user, limits and relay. No program runs in it yet. A backend may take one from a pool. Rejects with a
+   * `SandboxError` of phase `prepare`, or, if `signal` is aborted first, with the reason of `signal`. Nothing is left behind in these
+   * cases.
    */
   create(specification: SandboxSpecification, signal: AbortSignal): Promise<Sandbox>;
-  /** URL by which agents reach the service; absent: the worker's URL. */
+  /** URL at which agents reach the service; absent: the worker's URL. */
   readonly agentServiceRoot?: string;
-  /** Removes its objects for an execution whose end the service has confirmed. Absent: it has none. Never rejects. */
+  /**
+   * Removes the backend's objects of an execution whose end the service has confirmed. Absent: the backend has no such objects. Never
+   * rejects.
+   */
   forget?(executionId: string): Promise<void>;
   /**
    * Ends the sandboxes that it keeps ready, because few or no executions will come. Absent: the backend keeps no
    * sandboxes ready.
    */
   drain?(): void;
-  /** Returns the state of its pool of sandboxes in which an agent waits. Absent: it has no such pool. */
+  /** Returns the state of its pool of sandboxes with waiting agents. Absent: it has no such pool. */
   waiting?(): PoolCounts;
-  /** Releases the resources of the backend itself: sandboxes in its pool, locks. The owners of created sandboxes dispose of them. */
+  /** Releases the resources of the backend itself: sandboxes in its pool, locks. Created sandboxes are disposed of by their owners. */
   close(): Promise<void>;
 }
 

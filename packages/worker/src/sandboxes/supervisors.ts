@@ -11,13 +11,13 @@ export interface SupervisorProgram {
   readonly entry: string;
 }
 
-/** Facts by which all parts of a sandbox on the machine are found, besides its supervisor. */
+/** Facts that locate all parts of a sandbox on the machine, except its supervisor. */
 export interface SandboxTraces {
   readonly id: string;
   readonly stateRoot: string;
   /** Label of its first processes. */
   readonly label: string;
-  /** `NAME=value` in the environment of its processes. */
+  /** Variable `NAME=value` in the environment of its processes. */
   readonly variable: string;
   readonly cgroups?: CgroupHierarchy | undefined;
   /** Container of the sandbox, and the engine that has it. */
@@ -33,12 +33,12 @@ export interface SupervisedRequest {
   readonly preparation: unknown;
 }
 
-/** A sandbox that may wait for its execution. */
+/** A sandbox that may wait for its execution in a pool. */
 export interface PooledSandbox extends Sandbox {
   readonly isAlive: () => boolean;
-  /** Resolves when it has ended although nothing was started in it. */
+  /** Resolves if the sandbox ends before a run was started in it. */
   readonly gone: Promise<unknown>;
-  /** Gives it the proxy to the hosts of its environment. Before `spawn`. */
+  /** Connects it to the proxy for the hosts of its environment. Before `spawn`. */
   openEgress(egress: SandboxEgress): Promise<void>;
   /** Records the execution, before `spawn`. */
   readonly assign?: (specification: SandboxSpecification) => void;
@@ -50,6 +50,6 @@ export interface SandboxSupervisors {
   readonly cacheSocket: string;
   /** Runtimes of the sandboxes of earlier workers, which must stay. */
   readonly runtimesInUse: readonly string[];
-  /** Prepares a sandbox under a supervisor of its own. Rejects with a `SandboxError`. */
+  /** Prepares a sandbox under a separate supervisor. Rejects with a `SandboxError`. */
   prepare(request: SupervisedRequest): Promise<PooledSandbox>;
 }

@@ -1,6 +1,6 @@
 /**
- * An image as one file, which is an OCI image layout (github.com/opencontainers/image-spec) and has the list of older engines too, so that `docker
- * load`, `podman load`, `skopeo` and `crane` read it. No engine is needed to make it.
+ * An image as one file. It is an OCI image layout (github.com/opencontainers/image-spec) and also has the file list of older engines, so
+ * that `docker load`, `podman load`, `skopeo` and `crane` can read it. It is made without an engine.
  */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -53,7 +53,7 @@ export interface ImageArchive {
   readonly layers: readonly Buffer[];
   /** The configuration of the image, as JSON. */
   readonly config: Buffer;
-  /** Digest of the image's manifest, by which registries name it. */
+  /** Digest of the image's manifest; registries identify the image by it. */
   readonly digest: string;
   /** Bytes of the archive. */
   pieces(): Readable;
@@ -123,7 +123,7 @@ export interface ImageFacts {
   readonly description: string;
   readonly version: string;
   readonly licenses: string;
-  /** Where the sources of the image are; absent: not known. */
+  /** Address of the image's sources; absent: unknown. */
   readonly source?: string | undefined;
 }
 
@@ -147,8 +147,8 @@ export const sidecarLabels = (version: string, source: string | undefined): Reco
   });
 
 /**
- * Returns the sentences on how to send an archive to a registry. A name says its registry by a first part with a dot or a port, or as
- * `localhost` (github.com/distribution/reference); other names get the placeholder REGISTRY.
+ * Returns the sentences on how to send an archive to a registry. If the first part of a name has a dot or a port, or is `localhost`, it is
+ * the registry (github.com/distribution/reference); other names get the placeholder REGISTRY.
  */
 export function pushAdvice(name: string, archive: string): string {
   const hasRegistry = /^(localhost|[^/]*[.:][^/]*)\//.test(name);

@@ -15,7 +15,7 @@ export interface ContentRequest {
   readonly root: string;
   /** Program of the agent; absent: the program of the checkout. Tests have one of their own. */
   readonly entry?: string;
-  /** A BusyBox without libraries: the shell for images that have none, and the `tar` by which workers copy the image. */
+  /** A BusyBox without libraries: the shell for images that have no shell, and the `tar` with which workers copy the image. */
   readonly busybox: string;
   /** True: users may read Node, which gVisor needs to start it for users other than root. Commands of such users can then read the agent's memory. */
   readonly readableNode: boolean;
@@ -40,7 +40,7 @@ export async function sidecarContent(request: ContentRequest): Promise<TarEntry[
   add('bin/busybox', await staticProgram(busybox), 0o755);
   add('bin/sh', await here('sh.sh'), 0o755);
   add('bin/tar', await here('tar.sh'), 0o755);
-  // The worker copies the image as the user root, whom the engine looks up in it.
+  // The worker copies the image as the user root, and the engine looks root up in this file.
   add('etc/passwd', Buffer.from('root:x:0:0:root:/:/bin/sh\n'));
   add('etc/group', Buffer.from('root:x:0:\n'));
   // The programs run in the image itself too.

@@ -10,7 +10,7 @@ export interface DataFolderLock {
   readonly folder: string;
   /** Id of this process; new on each start. */
   readonly instanceId: string;
-  /** Lets the next process take the folder. The kernel does the same when this process dies. */
+  /** Lets the next process take the folder. The kernel also does this when this process dies. */
   release(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export async function lockDataFolder(dataDir: string): Promise<DataFolderLock | 
   return { folder, instanceId, release: async () => claim.release() };
 }
 
-/** Returns `process 123`, or no number for a process of another container, where the number means nothing. */
+/** Returns `process 123`; for a process of another container, omits the number, because it means nothing here. */
 function describeHolder(holder: ProcessIdentity | undefined): string {
   if (holder === undefined) return 'another worker';
   return stateOf(holder) === 'elsewhere' ? 'a worker in another container' : `process ${holder.pid}`;

@@ -48,7 +48,7 @@ describe.skipIf(!support.ok)('a disk of a sandbox', () => {
     await unmountImage(file, folder);
   });
 
-  test('shares no data with another one, although both are made from one template', async () => {
+  test('shares no data with another disk, although both are made from one template', async () => {
     const disks = ['one', 'two', 'three'].map((name) => [path.join(top, `${name}.img`), path.join(top, name)] as const);
     for (const [file, folder] of disks) {
       await mkdir(folder);
@@ -70,7 +70,7 @@ describe.skipIf(!support.ok)('a disk of a sandbox', () => {
     for (const delayMs of [0, 1, 2, 3]) {
       const change = async (work: Promise<unknown>): Promise<void> => {
         const shell = idleShells().at(-1);
-        // A shell that runs a command is no longer idle, so this process may be in the middle of the command.
+        // A shell that executes a command is not idle, so the kill may hit it in the middle of the command.
         const killed = delay(delayMs).then(() => shell !== undefined && endQuietly(shell));
         await Promise.all([work, killed]);
       };

@@ -15,8 +15,8 @@ const megabyte = 1024 * 1024;
 export type ImageSupport = { ok: true } | { ok: false; reason: string };
 
 /**
- * Returns the size of the image for a limit. It leaves room for the file system's own tables, and for data that is written between two
- * measurements of the disk watch: the watch ends the sandbox with a reason, while the kernel would only report a full disk.
+ * Returns the size of the image for a limit. The size includes space for the file system's own tables, and for data that is written between
+ * two measurements of the disk watch. The watch ends the sandbox with a reason, while the kernel would only report a full disk.
  */
 function imageBytes(limitMb: number): number {
   return Math.ceil(limitMb * 1.1 + 32) * megabyte;
@@ -24,7 +24,7 @@ function imageBytes(limitMb: number): number {
 
 /** Templates of the images that this process has made, by size. Templates contain no data of sandboxes. */
 const templates = new Map<number, DiskTemplate>();
-/** Sizes whose template is kept: the worker's limit, and a few sizes that environments ask for. */
+/** Number of sizes whose template is kept: the worker's limit, and a few sizes of environments. */
 const mostTemplates = 4;
 
 /** Creates an empty file system in `file` and mounts it on the folder. If a step fails, removes the results of the earlier steps. */
@@ -51,10 +51,10 @@ export async function mountImage(file: string, folder: string, limitMb: number):
   }
 }
 
-/** Makes a file system with `mkfs.ext4`, and keeps the template of its size. */
+/** Creates a file system with `mkfs.ext4`, and keeps the template of its size. */
 async function makeFileSystem(file: string, size: number): Promise<void> {
-  // Without a journal, copies of tables and room to grow, because the disk does not outlive a crash. An inode for each 8 KB.
-  // Without a UUID, because equal ones of several disks would compete for one name in /dev/disk/by-uuid.
+  // Without a journal, table copies and space to grow, because the disk is not used after a crash. An inode for each 8 KB.
+  // Without a UUID, because equal UUIDs of several disks would compete for one name in /dev/disk/by-uuid.
   const features = ['-U', 'clear', '-O', '^has_journal,^resize_inode,sparse_super2', '-m', '0', '-i', '8192'];
   const extended = ['-E', 'lazy_itable_init=1,nodiscard,num_backup_sb=0,root_owner=0:0'];
   await run('mkfs.ext4', ['-q', '-F', ...features, ...extended, file], options);
@@ -68,7 +68,7 @@ export async function unmountImage(file: string, folder: string): Promise<void> 
   await rm(file, { force: true });
 }
 
-/** Returns true if the folder exists and has a file system of its own. */
+/** Returns true if the folder exists and is a mount point. */
 async function isMounted(folder: string): Promise<boolean> {
   const [own, above] = await Promise.all([folder, path.dirname(folder)].map((at) => stat(at).catch(() => undefined)));
   return own !== undefined && own.dev !== above?.dev;
@@ -93,7 +93,7 @@ async function setMounted(folder: string, wanted: boolean, command: readonly str
 export async function unmountBelow(folder: string, kept: ReadonlySet<string> = new Set()): Promise<void> {
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   for (const line of mounts.split('\n')) {
-    // proc(5): field 5 is the mount point, in which a blank is \040.
+    // proc(5): field 5 is the mount point; a space in it is written as \040.
     const point = line
       .split(' ')[4]
       ?.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));

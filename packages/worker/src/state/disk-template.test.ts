@@ -47,7 +47,7 @@ describe.skipIf(!hasPrograms)('the template of a disk', () => {
     expect((await stat(second.file)).blocks * 512).toBeLessThan(2 * megabyte);
   });
 
-  test('no template is made from a file without an extent at its start', async () => {
+  test('no template is made from a file that has no extent at its start', async () => {
     const { file, handle } = await emptyFile('image', megabyte);
     await handle.close();
     expect(await readTemplate(file)).toBeUndefined();

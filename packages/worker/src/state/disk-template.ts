@@ -16,8 +16,8 @@ export type DiskTemplate = readonly { readonly offset: number; readonly bytes: B
 const mostBytes = 2 * 1024 * 1024;
 
 /**
- * Reads the template from an image that was just made and never mounted. Returns undefined if the file system below the file cannot list
- * its holes (FIEMAP of `filefrag`, which comes with mkfs.ext4).
+ * Reads the template from an image that was just made and never mounted. Returns undefined if the file system that holds the image cannot
+ * list the image's holes (FIEMAP of `filefrag`, which comes with mkfs.ext4).
  */
 export async function readTemplate(file: string): Promise<DiskTemplate | undefined> {
   const listed = await run('filefrag', ['-e', '--', file], options).catch(() => undefined);
@@ -38,7 +38,7 @@ export async function writeTemplate(handle: FileHandle, template: DiskTemplate):
   for (const { offset, bytes } of template) await handle.write(bytes, 0, bytes.length, offset);
 }
 
-/** Returns the ranges in bytes that were written; undefined if the output is not as expected, or if they are too many. */
+/** Returns the written ranges in bytes; undefined if the output is unexpected, or if there are too many ranges. */
 export function parseExtents(output: string): { offset: number; length: number }[] | undefined {
   const blockBytes = Number(/\bblocks? of (\d+) bytes\)/.exec(output)?.[1]);
   const rows = [...output.matchAll(/^\s*\d+:\s*(\d+)\.\.\s*(\d+):.*:\s*([a-z_,]*)\s*$/gm)];
@@ -55,7 +55,7 @@ export function parseExtents(output: string): { offset: number; length: number }
   return sum <= mostBytes && ranges[0]?.offset === 0 ? ranges : undefined;
 }
 
-/** Reads a range. A range that is cut by the end of the file gets zeros. */
+/** Reads a range. If the end of the file cuts a range, the rest of the range is filled with zeros. */
 async function readAll(handle: FileHandle, offset: number, length: number): Promise<Buffer> {
   const bytes = Buffer.alloc(length);
   for (let at = 0; at < length; ) {

@@ -58,7 +58,7 @@ describe('the shell for mounts', () => {
     expect(killed).not.toContain(idleShells()[0]);
   });
 
-  test('reports a lost command only when its processes have ended', async () => {
+  test("reports a lost command only when the command's processes have ended", async () => {
     const [shellFile, file, done] = ['shell', 'command', 'done'].map((name) => path.join(top, name)) as [
       string,
       string,
@@ -81,7 +81,7 @@ describe('the shell for mounts', () => {
     await expect.poll(() => isAlive(command)).toBe(false);
   });
 
-  test('kills a command that takes too long, or that writes without end', async () => {
+  test('kills a command that takes too long, or that writes too much', async () => {
     const file = path.join(top, 'command');
     const late = runInShell(['sh', '-c', `echo $$ > ${file}; exec sleep 600`], 1000);
     const command = await numberIn(file);

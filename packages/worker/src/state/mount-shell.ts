@@ -1,6 +1,6 @@
 /**
- * Runs `mount` and `umount` in shells that stay. Each start of a program copies the page tables of its parent, which takes a Node process much longer
- * than a shell, and blocks all other work of the Node process.
+ * Runs `mount` and `umount` in shells that stay. Starting a program copies the page tables of its parent. This takes much longer in a Node
+ * process than in a shell, and blocks all other work of the Node process.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -31,7 +31,7 @@ const mostOutput = 64 * 1024;
 const idle: Shell[] = [];
 const mostIdle = 2;
 
-/** Runs a command with an empty input. Kills it after `longestMs`; the result is `lost` then. */
+/** Runs a command with an empty input. Kills it after `longestMs`; the result is `lost` in this case. */
 export async function runInShell(
   command: readonly string[],
   longestMs: number = longestCommandMs,
@@ -56,7 +56,10 @@ export const idleShells = (): number[] =>
 
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
-/** Starts a shell in a process group of its own: a signal to ours must not end it in the middle of a mount. It ends with this process. */
+/**
+ * Starts a shell in a separate process group, because a signal to this process's group must not end it in the middle of a mount. The shell
+ * ends with this process.
+ */
 function startShell(): Shell {
   const child = spawn('/bin/sh', [], {
     cwd: '/',
@@ -64,7 +67,7 @@ function startShell(): Shell {
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
     stdio: ['pipe', 'pipe', 'ignore'],
   });
-  /** No output of a command contains this by chance. */
+  /** A mark that the output of a command cannot contain by chance. */
   const mark = randomBytes(16).toString('hex');
   const ending = new RegExp(`${mark} (\\d+)\n$`);
   const streams = [child.stdin, child.stdout] as unknown as readonly Socket[];

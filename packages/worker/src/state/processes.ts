@@ -2,15 +2,15 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startTicks } from '@runyard/system/process-identity';
 
-/** Returns the pids of all processes that this one can see. */
+/** Returns the pids of all processes that this process can see. */
 async function listProcesses(): Promise<number[]> {
   const names = await readdir('/proc');
   return names.filter((name) => /^\d+$/.test(name)).map(Number);
 }
 
 /**
- * Returns the processes whose argument list (`cmdline`) or environment (`environ`) has an entry that begins with `prefix`, and that
- * `counts`. Zombies have neither.
+ * Returns the processes whose argument list (`cmdline`) or environment (`environ`) has an entry that begins with `prefix`, and for which
+ * `counts` is true. Zombies have neither.
  */
 export async function findProcesses(
   where: 'cmdline' | 'environ',
@@ -55,9 +55,10 @@ export function slowDeaths(report: (pids: readonly number[]) => void): (pids: re
 }
 
 /**
- * Kills the processes that `find` returns until none is left. There is no time limit, because a process that waits for a disk or the
- * processor ends late. A process that was found once counts until the kernel has ended it, because it can lose the marks earlier: the first
- * process of a pid namespace loses its arguments while the others still run. Calls `onSlow` every few seconds with the remaining processes.
+ * Repeatedly kills the processes that `find` returns, until none is left. There is no time limit, because a process that waits for a disk
+ * or the processor ends late. Once a process was found, it counts until the kernel has ended it, because it can lose its marks earlier: the
+ * first process of a pid namespace loses its arguments while the other processes still run. Calls `onSlow` every few seconds with the
+ * remaining processes.
  */
 export async function killUntilGone(
   find: () => Promise<number[]>,

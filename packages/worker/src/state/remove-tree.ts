@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Removes a folder with everything in it. Uses the system's `rm`, because it walks by file descriptors: an agent can leave trees
- * deeper than the longest path, and symbolic links, and `rm` handles both. An empty folder needs no program.
+ * Removes a folder with all its contents. Uses the system's `rm`, which handles trees that are deeper than the longest path and symbolic
+ * links, because it uses file descriptors. An agent can leave both. An empty folder needs no program.
  */
 export async function removeTree(folder: string): Promise<void> {
   const isRemoved = await rmdir(folder).then(
@@ -15,7 +15,7 @@ export async function removeTree(folder: string): Promise<void> {
   );
   if (isRemoved) return;
   const options = { env: { PATH: '/usr/bin:/bin' } };
-  // An agent under our own user may have removed the write permission of its folders.
+  // An agent under the worker's own user may have removed the write permission of its folders.
   if (process.getuid?.() !== 0) await run('chmod', ['-R', 'u+rwX', '--', folder], options).catch(() => {});
   await run('rm', ['-rf', '--one-file-system', '--', folder], options);
 }

@@ -15,15 +15,16 @@ export interface StateRoot {
   readonly because: string;
 }
 
-/** File in a state root elsewhere that names the worker folder to which it belongs. */
+/** File in a state root outside of the data folder, with the name of the worker folder that owns it. */
 const ownerFile = 'state-of';
 
 /** `/s/0123456789ab/relay.sock` must fit into the 107 bytes of a Unix socket address. */
 const longestRoot = 80;
 
 /**
- * Chooses and creates the folder. Under root each sandbox has its own user, who must be able to pass through every folder above its
- * workspace. If the data folder is not passable (such as below a home of mode 0700), the state goes to /var/lib or a temporary folder.
+ * Chooses and creates the folder. If the worker is root, each sandbox has its own user, who must be able to pass through every folder above
+ * its workspace. If users cannot pass through the data folder (for example below a home of mode 0700), the state goes to /var/lib or a
+ * temporary folder.
  */
 export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> {
   const owner = createHash('sha256').update(workerFolder).digest('hex').slice(0, 12);
@@ -90,7 +91,7 @@ export async function removeAbandonedRoots(places: readonly string[] = placesEls
 const isMissing = async (file: string): Promise<boolean> =>
   (await stat(file).catch((error: NodeJS.ErrnoException) => error.code)) === 'ENOENT';
 
-/** Returns true for a folder without the name of its owner that holds at most trash, and has not changed for an hour. */
+/** Returns true for a folder without the name of its owner that has at most trash in it, and has not changed for an hour. */
 async function isRemainder(folder: string): Promise<boolean> {
   const names = await readdir(folder).catch(() => ['unknown']);
   const found = await stat(folder).catch(() => undefined);

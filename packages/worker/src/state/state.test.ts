@@ -72,7 +72,7 @@ test('puts state elsewhere if the path would be too long for a socket', async ()
   await rm(root.folder, { recursive: true });
 });
 
-test('removes state elsewhere only after its data folder is gone', async () => {
+test('removes a state root outside of its data folder only after the data folder is removed', async () => {
   const kept = path.join(dataDir, 'runyard-0123456789ab');
   const gone = path.join(dataDir, 'runyard-ba9876543210');
   const foreign = path.join(dataDir, 'runyard-000000000000');
@@ -83,7 +83,7 @@ test('removes state elsewhere only after its data folder is gone', async () => {
   expect((await readdir(dataDir)).sort()).toEqual([path.basename(foreign), path.basename(kept)]);
 });
 
-test('removes a folder without the name of its owner that has held nothing but trash for an hour', async () => {
+test('removes a folder without the name of its owner if it had only trash in it for an hour', async () => {
   const roots = ['aaaaaaaaaaaa', 'bbbbbbbbbbbb', 'cccccccccccc'].map((id) => path.join(dataDir, `runyard-${id}`));
   const [old = '', used = '', young = ''] = roots;
   for (const root of roots) await mkdir(path.join(root, 'trash'), { recursive: true });
@@ -94,7 +94,7 @@ test('removes a folder without the name of its owner that has held nothing but t
   expect((await readdir(dataDir)).sort()).toEqual([path.basename(used), path.basename(young)]);
 });
 
-test('removes a sandbox whose state root is gone without making the state root again', async () => {
+test('removes a sandbox whose state root was removed, without creating the state root again', async () => {
   const root = path.join(dataDir, 'state');
   await mkdir(root);
   await makeFolders(root, 'kept', {});

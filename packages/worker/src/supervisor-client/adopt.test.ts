@@ -10,7 +10,7 @@ import { filesOf, supervisorsFolder, writeDurably, writeWhole } from './files.ts
 import { proofOf } from './proof.ts';
 import { bootId } from './records.ts';
 
-/** Listens at the path of a supervisor and answers each challenge with a proof from the secret in its arguments. */
+/** Listens at the path of a supervisor and answers each challenge with a proof made from the secret in its arguments. */
 const impostor = `
   const { createHmac } = require('node:crypto');
   const [control, secret] = process.argv.slice(1);
@@ -77,10 +77,10 @@ test('adopts a supervisor that proves itself', async () => {
   found?.sandbox.letGo();
 });
 
-test('adopts no process that does not know the secret', async () => {
+test('does not adopt a process that does not know the secret', async () => {
   record(await pose('another secret'));
   const adopting = adoptSandboxes(stateRoot, 60, log);
-  // The process is recorded and alive, so adoption waits for its proof until it ends.
+  // The process is recorded and alive, so adoption waits for its proof until the process ends.
   setTimeout(() => child?.kill('SIGKILL'), 300);
   expect(await adopting).toEqual([]);
   expect(warnings).toHaveLength(1);
@@ -92,7 +92,7 @@ test.each([
     (is: Awaited<ReturnType<typeof pose>>) => record({ ...is, start_ticks: is.start_ticks + 1 }),
   ],
   ['of another boot of the machine', (is: Awaited<ReturnType<typeof pose>>) => record(is, 'another boot')],
-])('adopts no process %s, although it knows the secret', async (_, write) => {
+])('does not adopt a process %s, although it knows the secret', async (_, write) => {
   write(await pose('the secret'));
   expect(await adoptSandboxes(stateRoot, 60, log)).toEqual([]);
 });

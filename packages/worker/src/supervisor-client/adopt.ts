@@ -19,11 +19,11 @@ export interface LeftSandbox {
     SupervisedSandbox,
     'id' | 'workspace' | 'ended' | 'onDenied' | 'rest' | 'kill' | 'dispose' | 'letGo' | 'spawn'
   >;
-  /** False: it had ended, and only the report of its end is left. */
+  /** False: the sandbox has ended, and only its end must be reported. */
   readonly lives: boolean;
 }
 
-/** Time for the supervisor to answer. A machine with few processors may be busy with all of them at once. */
+/** Time for the supervisor to answer. A machine with few processors may have to start all supervisors at the same time. */
 const answerMs = 5000;
 /** Longest time for all tries with one supervisor. */
 const adoptionMs = 20_000;
@@ -39,9 +39,9 @@ async function openFolder(stateRoot: string): Promise<string> {
 }
 
 /**
- * Adopts the sandboxes that earlier workers of this data folder left. A supervisor counts only if the process that was recorded still
- * lives in this boot, and if it proves that it knows the secret of its folder, which no sandbox can read. The caller holds the lock of
- * the data folder, so no other worker adopts.
+ * Adopts the sandboxes that earlier workers of this data folder left. A supervisor counts only if the recorded process still lives in this
+ * boot of the machine, and if it proves that it knows the secret of its folder, which no sandbox can read. The caller holds the lock of the
+ * data folder, so no other worker adopts sandboxes.
  */
 export async function adoptSandboxes(
   stateRoot: string,
@@ -64,7 +64,7 @@ async function adopt(folder: string, adoptSeconds: number, log: SupervisedLog): 
   let isAbsent = false;
   while (secret !== '' && isHere() && performance.now() < deadline) {
     const lines = await prove(filesOf(folder).control, secret, adoptSeconds);
-    // The supervisor has other sandboxes, but has ended this one.
+    // The supervisor holds other sandboxes, but this sandbox has ended.
     if (lines === 'absent') {
       isAbsent = true;
       break;
@@ -123,7 +123,7 @@ function prove(
   });
 }
 
-/** Returns a sandbox that has ended and whose end must still be reported. */
+/** Returns an ended sandbox whose end must still be reported. */
 function endedSandbox({ traces, workspace }: SupervisorRecord, { exit, denied }: RecordedEnd): LeftSandbox['sandbox'] {
   return {
     id: traces.id,

@@ -1,4 +1,4 @@
-/** The folder of each supervisor. Only the worker's user may enter it; no sandbox can see it. Loads no zod. */
+/** The folder of each supervisor. Only the worker's user may enter it, and no sandbox can see it. Loads no zod. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { open, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -22,13 +22,13 @@ export const filesOf = (folder: string) => ({
 export const logOf = (stateRoot: string, supervisorId: string): string =>
   path.join(supervisorsFolder(stateRoot), `${supervisorId}.log`);
 
-/** Writes a file that is whole or absent, whatever process dies meanwhile. */
+/** Writes a file that is complete or absent, even if a process dies meanwhile. */
 export function writeWhole(file: string, content: object): void {
   writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
 
-/** Writes a file that is whole or absent, even if the machine stops meanwhile. It is on the disk when the function resolves. */
+/** Writes a file that is whole or absent, even if the machine stops meanwhile. When the function resolves, the file is on the disk. */
 export async function writeDurably(file: string, content: object): Promise<void> {
   await writeFile(`${file}.new`, JSON.stringify(content), { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);

@@ -1,4 +1,4 @@
-/** Messages between a worker and a supervisor: one JSON text on each line, over a Unix socket that only their user can reach. */
+/** Messages between a worker and a supervisor: one JSON text on each line, over a Unix socket that only their user can open. */
 import type { Socket } from 'node:net';
 
 /** Characters of a message. The environment of an agent is part of one. */
@@ -22,7 +22,7 @@ export interface Lines<Out, In> {
   handle(handlers: LineHandlers<In>): void;
 }
 
-/** Reads and writes messages on a socket. Both ends are Runyard programs that have proved themselves, so messages have no schema. */
+/** Reads and writes messages on a socket. Both sides are Runyard programs that have proved their identity, so messages have no schema. */
 export function openLines<Out, In>(socket: Socket, first: LineHandlers<In>): Lines<Out, In> {
   let handlers: LineHandlers<In> | undefined = first;
   let text = '';

@@ -42,7 +42,7 @@ export interface Challenge {
   readonly nonce: string;
 }
 
-/** The worker's answer: it proves that it knows the secret, and asks the same of the supervisor. */
+/** The worker's answer: it proves that it knows the secret, and challenges the supervisor to prove the same. */
 export interface WorkerProof {
   readonly proof: string;
   readonly nonce: string;

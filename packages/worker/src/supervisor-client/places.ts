@@ -3,11 +3,11 @@ import { type Addressed, type Channel, shareLines } from './channels.ts';
 import type { Lines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
 
-/** Sandboxes that a supervisor holds at the same time. They end if it dies, and share its memory of about 35 MB. */
+/** Sandboxes that a supervisor holds at the same time. These sandboxes end if the supervisor dies, and share its memory of about 35 MB. */
 export const mostAtOnce = 8;
 /**
- * Sandboxes that a supervisor gets in all. The limit bounds what a leak could add. The start of a supervisor and its code that V8 has not optimized
- * yet take the processor time of several sandboxes.
+ * Sandboxes that a supervisor gets in all. The limit bounds the effect of a possible leak. Starting a supervisor, and running its code
+ * before V8 has optimized it, takes the processor time of several sandboxes.
  */
 export const mostInAll = 256;
 /** Time for which a supervisor without a sandbox is kept. */
@@ -17,7 +17,7 @@ const longestEndMs = 1000;
 
 /** A supervisor that this worker started. */
 export interface SupervisorProcess {
-  /** Names it: in its label, and the file of its standard error. */
+  /** Id in its label, and in the name of the file with its standard error. */
   readonly id: string;
   readonly process: ProcessIdentity;
   readonly lines: Pick<Lines<Addressed<Order>, Addressed<Report>>, 'send' | 'close' | 'handle'>;
@@ -50,7 +50,7 @@ interface Held {
   idle: NodeJS.Timeout | undefined;
 }
 
-/** Keeps supervisors. Several sandboxes share one supervisor, and so its memory and the time of its start. */
+/** Keeps supervisors. Several sandboxes share one supervisor, and so share its memory and its start time. */
 export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
   const places = new Map<SupervisorProcess, Held>();
   let starting: Promise<void> | undefined;
@@ -79,7 +79,7 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
 
   const leave = (supervisor: SupervisorProcess, sandbox: string): void => {
     const held = places.get(supervisor);
-    // A second call must not begin another wait: the first wait would end the supervisor of a sandbox that came meanwhile.
+    // A second call must not begin another wait: the first wait would end the supervisor of a sandbox that arrived meanwhile.
     if (held === undefined || !held.sandboxes.delete(sandbox) || held.sandboxes.size > 0) return;
     if (held.inAll >= mostInAll) end(supervisor);
     else held.idle = setTimeout(() => end(supervisor), idleMs).unref();

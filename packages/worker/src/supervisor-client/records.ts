@@ -23,7 +23,7 @@ const Limits = z.object({ memoryMb: z.number(), processes: z.number(), tmpMb: z.
 
 /** A supervisor whose sandbox has an agent. */
 export const SupervisorRecord = z.object({
-  /** Boot of the machine in which the supervisor was started: pids and start times count from it. */
+  /** Boot of the machine in which the supervisor was started; pids and start times are valid only within it. */
   boot_id: z.string(),
   /** Id of the supervisor, which may have held other sandboxes before. */
   supervisor: z.string().optional(),
@@ -38,7 +38,7 @@ export const SupervisorRecord = z.object({
   /** From the assignment to the agent's start, milliseconds. */
   spawn_ms: z.number(),
   workspace: z.string(),
-  /** Folder that the sandbox sees as /opt/runyard; it must not be removed. */
+  /** Folder that the sandbox sees as /opt/runyard; it must not be removed while the sandbox lives. */
   runtime: z.string(),
   traces: Traces,
 });
@@ -52,7 +52,7 @@ const Exit = z.object({
   denied: z.array(DeniedConnections).default([]),
 });
 
-/** Returns the record; undefined if there is none, or if another version of the worker wrote it differently. */
+/** Returns the record; undefined if there is none, or if another version of the worker wrote it in another format. */
 export function readRecord(folder: string): SupervisorRecord | undefined {
   return read(filesOf(folder).record, SupervisorRecord);
 }
@@ -79,7 +79,7 @@ function read<T>(file: string, schema: z.ZodType<T>): T | undefined {
   }
 }
 
-/** Returns the id of this boot of the machine; empty if there is no /proc. */
+/** Returns the id of this boot of the machine; empty if /proc is missing. */
 export function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

@@ -24,7 +24,7 @@ export interface SupervisorStart {
   readonly stateRoot: string;
 }
 
-/** Starts a supervisor in a session of its own, without the secrets of the worker's environment. */
+/** Starts a supervisor in a separate session, without the secrets of the worker's environment. */
 export async function startSupervisor(start: SupervisorStart): Promise<SupervisorProcess> {
   const id = randomBytes(6).toString('hex');
   const log = logOf(start.stateRoot, id);

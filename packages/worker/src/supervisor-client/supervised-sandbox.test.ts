@@ -38,7 +38,7 @@ function playPlaces() {
     });
     return {
       id: String(supervisors.length),
-      // A supervisor that has ended, so that no code waits for it.
+      // A supervisor that has already ended, so no code waits for it.
       process: { ...thisProcess(), start_ticks: 1 },
       lines: {
         send: (order) => void sent.push(order),
@@ -67,7 +67,7 @@ afterAll(() => rmSync(stateRoot, { recursive: true }));
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('gives each sandbox of a supervisor its own orders and reports', async () => {
+test('separates the orders and reports of the sandboxes of a supervisor', async () => {
   const { places, supervisors, hold } = playPlaces();
   const first = hold(await places.take('first'), 'first');
   const second = hold(await places.take('second'), 'second');
@@ -93,7 +93,7 @@ test('gives each sandbox of a supervisor its own orders and reports', async () =
   expect(sent.at(-1)).toEqual({ sandbox: 'second', message: { type: 'kill', how: 'kill' } });
 });
 
-test('reports all sandboxes of a supervisor that died as lost, and none of another', async () => {
+test('reports all sandboxes of a dead supervisor as lost, and no sandbox of another supervisor', async () => {
   vi.useRealTimers();
   const { places, supervisors, hold } = playPlaces();
   const ids = Array.from({ length: mostAtOnce + 1 }, (_, n) => `sandbox-${n}`);
@@ -111,7 +111,7 @@ test('reports all sandboxes of a supervisor that died as lost, and none of anoth
   expect(await last).toBe('/last');
 });
 
-test('rejects the start of a sandbox whose agent ended while it waited', async () => {
+test('rejects the start of a sandbox if its agent ended while it waited', async () => {
   const { places, supervisors, hold } = playPlaces();
   const sandbox = hold(await places.take('waiting'), 'waiting');
   const prepared = sandbox.prepare({}, 60);
@@ -124,7 +124,7 @@ test('rejects the start of a sandbox whose agent ended while it waited', async (
   await sandbox.gone;
 });
 
-test('starts one supervisor for sandboxes that come at once, fills it again, and then starts the next', async () => {
+test('starts one supervisor for concurrent sandboxes, fills it again, and then starts the next', async () => {
   const { places, supervisors } = playPlaces();
   const taken = await Promise.all(Array.from({ length: mostAtOnce }, (_, n) => places.take(`at-once-${n}`)));
   expect(supervisors).toHaveLength(1);
@@ -155,7 +155,7 @@ test('keeps a supervisor without a sandbox for ten seconds', async () => {
   expect(supervisors[0]?.isClosed()).toBe(true);
 });
 
-test('keeps the supervisor of a sandbox that came after another one was given back twice', async () => {
+test('keeps the supervisor of a newer sandbox after an older one was returned twice', async () => {
   const { places, supervisors } = playPlaces();
   const first = await places.take('first');
   first.leave();
@@ -165,7 +165,7 @@ test('keeps the supervisor of a sandbox that came after another one was given ba
   expect(supervisors[0]?.isClosed()).toBe(false);
 });
 
-test('starts another supervisor in place of one that died', async () => {
+test('replaces a supervisor that died', async () => {
   const { places, supervisors } = playPlaces();
   const lost = await places.take('first');
   supervisors[0]?.die();
@@ -173,7 +173,7 @@ test('starts another supervisor in place of one that died', async () => {
   expect((await places.take('second')).id).toBe('2');
 });
 
-test('waits at its end for supervisors without a sandbox, and leaves the others', async () => {
+test('waits at its end for supervisors without a sandbox, and leaves the other supervisors running', async () => {
   const { places, supervisors } = playPlaces();
   await places.take('stays');
   await places.close();

@@ -1,4 +1,4 @@
-/** The worker's side of a supervised sandbox: a sandbox like any other, whose processes are children of its supervisor. */
+/** The worker's side of a supervised sandbox: it behaves like any other sandbox, but its processes are children of its supervisor. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
@@ -22,9 +22,9 @@ export interface SupervisedLog {
   warn(fields: object, message: string): void;
 }
 
-/** The supervisor of a sandbox, which may hold others too. */
+/** The supervisor of a sandbox; it may hold other sandboxes too. */
 export interface Supervisor {
-  /** Names it: in its label, and the file of its standard error. */
+  /** Id in its label, and in the name of the file with its standard error. */
   readonly id: string;
   readonly process: ProcessIdentity;
   readonly lines: Channel<Order, Report>;
@@ -36,11 +36,11 @@ export interface Supervisor {
 export interface SupervisedSandbox extends Sandbox {
   /** False when its supervisor has gone. */
   readonly isAlive: () => boolean;
-  /** Resolves when it has ended although nothing was started in it. */
+  /** Resolves if the sandbox ends before a run was started in it. */
   readonly gone: Promise<void>;
   /** Resolves with the workspace when it is prepared; rejects with a `SandboxError`. Not called for adopted sandboxes. */
   prepare(preparation: unknown, adoptSeconds: number): Promise<string>;
-  /** Gives it the proxy to the hosts of its environment. */
+  /** Connects it to the proxy for the hosts of its environment. */
   openEgress(egress: SandboxEgress): Promise<void>;
   /** Calls `report` for each denied connection, including earlier ones of an adopted sandbox. */
   onDenied(report: SandboxEgress['report']): void;
@@ -177,7 +177,7 @@ const lostExit: SandboxExit = {
   verdict: {
     reason: 'supervisor_lost',
     message:
-      'The process that supervised the sandbox was killed, and all sandboxes that it held ended with it. Look for the cause in the log of the machine, such as a lack of memory, and run it again.',
+      'The process that supervised the sandbox was killed, and all its sandboxes ended with it. Look for the cause in the log of the machine, such as a lack of memory, and start the run again.',
   },
 };
 
@@ -190,8 +190,8 @@ function lastLines(file: string): string {
 }
 
 /**
- * Ends and removes what is left of a sandbox whose supervisor died. Resolves only when every process is proved gone. Never rejects: a failure to
- * remove something is logged, and the next start removes the rest.
+ * Ends and removes the remains of a sandbox whose supervisor died. Resolves only when every process is proved gone. Never rejects: if a
+ * part cannot be removed, this is logged, and the next start removes it.
  */
 async function removeRemains(
   { id, stateRoot, label, variable, cgroups, container }: SandboxTraces,
@@ -206,7 +206,7 @@ async function removeRemains(
   const removeGroup = async (): Promise<void> => {
     if (cgroups !== undefined) await (await openCgroup(cgroups, id)).remove(onSlow);
   };
-  // Both at once: a frozen process does not die before the removal of its cgroup thaws it.
+  // Does both at once: a frozen process cannot end before the removal of its cgroup thaws it.
   await Promise.all([endMarked({ labels: [label], variable }, onSlow), removeGroup().catch(failed)]);
   if (container !== undefined) await removeContainer(openEngine(container.engine), container.name).catch(failed);
   await removeFolders(stateRoot, id).catch(failed);

@@ -15,7 +15,7 @@ import { type SupervisedLog, type SupervisedSandbox, superviseSandbox } from './
 export interface Supervisors extends SandboxSupervisors {
   /** Sandboxes of earlier workers, as found when this worker started. */
   readonly left: readonly LeftSandbox[];
-  /** Removes the record of an execution whose end the service has confirmed. */
+  /** Removes the record of an execution after the service has confirmed its end. */
   forget(executionId: string): void;
   /** Leaves all sandboxes to the next worker. Supervisors without one end. */
   letGo(): Promise<void>;
@@ -37,7 +37,7 @@ export async function openSupervisors(
       'adopted the sandboxes of an earlier worker',
     );
 
-  /** All sandboxes of a worker have the same supervisor program. */
+  /** All sandboxes of a worker use the same supervisor program. */
   let places: Places | undefined;
 
   const remove = (folder: string): void => {
@@ -94,7 +94,7 @@ export async function openSupervisors(
         },
         async spawn(launch) {
           if (assigned === undefined) throw new Error('a sandbox was started without an execution');
-          // Written before the agent starts, so that the next worker knows of every agent that runs.
+          // The record is written before the agent starts, so that the next worker knows of every running agent.
           writeWhole(filesOf(folder).record, record(assigned));
           folders.set(assigned.specification.executionId, folder);
           await sandbox.spawn(launch);

@@ -11,8 +11,8 @@ import type { Supervision, WorkerLines } from './hold-sandbox.ts';
 const proofMs = 5000;
 
 /**
- * Listens for the next worker of a sandbox. Both sides prove that they know the secret of the folder, so a stranger neither gets the
- * sandbox nor can act as its supervisor. While a worker has the sandbox, no other one is accepted. Returns a function that ends it.
+ * Listens for the next worker of a sandbox. Both sides prove that they know the secret of the folder. So a stranger cannot get the sandbox,
+ * and cannot act as its supervisor. While a worker has the sandbox, no other one is accepted. Returns a function that ends it.
  */
 export async function listenForAdoption(folder: string, supervision: Supervision): Promise<() => void> {
   const secret = await readFile(filesOf(folder).secret, 'utf8');

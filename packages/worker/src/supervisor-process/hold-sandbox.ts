@@ -14,7 +14,7 @@ import { filesOf, writeDurably } from '../supervisor-client/files.ts';
 import type { Order, Report } from '../supervisor-client/messages.ts';
 import { remoteCache } from './remote-cache.ts';
 
-/** Time between two checks of its own folder, which is removed together with the data folder. */
+/** Time between two checks of the supervisor's folder, which is removed together with the data folder. */
 const folderCheckMs = 1000;
 
 /** The input of a backend for one sandbox. */
@@ -44,18 +44,18 @@ function upstreamTo(serviceRoot: string): Upstream {
 /** The supervision of one sandbox. */
 export interface Supervision {
   /**
-   * Accepts orders from a worker. `adoptSeconds`: how long the sandbox may run without a worker after this one is gone. `first`: an
+   * Accepts orders from a worker. `adoptSeconds`: how long the sandbox may run without a worker after this worker has ended. `first`: an
    * order that has arrived already.
    */
   serve(lines: WorkerLines, adoptSeconds?: number, first?: SandboxOrder): void;
-  /** Returns true if an agent was started in it, no part of it has ended, and it has no worker. */
+  /** Returns true if an agent was started in the sandbox, no part of it has ended, and it has no worker. */
   readonly canBeAdopted: () => boolean;
 }
 
 export interface SupervisionOptions {
   /** Listens for workers that adopt the sandbox. Returns a function that ends this. */
   readonly listen: (supervision: Supervision) => Promise<() => void>;
-  /** Called, perhaps twice, when no part of the sandbox is left, and its worker knows that or is gone. */
+  /** Called, perhaps twice, when no part of the sandbox is left, and its worker was notified or has ended. */
   readonly onOver: () => void;
 }
 
@@ -137,7 +137,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
     await prepared.startWaiting(serviceRoot);
   };
 
-  /** Removes a sandbox in which nothing was started, or whose agent waits. */
+  /** Removes a sandbox in which no run was started, or whose agent still waits. */
   const dispose = async (): Promise<void> => {
     if (isDisposing) return;
     isDisposing = true;
@@ -146,7 +146,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
     leave();
   };
 
-  /** Waits for the end, proves it, writes it to the disk, reports it. */
+  /** Waits for the end, proves it, writes it to the disk, and reports it. */
   const watch = async (running: Sandbox): Promise<void> => {
     const exit = await running.ended;
     egress?.end();
@@ -157,7 +157,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
     } catch (error) {
       warn({ error: (error as Error).message }, 'the end of a sandbox could not be written down');
     }
-    // A worker that comes later finds the end on the disk.
+    // A worker that connects later reads the end from the disk.
     worker?.send({ type: 'ended', exit: ended });
     leave();
   };
@@ -216,7 +216,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
 
   const wait = (): void => {
     if (ended !== undefined) return;
-    // During the preparation, the end of that step disposes of the sandbox; an agent that is starting is ended at once.
+    // During the preparation, the sandbox is disposed of when the present step ends; an agent that is starting is ended at once.
     if (!started && isPreparing) return void sandbox?.kill('kill');
     if (!started) return void dispose();
     const gaveUp = () =>
@@ -244,7 +244,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
         message: obey,
         closed() {
           worker = undefined;
-          // No worker is connected that could thaw its commands.
+          // Without a connected worker, nobody could thaw its commands.
           sandbox?.rest?.(false);
           wait();
         },

@@ -1,6 +1,6 @@
 /**
- * Holds sandboxes: their processes, their relays to the service, their limits and their ends. It continues when its worker ends, and
- * the next worker of the data folder adopts each sandbox. Its argument is a label by which workers find it.
+ * Holds sandboxes: their processes, their relays to the service, and their limits; reports their ends. It continues when its worker ends,
+ * and the next worker of the data folder adopts each sandbox. Its argument is a label by which workers find it.
  */
 import { Socket } from 'node:net';
 import { trustCaFile } from '@runyard/system/trust-authorities';
@@ -46,7 +46,7 @@ function hold(sandbox: string, order: Extract<SandboxOrder, { type: 'prepare' }>
   supervision.serve(channelOf(sandbox), undefined, order);
 }
 
-/** Ends this process if it has no sandbox and none can come. */
+/** Ends this process if it has no sandbox and cannot get one. */
 function endIfFree(): void {
   if (!hasWorker && held.size === 0) process.exit(0);
 }

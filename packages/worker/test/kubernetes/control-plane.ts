@@ -210,7 +210,7 @@ async function giveRole(admin: KubeConfig): Promise<void> {
   await bindRole(admin, namespace, documents.find(({ kind }) => kind === 'Role').rules);
 }
 
-/** Makes a namespace in which the user of the workers has these rights. */
+/** Creates a namespace in which the workers' user has these rights. */
 export async function makeNamespace(admin: KubeConfig, name: string, rules: V1PolicyRule[]): Promise<void> {
   await admin.makeApiClient(CoreV1Api).createNamespace({ body: { metadata: { name } } });
   await bindRole(admin, name, rules);

@@ -1,7 +1,7 @@
 /**
- * Stands in for the kubelet of a node: starts the containers of pods as processes on this machine, with the volumes, users, variables and
- * commands that the pod names, and writes their states through the API as a kubelet does. The root of the first container is the agent's
- * image. It has no other images: the second one sees the programs of this machine. The stand-in applies no limits and no network policies.
+ * Replaces the kubelet of a node: starts the containers of pods as processes on this machine, with the volumes, users, variables and
+ * commands of the pod, and writes their states through the API as a kubelet does. The root of the first container is the agent's image. It
+ * has no other images, so the second container sees the programs of this machine. It applies no limits and no network policies.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -36,11 +36,14 @@ const pullFaults: Readonly<Record<string, string>> = {
 export interface Kubelet extends AsyncDisposable {
   /** Pod of each container that was started. */
   readonly starts: readonly string[];
-  /** Address by which pods reach this machine. */
+  /** Address at which pods reach this machine. */
   readonly address: string;
 }
 
-/** The API server of the kubelet, and a folder for its files. `server.key` and `server.crt` in it are its certificate; absent: it uses plain HTTP. */
+/**
+ * The API server of the kubelet, and a folder for its files. The files `server.key` and `server.crt` in it are the server's certificate;
+ * absent: it uses plain HTTP.
+ */
 export interface KubeletGround {
   readonly admin: KubeConfig;
   readonly folder: string;
@@ -74,7 +77,7 @@ export async function startKubelet({ admin, folder }: KubeletGround, agentFolder
 
   const amounts = { cpu: '8', memory: '16Gi', pods: '110', 'ephemeral-storage': '100Gi' };
   await core.createNode({ body: { metadata: { name: node, labels: { 'kubernetes.io/hostname': node } } } });
-  // No program here watches nodes, so the taint of a new node would stay.
+  // No program watches nodes here, so the taint of a new node must be removed by hand.
   await core.patchNode({ name: node, body: [{ op: 'add', path: '/spec/taints', value: [] }] });
   const conditions = [
     {
@@ -236,7 +239,7 @@ export async function startKubelet({ admin, folder }: KubeletGround, agentFolder
     });
   };
 
-  /** Ends the processes of a pod that was deleted, and removes it when none is left. */
+  /** Ends the processes of a deleted pod, and removes the pod when no process is left. */
   const end = async (pod: V1Pod): Promise<void> => {
     const { uid = '', name = '', namespace = '', deletionGracePeriodSeconds = 30 } = pod.metadata ?? {};
     const record = pods.get(uid);

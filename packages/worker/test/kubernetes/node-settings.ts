@@ -51,7 +51,7 @@ config_path = "${inFolder('registries')}"
     `server = "${url}"\n[host."${url}"]\ncapabilities = ["pull", "resolve"]\n`,
   );
   const subnet = address.replace(/\d+$/, '0/24');
-  // The addresses of Services. A test that needs them forwards them on this machine.
+  // The addresses of Services. A test that needs them sets up forwarding on this machine.
   const routes = [{ dst: '10.0.0.0/24' }];
   const ipam = { type: 'host-local', ranges: [[{ subnet }]], routes, dataDir: inFolder('addresses') };
   const plugin = { type: 'bridge', bridge, isGateway: true, ipMasq: false, ipam };

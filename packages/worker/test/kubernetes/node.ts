@@ -1,6 +1,6 @@
 /**
  * A real node of a cluster on this machine: containerd, runc, the kubelet, and a network between pods and machine. Its images come from a
- * fake registry, and the agent's image from the archive that `bin/build-sidecar-image` writes. No plugin keeps network policies.
+ * fake registry; the agent's image comes from the archive that `bin/build-sidecar-image` writes. No plugin keeps network policies.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
@@ -71,7 +71,7 @@ export async function startNode(
     await registry?.[Symbol.asyncDispose]();
     quietly('ip', 'link', 'del', bridge);
     await removeCgroups(path.basename(folder));
-    // Shared mounts go together, so some are gone when their turn comes.
+    // Shared mounts are removed together, so some are already removed when their turn comes.
     await eventually('unmounting', () =>
       unmountBelow(folder).then(
         () => true,
@@ -186,13 +186,13 @@ async function agentImage(entry: string): Promise<Buffer> {
   return await buffer(archive.pieces());
 }
 
-/** Returns the folders in which the node makes its cgroups. */
+/** Returns the folders in which the node creates its cgroups. */
 async function controllers(): Promise<string[]> {
   const names = await readdir(cgroups);
   return names.includes('cgroup.controllers') ? [cgroups] : names.map((each) => path.join(cgroups, each));
 }
 
-/** Ends the processes in cgroups with this name, and removes them, the innermost first. */
+/** Ends the processes in cgroups with this name, and removes the cgroups, the innermost first. */
 async function removeCgroups(pattern: string): Promise<void> {
   for (const controller of await controllers()) {
     const end = `for list in $(find ${controller}/${pattern} -name cgroup.procs 2>/dev/null); do kill -9 $(cat $list); done`;

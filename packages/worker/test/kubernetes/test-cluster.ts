@@ -1,4 +1,7 @@
-/** The cluster of a test: a real control plane and node where `bin/test-kubernetes` runs it, else a fake API server and a stand-in for a node. */
+/**
+ * The cluster of a test: a real control plane and node under `bin/test-kubernetes`, otherwise a fake API server and a replacement of a
+ * node.
+ */
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
@@ -12,7 +15,7 @@ import { type Kubelet, startKubelet } from './kubelet.ts';
 import { startNode } from './node.ts';
 import { startRecorder } from './recorder.ts';
 
-/** Folder with the programs of a real cluster; absent: there is none. */
+/** Folder with the programs of a real cluster; absent: there is no real cluster. */
 const programs = process.env.TEST_KUBERNETES_PROGRAMS;
 export const isRealCluster = programs !== undefined;
 
@@ -27,7 +30,7 @@ export interface TestCluster extends AsyncDisposable {
   /** Kubeconfig of a user who may do everything. */
   readonly admin: KubeConfig;
   readonly kubelet: Kubelet;
-  /** Returns the URL by which pods reach a server that listens on 127.0.0.1. */
+  /** Returns the URL at which pods reach a server that listens on 127.0.0.1. */
   reach(url: string): Promise<string>;
   /** Begins a conversation of a worker with the cluster. */
   begin(name: string): Promise<Scenario>;
@@ -69,7 +72,7 @@ export async function startTestCluster(agentEntry: string): Promise<TestCluster>
     async begin(name) {
       const recorder = plane && (await startRecorder(plane));
       const config = path.join(folder, `${name}.config`);
-      // The library refuses plain HTTP unless this says that certificates do not matter.
+      // The library refuses plain HTTP unless certificate checks are turned off here.
       const server = { server: recorder?.server ?? memory?.server, 'insecure-skip-tls-verify': true };
       await writeFile(config, JSON.stringify(kubeconfig(server, plane?.workerToken ?? name)));
       return {

@@ -24,8 +24,8 @@ export interface CommandLinkOptions {
 const maxSummaryLength = 4_000;
 
 /**
- * Runs a program once for each turn: the prompt goes to its standard input, each line of its standard output is a line of the
- * transcript, and its exit code is the verdict.
+ * Runs a program once for each turn. The program reads the prompt from its standard input, each line of its standard output is a line of
+ * the transcript, and its exit code is the result.
  */
 export function connectCommand(options: CommandLinkOptions): AgentLink {
   const { events, marker, graceMs = 1_000 } = options;
@@ -70,7 +70,7 @@ export function connectCommand(options: CommandLinkOptions): AgentLink {
     const failure = await ended;
     running = undefined;
     const tail = withoutNul(stderr.tailText()).trimEnd();
-    const errorEnd = tail === '' ? '' : ` End of its standard error:\n${tail}`;
+    const errorEnd = tail === '' ? '' : ` Its last output on standard error:\n${tail}`;
     return {
       verdict: {
         success: failure === '',

@@ -77,7 +77,7 @@ test('shows the run token in no part of an answer', async () => {
   expect(everything).not.toContain('set-cookie');
 });
 
-test('resets the connection of an answer that was cut off, so that the program sends its request again', async () => {
+test('resets the connection of an incomplete answer, so that the program sends its request again', async () => {
   isCut = true;
   const response = await post('/google/v1beta/models/g:streamGenerateContent');
   const error = await response.text().catch((reason: Error) => reason);
@@ -122,7 +122,7 @@ test('answers 404 to a page of a browser, and 413 to a body that the gateway wou
   expect(seen).toEqual([]);
 });
 
-test('answers 429 if a run sends more than its allowed number of requests at once', async () => {
+test('answers 429 if a run sends too many concurrent requests', async () => {
   const gate = Promise.withResolvers<void>();
   held = gate.promise;
   const first = Array.from({ length: 12 }, () => post('/openai/v1/responses'));
@@ -167,12 +167,9 @@ test('refuses to be a proxy, and reports each host once and only the first of ma
   expect(seen).toEqual([]);
 });
 
-test.each(['127.0.0.1', '0.0.0.0', '::'])(
-  'does not lose its port to another program that listens on %s',
-  async (host) => {
-    const forger = createTcpServer();
-    forger.listen({ port: Number(new URL(forwarder.url).port), host });
-    const [error] = await once(forger, 'error');
-    expect(error.code).toBe('EADDRINUSE');
-  },
-);
+test.each(['127.0.0.1', '0.0.0.0', '::'])('keeps its port if another program listens on %s', async (host) => {
+  const forger = createTcpServer();
+  forger.listen({ port: Number(new URL(forwarder.url).port), host });
+  const [error] = await once(forger, 'error');
+  expect(error.code).toBe('EADDRINUSE');
+});

@@ -11,7 +11,7 @@ import { type ModelRefusal, refusalOf, type TurnAnswers } from './refusals.ts';
 const modelPath = /^\/(?:anthropic|openai|google|local)\/[A-Za-z0-9._:/-]+$/;
 
 /**
- * Returns the path and query at the service for a request of a harness; undefined if the forwarder does not pass it on.
+ * Returns the path and query at the service for a request of a harness; undefined if the forwarder does not forward the request.
  * Google's clients may write the colon of a method as `%3A`.
  */
 function gatewayTarget(requestTarget: string): string | undefined {
@@ -26,15 +26,14 @@ function gatewayTarget(requestTarget: string): string | undefined {
   return `/api/v1/gateway${plain}${text === '' ? '' : `?${text}`}`;
 }
 
-/** Returns true if the path asks a model for an answer, which costs money; false for lists and for counting tokens. */
+/** Returns true if the path requests an answer of a model, which costs money; false for lists and for counting tokens. */
 const asksModel = (target: string): boolean =>
   /\/(?:messages|responses|chat\/completions)(?:\?|$)|:(?:stream)?generateContent(?:\?|$)/i.test(target);
 
 const host = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
 
 /**
- * Returns host and port that a program wants to reach through a proxy, in a form that may be shown; undefined if the
- * target is malformed.
+ * Returns host and port of the proxy request of a program, in a form that may be shown; undefined if the target is malformed.
  */
 const shownHost = (wanted: string): string | undefined => (host.test(wanted) ? wanted.toLowerCase() : undefined);
 
@@ -50,11 +49,11 @@ export interface ForwarderOptions {
 
 /**
  * The access of programs in the sandbox to the run's model. The forwarder itself adds the run token, so that no program has it. Every
- * program of the run may use it, and each request counts for the run: the service checks, counts and limits these
- * requests like the agent's requests.
+ * program of the run may use it, and each request counts for the run: the service checks, counts and limits these requests in the same way
+ * as the agent's own requests.
  */
 export interface Forwarder {
-  /** `http://127.0.0.1:PORT`; the provider's name follows as the first part of the path. */
+  /** `http://127.0.0.1:PORT`; the first part of the path is the provider's name. */
   readonly url: string;
   /** Key that requests must have in the place where the client of a provider puts one. The key is valid only for this forwarder. */
   readonly key: string;
@@ -64,7 +63,7 @@ export interface Forwarder {
   close(): void;
 }
 
-/** Requests of a sandbox at once. Further ones are answered with 429, so that the agent's own calls have connections left. */
+/** Requests of a sandbox at once. Further requests are answered with 429, so that connections are left for the agent's own calls. */
 const maxRequests = 12;
 const maxConnections = 64;
 /** The same limit as in the gateway. */
@@ -160,7 +159,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
 
   const server = loadHttp().createServer({ headersTimeout: 10_000, requestTimeout: 0 }, (request, response) => {
     const url = request.url ?? '';
-    // A program that takes the forwarder for a proxy names the whole URL.
+    // A program that uses the forwarder as a proxy sends the whole URL.
     const [, proxied, path = ''] = /^http:\/\/([^/?#]*)(.*)$/i.exec(url) ?? [];
     if (proxied !== undefined && proxied !== ownHost()) {
       deny(proxied);
@@ -195,7 +194,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     });
   });
   server.maxConnections = maxConnections;
-  // A client that can only use proxies reaches the forwarder itself through it.
+  // A client that can only use proxies connects through this proxy to the forwarder itself.
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     socket.on('error', () => socket.destroy());
     const wanted = request.url ?? '';
@@ -228,7 +227,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   };
 }
 
-/** Ends an answer that is not whole with a reset, because some programs, such as Gemini CLI, send a request again only then. */
+/** Ends an incomplete answer with a reset, because some programs, such as Gemini CLI, repeat a request only after a reset. */
 function cutOff(response: ServerResponse): void {
   response.socket?.resetAndDestroy();
   response.destroy();

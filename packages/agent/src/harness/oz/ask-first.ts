@@ -10,7 +10,7 @@ interface PlannedAction {
   readonly category: ActionCategory;
   readonly input: unknown;
   readonly title: string;
-  /** State that another sandbox needs to continue, if this one ends before the answer. */
+  /** State that another sandbox needs to continue if this sandbox ends before the answer. */
   readonly resume?: string;
   readonly beforeAsked?: ApprovalRequest['beforeAsked'];
 }
@@ -33,7 +33,7 @@ export async function askFirst(
 export function refusalText({ by, message }: Verdict): string {
   if (by === 'policy' && message !== undefined) return `refused: ${message}`;
   if (by === 'policy')
-    return 'refused: the approval policy of this run is auto-deny, so nothing is run and no file is changed; reading and searching are allowed';
+    return 'refused: the approval policy of this run is auto-deny, so commands and changes of files are refused; reading and searching are allowed';
   return `denied by the user${message === undefined ? '' : `, who says: ${message}`}`;
 }
 

@@ -20,8 +20,8 @@ export function userContent(text: string, images: readonly TurnImage[]): UserCon
 }
 
 /**
- * Returns the message with the images of tool results, because not every provider accepts them inside a result;
- * undefined if there are none. The text of the message states that no person has sent the images.
+ * Returns a message with the images of tool results, because not every provider accepts images inside a result; undefined if there are
+ * none. The text of the message states that no person has sent the images.
  */
 export function imagesOfResults(
   results: ReadonlyMap<string, { readonly images?: readonly TurnImage[] }>,
@@ -34,8 +34,8 @@ export function imagesOfResults(
 const leftOutNote = '[An image that was here is left out: the conversation has grown. Its file is in the workspace.]';
 
 /**
- * Replaces the oldest images by a note if all images together have more than `maxBytes` as base64, because each request
- * has all of them.
+ * Replaces the oldest images by a note if all images together have more than `maxBytes` as base64, because each request contains all
+ * images.
  */
 export function forgetOldImages(messages: ModelMessage[], maxBytes: number): void {
   let keptBytes = 0;

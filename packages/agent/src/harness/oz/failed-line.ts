@@ -1,4 +1,4 @@
-/** Finds the line of a runbook's block at which its shell ended. */
+/** Finds the line of a runbook's block at which its shell stopped. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fs } from '../../builtin-modules.ts';
@@ -11,7 +11,7 @@ export interface ScriptLine {
   readonly text: string;
 }
 
-/** A script that records its present line, and a function that returns where it ended. */
+/** A script that records its present line, and a function that returns the line at which it stopped. */
 export interface MarkedScript {
   readonly script: string;
   /** Returns the first line of the command that ended the script; undefined if no error ended the script. */
@@ -20,9 +20,9 @@ export interface MarkedScript {
 }
 
 /**
- * Prints the lines of the script `$1` at which a command of its top level begins. The shell itself decides where a command is complete:
- * a function with these lines as its body parses without an error. A here-document that is still open also takes the closing brace of
- * that function.
+ * Prints the line numbers at which a top-level command of the script `$1` begins. The shell itself decides where a command is complete: a
+ * function with these lines as its body parses without an error. If a here-document is still open, the function's closing brace becomes
+ * part of it.
  */
 const commandStarts = `"$0" -n -c "$1" 2>/dev/null || exit 0
 printf '%s\\n' "$1" | {
@@ -41,7 +41,10 @@ $chunk
   done
 }`;
 
-/** Features whose result a mark would change: the trace of `set -x` and `set -v`, `$_`, `PIPESTATUS`, and a trap that replaces ours. */
+/**
+ * Features whose result a mark would change: the trace of `set -x` and `set -v`, `$_`, `PIPESTATUS`, and a trap that replaces the trap of
+ * the marks.
+ */
 const readsShellState = /\bset\s+[-+]\w*[xv]|xtrace|verbose|PIPESTATUS|\$_\b|\$\{_\}|\btrap\b/;
 
 /** Longer scripts are not marked: the search takes about half a millisecond for each line, and the script is one argument. */
@@ -53,8 +56,8 @@ const isCommand = (line: string): boolean => !/^\s*(#|$)/.test(line);
 const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`;
 
 /**
- * Returns a script with the same lines, in which each top-level command first records its line and leaves `$?` unchanged. Returns
- * undefined for a script that cannot be marked without a change of its effects.
+ * Returns a script with the same lines, in which each top-level command first records its line and keeps `$?` unchanged. Returns undefined
+ * if the marks would change the effects of the script.
  */
 export async function markLines(
   { shell, script }: Pick<RunbookBlock, 'shell' | 'script'>,

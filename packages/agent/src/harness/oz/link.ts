@@ -5,8 +5,8 @@ import { asObject } from '../../acp/tool-output.ts';
 import type { OzAgent, SendUpdate } from './agent.ts';
 
 /**
- * Connects the built-in harness in this process, with the same messages and the same transcript as over stdio. It starts no second Node and loads no
- * SDK, because their start would cost a short run much of its processor time (`bench/modules.md`).
+ * Connects the built-in harness in this process, with the same messages and the same transcript as over stdio. It starts no second Node
+ * process and loads no SDK, because these would take much of the processor time of a short run (`bench/modules.md`).
  */
 export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   const closed = new AbortController();
@@ -42,7 +42,7 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   return {
     initialize: (params) => call('initialize', params, agent.initialize),
     newSession: (params) => call('session/new', params, agent.newSession),
-    // Never announced, because the harness gets its memory when it is created.
+    // The built-in harness does not announce this capability, because it gets its memory when it is created.
     loadSession: () => Promise.reject(new Error('oz loads no sessions')),
     prompt: (params) => call('session/prompt', params, (prompt) => agent.prompt(prompt, send)),
     cancel: (params) => {

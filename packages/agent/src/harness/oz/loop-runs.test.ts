@@ -1,4 +1,4 @@
-/** The built-in loop and the runs around its own. */
+/** Tests the built-in loop with other runs in its tree. */
 
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import type { ChildRun } from '@runyard/contract/runs/child-runs';
@@ -54,7 +54,7 @@ function fakeTree(more: Partial<RunTree> = {}): RunTree & { calls: unknown[][] }
   };
 }
 
-/** Runs a turn with this tree; returns the results, the tools of the model, and its instructions. */
+/** Runs a turn with this run tree; returns the results, the model's tools, and its instructions. */
 async function play(tree: RunTree | undefined, signal = new AbortController().signal) {
   const before = models.requests.length;
   const updates: SessionUpdate[] = [];

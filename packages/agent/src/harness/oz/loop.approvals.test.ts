@@ -73,7 +73,7 @@ describe('the loop asks a person', () => {
     expect([...heard.slice(1), told()]).toEqual([['the red one'], ['yes'], ['no: look again']]);
   });
 
-  test('only if the policy does not refuse, and informs the model of a refusal', async () => {
+  test('only if the policy does not refuse, and tells the model about a refusal', async () => {
     models.script([
       {
         toolCalls: [

@@ -23,7 +23,7 @@ function sandbox(provider: string, memory?: string) {
   return { ...loop, kept, asked };
 }
 
-/** Plays a sandbox that ended while a person was asked about the second of its three calls; returns the saved memory. */
+/** Runs a sandbox that ends while a person is asked about the second of its three calls; returns the saved memory. */
 async function left(provider: string, second: { name: string; input: Record<string, unknown> }) {
   models.script([
     {
@@ -62,7 +62,7 @@ describe.each(Object.keys(providers))('with %s', (provider) => {
     expect(await after.turn('', [], [], 'You had asked.')).toMatchObject({ verdict: { success: true } });
     expect(resultsTold()).toEqual([
       expect.any(String),
-      expect.stringMatching(/^done-42\s+\[The user, who approved this, says: mind the cat/),
+      expect.stringMatching(/^done-42\s+\[The user approved this with the message: mind the cat/),
       expect.stringContaining('made'),
     ]);
     expect(results(after.spoken), 'nobody is asked').toEqual(['in_progress', 'completed', 'completed']);

@@ -6,7 +6,7 @@ import { openTestLoops } from '../../../test/loop.ts';
 const { models, workspace, engine } = await openTestLoops();
 
 describe('the loop', () => {
-  test('waits as long as Retry-After says and continues', async () => {
+  test('waits for the time of Retry-After and continues', async () => {
     models.script([{ text: ['done'] }]);
     models.misbehave({ kind: 'status', status: 429, retryAfterSeconds: 1 });
     const { turn } = engine();

@@ -21,7 +21,7 @@ import { toolSetOf } from './tools/tool-list.ts';
 
 export interface LoopOptions
   extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'handoff' | 'tree'> {
-  /** The whole workspace, if `workspace` is a folder in it. */
+  /** The whole workspace, if `workspace` is one of its folders. */
   root?: string | undefined;
   approvals: Approvals;
   /** Returns the tools of the run's MCP servers, which start after the engine was made. */
@@ -30,7 +30,7 @@ export interface LoopOptions
   reasoningLevel?: string | undefined;
   basePrompt?: string | undefined;
   connection: ServiceConnection;
-  /** The conversation that an earlier engine gave to `remember`. A text that cannot be read counts as none. */
+  /** The conversation that an earlier engine gave to `remember`. A text that cannot be parsed counts as no memory. */
   memory?: string | undefined;
   /** Removes the secrets of the run from the results of tools. */
   redact?: ((text: string) => string) | undefined;
@@ -41,16 +41,16 @@ export interface LoopOptions
   /** Longest silence of the model. A whole answer may take any time. */
   stallTimeoutMs?: number;
   retry?: ModelRetry;
-  /** Opens the model; tests give a model of their own. */
+  /** Opens the model; tests pass another model. */
   open?: () => Promise<ModelAccess>;
 }
 
-/** Creates the engine with a language model. The conversation lives as long as the engine, and each prompt continues it. */
+/** Creates the engine with a language model. The conversation lives as long as the engine, and each prompt continues the conversation. */
 export function modelEngine(options: LoopOptions): Engine {
   const { model, maxSteps = 200, stallTimeoutMs = 300_000 } = options;
   const retry = options.retry ?? { tries: 6, firstMs: 1_000, maxMs: 30_000 };
   const { messages, ...earlier } = readMemory(options.memory);
-  /** Calls of the last message whose results are not in the history yet, because one of them waits for a person. */
+  /** Calls of the last message without results in the history, because one of them waits for a person. */
   let open: OpenCalls | undefined = earlier.open;
   const access = (
     options.open ??
@@ -182,8 +182,8 @@ function end(finishReason: string): TurnEnd {
 }
 
 /**
- * Returns the instructions of the model: its task, its workspace, the runs around it, and last the base prompt of the run, which may
- * override the others.
+ * Returns the instructions of the model: its task, its workspace, the runs around its own, and last the base prompt of the run, which may
+ * override the earlier parts.
  */
 function instructions(
   { workspace, root = workspace }: { readonly workspace: string; readonly root?: string | undefined },

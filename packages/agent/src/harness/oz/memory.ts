@@ -30,7 +30,7 @@ export function memoryText({ messages, open }: Memory): string {
   return JSON.stringify(open === undefined ? messages : { messages, open });
 }
 
-/** Reads a memory. A text that cannot be read counts as an empty memory. */
+/** Reads a memory. A text that cannot be parsed counts as an empty memory. */
 export function readMemory(text: string | undefined): Memory {
   try {
     const memory: unknown = JSON.parse(text ?? '[]');

@@ -12,7 +12,7 @@ export interface ModelRetry {
   readonly maxMs: number;
 }
 
-/** The longest time by which the `Retry-After` of a provider delays a try. A provider may ask for hours. */
+/** The longest delay that the `Retry-After` of a provider can cause. A provider may ask for hours. */
 const longestRetryAfterMs = 120_000;
 
 /** The model did not answer, and no further try is made. */
@@ -63,8 +63,8 @@ export async function answerOfModel(
 }
 
 /**
- * Returns the verdict of a turn whose model gave up. A retryable code makes the platform run the whole run again, which would repeat
- * what the agent has done, so a turn with actions gets another code.
+ * Returns the verdict of a turn whose model gave up. A retryable code makes the platform run the whole run again. This would repeat the
+ * agent's actions, so a turn with actions gets another code.
  */
 export function gaveUpVerdict(model: AgentModel, { failure, tries }: ModelGaveUp, acted: boolean): BuiltinVerdict {
   if (failure.retried) {

@@ -31,7 +31,7 @@ test.each([
   expect(failure.advice).toContain('administrator');
 });
 
-test('a message that the SDK could read stays unchanged', () => {
+test('a message that the SDK could parse stays unchanged', () => {
   expect(modelFailure(answered(400, 'too long', { error: { message: 'other' } })).reason).toBe('too long');
 });
 
@@ -45,6 +45,6 @@ test('does not repeat a request after an answer that does not have the form of t
   expect(modelFailure(new TypeValidationError({ value: { choices: null }, cause }))).toMatchObject({
     retryable: false,
     code: 'invalid_request',
-    advice: expect.stringContaining('another form'),
+    advice: expect.stringContaining('format of the answer'),
   });
 });

@@ -8,7 +8,7 @@ import { isStatusText, providerText } from './provider-text.ts';
 
 /** Why a request to the model failed, and whether the same request may succeed later. */
 export interface ModelFailure {
-  /** Status of the answer; undefined if there was no answer or it broke off. */
+  /** Status of the answer; undefined if there was no answer or the connection broke. */
   status: number | undefined;
   retryable: boolean;
   /** True: the gateway has repeated the request already. */
@@ -42,7 +42,7 @@ export function modelFailure(error: unknown): ModelFailure {
         reason: shortReason(error),
         code: 'invalid_request',
         advice:
-          'The endpoint answers in another form than the API of its provider: an administrator must check it, or use another model.',
+          "The format of the answer is not the provider's API: an administrator must check the endpoint, or use another model.",
       };
     }
     const wrong = error instanceof Error && ourFault.test(error.name);
@@ -53,7 +53,7 @@ export function modelFailure(error: unknown): ModelFailure {
       reason: shortReason(error),
       code: wrong ? 'invalid_request' : 'internal_error',
       advice: wrong
-        ? 'The model cannot take this request; try another model.'
+        ? 'The model cannot process this request; try another model.'
         : 'The connection to the model broke; run again.',
     };
   }

@@ -32,7 +32,7 @@ export interface PartialAnswer {
 
 /**
  * Asks the model once and reports its text while it arrives. The caller retries, because the retries of the SDK do not cover a stream
- * that breaks off. In SDK 7 `response.messages` has only the messages of this step.
+ * that breaks off. In SDK 7, `response.messages` has only the messages of this step.
  */
 export async function modelStep(
   access: ModelAccess,
@@ -49,7 +49,7 @@ export async function modelStep(
     maxRetries: 0,
     abortSignal: request.signal,
     telemetry: { isEnabled: false },
-    // The default prints to the console; the error comes with the stream too.
+    // The SDK's default handler prints to the console; the error is also in the stream.
     onError: () => {},
   });
   const messages = new Map<string, { readonly id: string; readonly halves: ReturnType<typeof joinHalves> }>();

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 
-/** Names of members that hold the text of an error, in the order in which they count. */
+/** Names of members that hold the text of an error; an earlier name has priority. */
 const textMembers = ['message', 'msg', 'detail', 'details', 'error', 'errors', 'description', 'reason'] as const;
 const maxDepth = 6;
 const maxTexts = 3;

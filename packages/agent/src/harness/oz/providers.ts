@@ -11,7 +11,7 @@ export interface ModelAccess {
   providerOptions: ProviderOptions;
 }
 
-/** Opens the run's model behind the gateway. Only the module of its provider is loaded. */
+/** Opens the run's model behind the gateway. Only the module of the model's provider is loaded. */
 export async function openModel(
   model: AgentModel,
   options: { connection: ServiceConnection; reasoningLevel?: string | undefined; stallTimeoutMs: number },

@@ -10,7 +10,7 @@ describe('runbookBlocks', () => {
     ).toEqual(['sh: one', 'bash: two\nmore', 'sh: three']);
   });
 
-  test('reads tildes, longer fences, indentation, CRLF and upper case', () => {
+  test('accepts tildes, longer fences, indentation, CRLF and upper case', () => {
     expect(scripts('~~~sh\n```\necho\n```\n~~~')).toEqual(['sh: ```\necho\n```']);
     expect(scripts('````sh\n```\n````')).toEqual(['sh: ```']);
     expect(scripts('  ```sh\n  one\n    two\n  ```')).toEqual(['sh: one\n  two']);

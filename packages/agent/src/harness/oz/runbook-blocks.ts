@@ -8,8 +8,8 @@ const shells: Readonly<Record<string, RunbookBlock['shell']>> = { sh: 'sh', shel
 
 /**
  * Returns the fenced `sh`, `shell` and `bash` blocks of a Markdown text, in order (CommonMark 0.31, 4.5 fenced code blocks).
- * `continue-on-error` after the language lets the runbook continue when that block fails. As an HTML comment before the
- * first block, `<!-- continue-on-error -->`, it is valid for all blocks.
+ * `continue-on-error` after the language lets the runbook continue when that block fails. As an HTML comment before the first block, `<!--
+ * continue-on-error -->` applies to all blocks.
  */
 export function runbookBlocks(prompt: string): RunbookBlock[] {
   const blocks: RunbookBlock[] = [];

@@ -14,7 +14,7 @@ import { markLines, type ScriptLine } from './failed-line.ts';
 import { blocksAsMarkdown, type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
 import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';
 
-const onlyBlocks = 'The model `runbook` runs these blocks and nothing else.';
+const onlyBlocks = 'The model `runbook` only runs these blocks.';
 
 const nothingToRun = `There was nothing to run. A runbook runs the fenced \`sh\` and \`bash\` blocks of its prompt, for example:
 
@@ -33,7 +33,7 @@ const waysToAddModel = `There are three ways to add a model; set the variable fo
 2. A model on your own machine (Ollama, vLLM, llama.cpp): RUNYARD_MODEL_BASE_URL, for example http://127.0.0.1:11434/v1, and RUNYARD_MODEL_KEY if it wants a key.
 3. Another server that speaks the protocol of a provider: the key of 1 with RUNYARD_ANTHROPIC_BASE_URL, RUNYARD_OPENAI_BASE_URL or RUNYARD_GOOGLE_BASE_URL.`;
 
-/** Returns the text of a runbook whose machine was lost after `done` of its commands. */
+/** Returns the text for a runbook whose machine was lost after `done` of its commands. */
 function afterLoss(done: number, all: number): string {
   const lost = 'The machine of this run was lost.';
   if (done === 0) return `${lost} The commands run again from the first.`;
@@ -50,7 +50,7 @@ export interface RunbookOptions {
   earlier?: AgentTask['decision'];
   /** The machine of the turn was lost: the first prompt continues behind the commands that are done. */
   loss?: AgentTask['loss'];
-  /** State in which the run ended before this turn continued it. */
+  /** State in which the run had ended before this turn continued it. */
   endedAs?: AgentTask['ended_as'];
   /** Called with the number of commands of the turn that need not run again. */
   progress: { doneBlocks: number };
@@ -157,7 +157,7 @@ async function takeUp(
   return { success: false, message: text };
 }
 
-/** `failedLine`: the line of the block whose exit code the block has, if it failed and the line is known. */
+/** `failedLine`: the line that failed with the exit code of the block, if it is known. */
 type BlockResult = CommandResult & { failedLine?: ScriptLine | undefined };
 
 const succeeded = (result: CommandResult) => result.outcome === 'exited' && result.exitCode === 0;
@@ -222,7 +222,10 @@ async function runBlock(
   }
 }
 
-/** A failing line fails its block: `-e`, and for bash `pipefail`, as GitHub Actions runs `shell: sh` and `shell: bash`. */
+/**
+ * A failing line fails its block: the shell runs with `-e`, and bash also with `pipefail`, as GitHub Actions runs `shell: sh` and `shell:
+ * bash`.
+ */
 function interpreter(shell: RunbookBlock['shell']): [string, ...string[]] {
   return shell === 'bash' ? ['bash', '--noprofile', '--norc', '-eo', 'pipefail'] : ['sh', '-e'];
 }
@@ -242,7 +245,7 @@ function failure(block: RunbookBlock, result: BlockResult): string {
     : `exited with code ${result.exitCode}${failedAt(block, result)}`;
 }
 
-/** Returns the line that the exit code of a failed block is of: ` at line 3: …`; empty if it is not known. */
+/** Returns the line that caused the exit code of a failed block: ` at line 3: …`; empty if the line is unknown. */
 function failedAt(block: RunbookBlock, { failedLine }: BlockResult): string {
   if (failedLine === undefined) return '';
   const at = block.script.trim().includes('\n') ? ` at line ${failedLine.number}` : '';
@@ -256,7 +259,7 @@ function shownCommand(block: RunbookBlock | undefined): string {
   return shortCommand(command);
 }
 
-/** The title of a block is its first line, so the failed line is named only if it is another line. */
+/** The title of a block is its first line, so the failed line is shown only if it is another line. */
 function lineOfCode(block: RunbookBlock | undefined, result: BlockResult): string {
   return block?.script.trim().includes('\n') ? failedAt(block, result) : '';
 }

@@ -3,7 +3,7 @@ import type { BuiltinVerdict } from '../../acp/outcome.ts';
 import type { CommandResult } from '../../commands/run-command.ts';
 import type { TurnImage } from './conversation-images.ts';
 
-/** Reports the output of an engine during a turn. Each call resolves when there is room for more. */
+/** Reports the output of an engine during a turn. Each call resolves when the output can accept more. */
 export interface TurnVoice {
   say(text: string, messageId?: string): Promise<void>;
   think(text: string): Promise<void>;
@@ -19,9 +19,9 @@ export interface TurnEnd {
 export type Engine = (turn: {
   /** The prompt without the decision about a request of an earlier sandbox. */
   prompt: string;
-  /** The prompt with the decision as text, for an engine that does not continue the action that it asked about. */
+  /** The prompt with the decision as text, for an engine that cannot continue the action for which it asked. */
   promptWithAnswer: string;
-  /** One line for each file that came with the prompt: path, type, size. */
+  /** One line for each file of the prompt: path, type, size. */
   files: readonly string[];
   images: readonly TurnImage[];
   voice: TurnVoice;

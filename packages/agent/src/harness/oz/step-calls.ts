@@ -22,7 +22,7 @@ export interface StepCallsOptions {
 }
 
 /**
- * Runs the calls that have no result yet, one after another, and adds their results to `results`. An aborted call gets an
+ * Runs the calls without results one after another, and adds their results to `results`. An aborted call gets an
  * interrupted result.
  */
 export async function runStepCalls(

@@ -56,7 +56,7 @@ export async function runToolCall(
   const onOutput = (text: string) => {
     said = voice.update(commandOutput(toolCallId, text));
   };
-  /** Marks the time in which a tool waits for a person, which does not count as time of the action. */
+  /** Marks the time in which a tool waits for a person, because it does not count as time of the action. */
   const waiting: ToolContext['waiting'] = async (work) => {
     const tell = (waits: boolean) =>
       voice.update({ sessionUpdate: 'tool_call_update', toolCallId, _meta: { runyard: { waits } } });
@@ -74,7 +74,7 @@ export async function runToolCall(
     outcome.command === undefined ? textResult(toolCallId, outcome) : commandEnd(toolCallId, outcome.command),
   );
   if (approvalMessage === undefined) return outcome;
-  return { ...outcome, text: `${outcome.text}\n[The user, who approved this, says: ${approvalMessage}]` };
+  return { ...outcome, text: `${outcome.text}\n[The user approved this with the message: ${approvalMessage}]` };
 }
 
 function textResult(toolCallId: string, outcome: ToolOutcome) {

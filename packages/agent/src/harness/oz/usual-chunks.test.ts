@@ -19,7 +19,7 @@ test.each(['{"not json', '[]', '1', 'null', ''])('%j stays unchanged', (data) =>
   expect(usualChunk(data)).toBe(data);
 });
 
-test('returns the lines of a stream wherever the stream is cut', async () => {
+test('returns the lines of a stream that is split into chunks at any position', async () => {
   const wire =
     ': comment\r\n\r\ndata: {"choices":null}\r\n\r\nevent: x\ndata:{"id":"é🙂"}\n\ndata: [DONE]\n\ndata: {"choices":null}';
   const expected =

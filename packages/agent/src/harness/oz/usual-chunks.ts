@@ -31,7 +31,7 @@ export function usualChunk(data: string): string {
   return JSON.stringify(chunk);
 }
 
-/** Returns a stream of the same lines, in which the data of each event has the usual form. */
+/** Returns a stream of the same lines, with the data of each event in the usual form. */
 function usualLines(): TransformStream<string, string> {
   let rest = '';
   const lineOf = (line: string): string => {

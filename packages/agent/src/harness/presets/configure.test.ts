@@ -24,7 +24,7 @@ describe.each(presetTypes)('the preset %s', (type) => {
     for (const [name, text] of Object.entries(files)) if (name.endsWith('.json')) JSON.parse(text);
   });
 
-  test('the preset is configured only for policies that it can follow, and the version of its program is pinned', () => {
+  test('a preset is configured only for policies that its program can follow, and the version of the program is pinned', () => {
     for (const policy of ['ask', 'auto-deny'] as const) {
       const configure = () => configureProgram(preset, protocols[0] ?? 'anthropic', policy, values);
       if (typeof preset.approvals[policy] === 'string') expect(configure).toThrow('cannot ask a person');
@@ -41,7 +41,7 @@ test('makes codex and qwen wait for the MCP servers of the run before their firs
   expect(files['.codex/config.toml']?.split('[')[0]).toContain('mcp_optional_startup_grace_ms = 0\n');
 });
 
-test('asks a person even if settings of the project allow every tool', () => {
+test("asks a person even if the project's settings allow every tool", () => {
   const asking = (type: keyof typeof presets) =>
     configureProgram(presets[type], type === 'gemini' ? 'google' : 'openai-compatible', 'ask', values);
   expect(asking('gemini').command.join(' ')).toContain('--approval-mode default --allowed-tools none');
@@ -49,12 +49,12 @@ test('asks a person even if settings of the project allow every tool', () => {
   expect(asking('qwen').files['.qwen/settings.json']).toContain('"write_file"');
   expect(asking('opencode').variables).toMatchObject({
     OPENCODE_DISABLE_PROJECT_CONFIG: '1',
-    // Without the project's configuration, the program does not look for this file itself.
+    // If the project's configuration is off, the program does not look for this file itself.
     OPENCODE_CONFIG_CONTENT: expect.stringContaining('"instructions":["/work/AGENTS.md"]'),
   });
 });
 
-test('writes TOML in which no text can end a string early', () => {
+test('writes TOML whose strings cannot be ended early by any text', () => {
   const text = tomlOf({ model: 'a"b\n[x]', on: false, tables: { 'a b': { url: 'u', count: 1 } } });
   expect(text).toBe('model = "a\\"b\\n[x]"\non = false\n\n[tables."a b"]\nurl = "u"\ncount = 1\n');
 });

@@ -2,7 +2,7 @@ import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { HarnessPreset, PresetConfiguration, PresetValues } from '@runyard/contract/agent/harness-presets/preset';
 import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 
-/** A value of TOML that a configuration has here: text, numbers, truth values, and tables of them. */
+/** A TOML value that configurations here use: text, numbers, booleans, and tables of them. */
 type TomlTable = Readonly<Record<string, unknown>>;
 
 const isTable = (value: unknown): value is TomlTable =>
@@ -27,7 +27,7 @@ const name = /\{(forwarder|key|model|folder)\}/g;
 const fill = (text: string, values: PresetValues): string =>
   text.replace(name, (_, value: keyof PresetValues) => values[value]);
 
-/** Returns the data of a preset and puts the values into all of its texts, also into names of members. */
+/** Returns the data of a preset with the values inserted into all texts, including member names. */
 function fillDeep(value: unknown, values: PresetValues): unknown {
   if (typeof value === 'string') return fill(value, values);
   if (Array.isArray(value)) return value.map((item) => fillDeep(item, values));
@@ -37,7 +37,7 @@ function fillDeep(value: unknown, values: PresetValues): unknown {
   );
 }
 
-/** The start of a program: its command, variables, and files below its home, by path. */
+/** How a program starts: its command, its variables, and files below its home, by path. */
 export interface ConfiguredProgram {
   readonly command: readonly [string, ...string[]];
   readonly variables: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import type { HarnessPreset } from './preset.ts';
 
-/** Asks before each command and each change. Without it, commands that only read run without a question. */
+/** Asks before each command and each change. Without this option, commands that only read run without a question. */
 const asks = {
   files: [
     {

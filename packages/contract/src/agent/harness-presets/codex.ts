@@ -17,7 +17,8 @@ const responses = (segment: string): PresetConfiguration => ({
         check_for_update_on_startup: false,
         // The provider would search: the gateway refuses requests with this tool unless the environment allows it.
         web_search: 'disabled',
-        // Without it, a turn begins after 1 s without the tools of MCP servers that are still starting. 0 waits for each, up to 30 s.
+        // Without this option, a turn begins after 1 s, without the tools of MCP servers that are still starting. 0 waits for each server,
+        // up to 30 s.
         mcp_optional_startup_grace_ms: 0,
         model_providers: {
           runyard: {
@@ -45,7 +46,7 @@ export const codex: HarnessPreset = {
     command: 'codex-acp',
   },
   leastMemoryMb: 512,
-  // Its own sandbox, a second bubblewrap, cannot start inside ours.
+  // Its own sandbox, a second bubblewrap, cannot start inside Runyard's sandbox.
   configuration: { variables: { INITIAL_AGENT_MODE: 'agent-full-access', NO_BROWSER: '1' } },
   speaks: { 'openai-responses': responses('openai'), 'openai-compatible': responses('local') },
   // This model would write titles of sessions, which Runyard does not show.
@@ -53,7 +54,7 @@ export const codex: HarnessPreset = {
   approvals: { 'auto-approve': {}, ask: neverAsks, 'auto-deny': neverAsks },
   usageCounters: 'CODEX',
   differences: [
-    'It writes a warning into the conversation if it does not know the model ("Model metadata … not found").',
+    'It writes a warning into the conversation if it has no data about the model ("Model metadata … not found").',
     'An endpoint of your own must offer the Responses API.',
   ],
 };

@@ -50,7 +50,7 @@ export const gemini: HarnessPreset = {
   differences: [
     'It reports no output of commands that print only errors, and reports commands that it blocked itself as completed.',
     'It refuses commands with a command substitution, such as $(…), and tells its model the reason.',
-    'It gives the whole output of a command to its model: the turn fails if that is more than the model takes.',
+    'It gives the whole output of a command to its model: the turn fails if the output is larger than the model accepts.',
     'It cannot load an earlier session: a continuation gets the conversation as text.',
   ],
 };

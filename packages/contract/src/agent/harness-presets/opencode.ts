@@ -9,7 +9,7 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
           name: 'Runyard',
           npm,
           options: { baseURL: `{forwarder}/${path}`, apiKey: '{key}' },
-          // Without these members, opencode drops images and does not report it.
+          // Without these members, opencode drops images and does not report this.
           models: {
             '{model}': {
               name: '{model}',
@@ -37,8 +37,8 @@ const asks: PresetConfiguration = {
 };
 
 /**
- * opencode asks the registry for packages at its start. A turn took 65 s through a proxy that refuses these hosts, and 13 s without a proxy (once
- * each, at different load).
+ * opencode asks the registry for packages at its start. A turn took 65 s through a proxy that refuses these hosts, and 13 s without a proxy
+ * (one measurement each, at different load).
  */
 const direct = '127.0.0.1,localhost,::1,registry.npmjs.org';
 
@@ -66,7 +66,7 @@ export const opencode: HarnessPreset = {
     'openai-compatible': provider('@ai-sdk/openai-compatible', 'local/v1'),
   },
   approvals: { 'auto-approve': {}, ask: asks, 'auto-deny': asks },
-  // Version 1.18 fails for types that its client of the provider does not know, such as JavaScript.
+  // Version 1.18 fails for file types that its provider client does not know, such as JavaScript.
   embedsLinkedFiles: true,
   differences: ['A command that fails is reported as completed; its exit code is in the action.'],
 };

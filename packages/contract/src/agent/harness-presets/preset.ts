@@ -17,7 +17,7 @@ export interface PresetFile {
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-/** Variables and files that configure a program. In their texts, a name in braces stands for a value of `PresetValues`. */
+/** Variables and files that configure a program. In their texts, a name in braces stands for a member of `PresetValues`. */
 export interface PresetConfiguration {
   readonly variables?: Readonly<Record<string, string>>;
   /** Variables whose value is JSON. */
@@ -40,15 +40,15 @@ export interface PresetValues {
 
 /** Capabilities of a harness. Code outside the presets and the built-in harness asks for these, not for names of harnesses. */
 export interface HarnessCapabilities {
-  /** How the harness follows each `approval_policy`; a sentence if it cannot. */
+  /** How the harness follows each `approval_policy`; a sentence if it cannot follow it. */
   readonly approvals: Readonly<Record<ApprovalPolicy, PresetConfiguration | string>>;
-  /** The command that a run must give in `config.harness.command`, for an error. The program of the command may have its own model. */
+  /** The command that a run must give in `config.harness.command`, for an error. The program of this command may use its own model. */
   readonly neededCommand?: string;
-  /** True: the program gets the prompt on standard input and its output is not read, so that its runs have no conversation. */
+  /** True: the program gets the prompt on standard input, and its output is not parsed, so its runs have no conversation. */
   readonly hasOnlyRawOutput?: true;
-  /** True: the program puts the content of linked files into its request, whatever its size. */
+  /** True: the program puts the content of linked files into its request, even of large files. */
   readonly embedsLinkedFiles?: true;
-  /** Form of the counters of tokens that the program shows. Absent: `harness-usage` has none of its runs. */
+  /** Form of the counters of tokens that the program shows. Absent: `harness-usage` is not available for its runs. */
   readonly usageCounters?: NonNullable<HarnessUsage['usage']>['harness'];
 }
 
@@ -68,7 +68,7 @@ export interface HarnessPreset extends HarnessCapabilities {
     readonly leastVersion: string;
     /** Name of the command. */
     readonly command: string;
-    /** True: the package needs its install script, which npm runs only when it is allowed. */
+    /** True: the package needs its install script, which npm runs only if it is allowed explicitly. */
     readonly needsInstallScript?: true;
   };
   /** Memory that a short turn needs, MB. The worker refuses to start the program with less. */

@@ -8,7 +8,7 @@ import { qwen } from './qwen.ts';
 
 export const presets: Readonly<Record<PresetType, HarnessPreset>> = { claude, codex, gemini, opencode, qwen };
 
-/** Returns the preset of a kind of harness; undefined if the kind is none of the presets. */
+/** Returns the preset of a kind of harness; undefined if the kind has no preset. */
 export const findPreset = (type: string): HarnessPreset | undefined =>
   Object.hasOwn(presets, type) ? presets[type as PresetType] : undefined;
 

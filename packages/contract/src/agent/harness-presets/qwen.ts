@@ -11,7 +11,7 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
         telemetry: { enabled: false },
         general: { disableAutoUpdate: true, disableUpdateNag: true },
         tools: { approvalMode: 'default' },
-        // Without this variable, qwen drops images for models whose names it does not know, and does not report it.
+        // Without this variable, qwen drops images for models whose names it does not know, and does not report this.
         model: { generationConfig: { modalities: { image: true } } },
         ...more,
       },
@@ -19,8 +19,8 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
   ],
 });
 
-// Without the rule, the program does not ask before commands that it considers read-only. The rule and the argument count more than settings in
-// the workspace, which could allow every tool.
+// Without the rule, the program does not ask before commands that it considers read-only. The rule and the argument count more than
+// settings in the workspace, which could allow every tool.
 const asks: PresetConfiguration = {
   ...settings({ permissions: { ask: ['run_shell_command', 'write_file', 'edit'] } }),
   args: ['--approval-mode', 'default'],
@@ -41,12 +41,12 @@ export const qwen: HarnessPreset = {
     command: 'qwen',
   },
   leastMemoryMb: 4096,
-  // Without it, a turn begins without the tools of MCP servers that are still starting.
+  // Without this variable, a turn begins without the tools of MCP servers that are still starting.
   configuration: { args: ['--acp'], variables: { QWEN_CODE_LEGACY_MCP_BLOCKING: '1' } },
   speaks: { 'openai-responses': chat('openai/v1'), 'openai-compatible': chat('local/v1') },
   approvals: { 'auto-approve': settings(), ask: asks, 'auto-deny': asks },
   differences: [
     'It needs 4 GB of memory after it has written a file.',
-    'It wraps the output of commands in text of its own.',
+    'It wraps the output of commands in its own text.',
   ],
 };

@@ -23,17 +23,17 @@ test.each<[string, unknown, string]>([
   [
     'operators mixed with fields',
     { a: { in: ['x'], b: ['y'] } },
-    'a.in: is an operator and cannot be mixed with fields; a payload field named in cannot be reached by a filter',
+    'a.in: is an operator and cannot be mixed with fields; a filter cannot check a payload field named in',
   ],
   [
     'an operator without a field',
     { not_in: ['x'] },
-    'not_in: is an operator, which belongs to a field; a payload field named not_in cannot be reached by a filter',
+    'not_in: is an operator, which belongs to a field; a filter cannot check a payload field named not_in',
   ],
   [
     'an empty object',
     { a: { b: {} } },
-    'a.b: checks nothing: name values, operators or nested fields, or leave the key out',
+    'a.b: checks nothing: add values, operators or nested fields, or leave the key out',
   ],
   ['an empty list', { a: [] }, 'a: lists no value'],
   ['an object as value', { a: [{}] }, 'a[0]: must be a string, a number, true, false or null, not object'],
@@ -75,7 +75,7 @@ test('reports several faults at once, and at most 20', () => {
   expect(faultsOf(Object.fromEntries(Array.from({ length: 90 }, (_, at) => [`k${at}`, 1])))).toHaveLength(20);
 });
 
-test('returns a plan or faults for any value, however deep', () => {
+test('returns a plan or faults for any value, at any depth', () => {
   let deep: unknown = 'x';
   for (let level = 0; level < 100_000; level += 1) deep = { a: deep };
   expect(faultsOf(deep)).toHaveLength(1);

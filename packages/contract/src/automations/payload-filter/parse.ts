@@ -79,8 +79,8 @@ function parsePattern(state: State, value: Record<string, unknown>, at: Place, l
         state,
         here,
         at.length === 0
-          ? `is an operator, which belongs to a field; a payload field named ${key} cannot be reached by a filter`
-          : `is an operator and cannot be mixed with fields; a payload field named ${key} cannot be reached by a filter`,
+          ? `is an operator, which belongs to a field; a filter cannot check a payload field named ${key}`
+          : `is an operator and cannot be mixed with fields; a filter cannot check a payload field named ${key}`,
       );
     else {
       const fault = textFault(key);
@@ -105,7 +105,7 @@ function parseField(state: State, key: string, value: unknown, at: Place, level:
     );
   const names = Object.keys(value);
   if (names.length === 0)
-    return addFault(state, at, 'checks nothing: name values, operators or nested fields, or leave the key out');
+    return addFault(state, at, 'checks nothing: add values, operators or nested fields, or leave the key out');
   if (names.every((name) => operators.has(name))) {
     const checks = parseOperators(state, value, at);
     return checks && { key, kind: 'checks', checks };
@@ -161,7 +161,7 @@ function textFault(text: string): string | undefined {
 const isScalar = (value: unknown): value is FilterValue =>
   value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
-/** Returns false for numbers that JSON readers round: several numbers of a payload would become this one. */
+/** Returns false for numbers that JSON parsers round: several numbers in payloads would become equal to it. */
 const isExact = (value: number): boolean => Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 
 const preview = (value: unknown): string => {

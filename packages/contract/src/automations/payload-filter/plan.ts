@@ -12,14 +12,14 @@ export const maxFilterTextLength = 1_000;
 /** A value that a list may name. */
 export type FilterValue = string | number | boolean | null;
 
-/** The operators that apply to one field; all given ones must pass. */
+/** The operators that apply to one field; all of them must pass. */
 export interface FieldChecks {
   readonly in?: ReadonlySet<FilterValue>;
   readonly notIn?: ReadonlySet<FilterValue>;
   readonly exists?: boolean;
 }
 
-/** The conditions on one field: either operators or a pattern for the object in it. */
+/** The conditions on one field: either operators, or a pattern for the object in the field. */
 export type FieldPlan = { readonly key: string } & (
   | { readonly kind: 'checks'; readonly checks: FieldChecks }
   | { readonly kind: 'pattern'; readonly pattern: Pattern }

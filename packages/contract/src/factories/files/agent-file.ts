@@ -4,7 +4,7 @@ import { checkModelOrHarness, executionOverrides } from './execution.ts';
 import { notAvailableKey } from './not-available.ts';
 import { strictObject } from './strict-object.ts';
 
-/** Roles of agents. Every factory has one foreman; MAIN is another word for it. */
+/** Roles of agents. Every factory has one foreman; MAIN is a synonym. */
 const agentTypes = ['CUSTOM', 'FOREMAN', 'MAIN', 'TRIAGE', 'SPEC', 'IMPLEMENT', 'REVIEW', 'VERIFY'] as const;
 
 /** Front matter of `agents/<name>/agent.md`. */
@@ -14,7 +14,7 @@ export const AgentFile = strictObject({
     .enum(agentTypes)
     .optional()
     .describe(
-      'Role of the agent, default CUSTOM. One agent is the FOREMAN (or MAIN, the same): it gets the work that names no agent',
+      'Role of the agent, default CUSTOM. Exactly one agent is the FOREMAN (synonym: MAIN): it gets work without an agent name',
     ),
   credentialStrategy: notAvailableKey('agent', 'credentialStrategy'),
   ...executionOverrides,

@@ -22,7 +22,7 @@ export function checkScheduleNames(
         path: [index, 'schedule', ...(name === undefined ? [] : ['name'])],
         message:
           name === undefined
-            ? 'needs a name, because another schedule of the automation has none'
+            ? 'needs a name, because the automation already has a schedule without a name'
             : 'is the name of another schedule of the automation',
       });
     seen.add(name);
@@ -43,7 +43,7 @@ export const AutomationFile = strictObject({
   concurrencyKey: NonBlank.max(300)
     .optional()
     .describe(
-      'Field of the payload, such as `data.id`: `overlap` looks only at runs whose payload has the same value there',
+      'Field of the payload, such as `data.id`: `overlap` only counts runs whose payload has the same value in this field',
     ),
   credentialStrategy: notAvailableKey('automation', 'credentialStrategy'),
   ...executionOverrides,

@@ -34,7 +34,7 @@ const Skills = z
   .refine((specs) => new Set(specs).size === specs.length, { error: 'must not name a skill twice' })
   .meta({ uniqueItems: true });
 const skills =
-  'Skills of repositories as `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`; runs follow the first one. They are added to the entries of the definition itself';
+  "Skills of repositories as `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`; runs follow the first one. They are added to the definition's own entries";
 
 /** Stored MCP servers, by the name that the agent sees. */
 export const McpServers = z
@@ -106,7 +106,7 @@ interface AnyHarness {
   readonly auth?: unknown;
 }
 
-/** The built-in harness has neither credentials nor reasoning levels of its own. */
+/** The built-in harness has no credentials or reasoning levels of its own. */
 function checkBuiltin(harness: AnyHarness, context: z.RefinementCtx): void {
   if (!isBuiltin(harness.type)) return;
   for (const key of ['reasoningLevel', 'auth'] as const)

@@ -48,9 +48,9 @@ export const FactoryFile = strictObject({
     .optional()
     .describe('Short name by which people address the foreman: letters, digits, spaces, `.`, `_` and `-`, at most 60'),
   repositories: Repositories.describe('Repositories that the factory works in, each with owner and name'),
-  secrets: SecretNames.optional().describe('Secrets of every agent, besides its own'),
+  secrets: SecretNames.optional().describe('Secrets that every agent gets in addition to its own'),
   mcpServers: McpServers.optional().describe(
-    'MCP servers of every agent, besides its own, by the name that agents see',
+    'MCP servers that every agent gets in addition to its own, by the names that agents see',
   ),
   agentDefaults: AgentDefaults.describe('How runs are executed, unless the agent or the automation sets another value'),
   credentialStrategy: notAvailableKey('factory', 'credentialStrategy'),

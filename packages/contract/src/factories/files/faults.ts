@@ -9,7 +9,7 @@ export interface Position {
 /** A fault or a notice at a position of a file. */
 export interface DefinitionFault extends Position {
   readonly file: string;
-  /** A sentence that says what to do, at most a few hundred characters. */
+  /** A sentence that says how to fix the fault, at most a few hundred characters. */
   readonly message: string;
   /** The name that was probably meant. */
   readonly suggestion?: string;

@@ -58,7 +58,7 @@ test.each<[FactoryFileName, string]>([
   expect(accepts(name, text)).toBe(false);
 });
 
-test('every key of every file has a description or is a reference to one that has', () => {
+test('every key of every file has a description, or refers to a schema that has one', () => {
   const missing: string[] = [];
   const walk = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;

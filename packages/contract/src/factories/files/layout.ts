@@ -52,7 +52,7 @@ export function pathFault(path: string): string | undefined {
   return undefined;
 }
 
-/** Returns true for `.git`, also in spellings that file systems of macOS and Windows take for it. */
+/** Returns true for `.git`, also in spellings that the file systems of macOS and Windows treat as the same name. */
 const isGitFolder = (part: string): boolean =>
   /^(?:\.git|git~1)$/i.test(part.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]+$/, ''));
 
@@ -62,7 +62,7 @@ export const shownPath = (path: string): string =>
     .slice(1, -1)
     .replace(/\p{Cc}|\p{Cf}/gu, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`);
 
-/** Returns true for a folder beside factory.yaml whose files can be part of a definition, or look like a part of it. */
+/** Returns true for a folder beside factory.yaml whose files may belong to a definition, or look as if they do. */
 export function isDefinitionFolder(name: string): boolean {
   return folders.includes(name) || Object.hasOwn(notAvailable, name) || folderSpelling.suggest(name) !== undefined;
 }

@@ -1,15 +1,15 @@
 /**
- * Keys of the published format that this service does not have, by the path of the key in each kind of file. Such keys parse with any value, are
- * stored, and are reported as not available.
+ * Keys of the published format that this service does not have, by the path of the key in each kind of file. Such keys are accepted with
+ * any value, stored, and reported as not available.
  */
 import { z } from 'zod';
 
 const credentialStrategy = 'runs act as the person or key that applied the definition';
 const harnessAuth =
-  'harnesses reach their models through the gateway of this service, with its credentials; list the secret in secrets if the program needs it';
+  "harnesses use their models through the gateway of this service, with the service's credentials; add the secret to secrets if the program needs it";
 const identities = 'this service does not federate identities with cloud providers';
 
-/** Each value is the reason, and what to do instead. */
+/** Each value is the reason, and what to use instead. */
 export const keysNotAvailable = {
   factory: {
     credentialStrategy,
@@ -31,5 +31,5 @@ export const notAvailableMessage = (path: string, reason: string): string =>
 /** Schema of a key at the top of a file that this service does not have. */
 export const notAvailableKey = (file: FileWithKeysNotAvailable, key: string) => {
   const reasons: Readonly<Record<string, string>> = keysNotAvailable[file];
-  return z.unknown().optional().describe(`Not available on this service, kept without effect: ${reasons[key]}`);
+  return z.unknown().optional().describe(`Not available on this service, stored without effect: ${reasons[key]}`);
 };

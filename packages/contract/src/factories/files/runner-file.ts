@@ -23,11 +23,11 @@ const Platform = strictObject({
 }).superRefine((platform, context) => {
   const fault = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
   if (platform.os === 'macos') {
-    if (platform.linux) fault(['linux'], 'is only for os: linux; leave it out');
+    if (platform.linux) fault(['linux'], 'is only for os: linux; leave this key out');
     if (platform.arch === 'x86_64') fault(['arch'], 'must be aarch64 on macos');
   } else {
     if (!platform.linux) fault([], 'needs linux.dockerImage, because os is linux');
-    if (platform.mac) fault(['mac'], 'is only for os: macos; leave it out');
+    if (platform.mac) fault(['mac'], 'is only for os: macos; leave this key out');
   }
 });
 
@@ -35,13 +35,13 @@ const Platform = strictObject({
 export const RunnerFile = strictObject({
   description: Text.max(2_000).optional().describe('Purpose of the runner'),
   setupCommands: RunnerCommands.optional().describe(
-    'Shell commands that prepare the sandbox, in their order, before the commands of the environment, at most 50',
+    'Shell commands that prepare the sandbox, in this order, before the commands of the environment, at most 50',
   ),
   instanceShape: strictObject({
     vcpus: RunnerVcpus.describe('Processors'),
     memoryGb: RunnerMemoryGb.describe('Memory in GB'),
   })
     .optional()
-    .describe('Size of the sandbox, at most the limit of its worker'),
+    .describe('Size of the sandbox, limited by its worker'),
   platform: Platform.describe('Operating system, architecture and image'),
 });

@@ -8,8 +8,8 @@ const separator = '\u0000';
 type Refused = Readonly<Record<string, string>>;
 
 /**
- * An object that accepts no other keys. Its fault for unknown keys has the message of each key on a line of its own, followed by a
- * separator and the known name that was probably meant. `purpose` is added to the fault that the object is missing.
+ * An object that accepts no other keys. Its fault for unknown keys has one line for each key: the message, a separator, and the known name
+ * that was probably meant. `purpose` is added to the fault that the object is missing.
  */
 export function strictObject<S extends z.core.$ZodShape>(shape: S, refused: Refused = {}, purpose?: string) {
   const spelling = makeSpelling(Object.keys(shape));

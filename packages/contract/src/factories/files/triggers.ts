@@ -11,7 +11,7 @@ import { strictObject } from './strict-object.ts';
 
 const webhookIds = z.array(Uid22).min(1).max(maxFactoryWebhooks);
 
-/** A payload filter: stored unchanged, and checked by the parser with which the service evaluates it. */
+/** A payload filter. It is stored unchanged, and checked by the same parser that the service uses to evaluate it. */
 const PayloadFilter = z
   .unknown()
   .superRefine((value, context) => {
@@ -40,12 +40,12 @@ const WebhookTrigger = strictObject({
         )
         .describe('UIDs of webhooks of the factory; `GET /factory/{uid}/webhooks` lists them'),
       events: textMatcher.describe(
-        'Names of events, from the header that the webhook or its scheme names, such as X-Event-Key. A delivery without one matches only `not_in`',
+        'Names of events, from the header that the webhook or its scheme defines, such as X-Event-Key. A delivery without one matches only `not_in`',
       ),
       payload: PayloadFilter.optional(),
     },
     {},
-    'it names the webhooks whose deliveries start a run, such as {"webhook_ids": ["UID"]}',
+    'it lists the webhooks whose deliveries start a run, such as {"webhook_ids": ["UID"]}',
   ).describe('Deliveries that start a run'),
 }).describe('A delivery to a webhook of the factory');
 
@@ -68,13 +68,13 @@ const ScheduleTrigger = strictObject(
         cron: Cron.describe(
           'Five fields (minute, hour, day of the month, month, day of the week), a word such as @daily, or @every with a duration from 1m',
         ),
-        timezone: TimeZone.optional().describe('IANA time zone in which the fields are read. Default: UTC'),
+        timezone: TimeZone.optional().describe('IANA time zone of the fields. Default: UTC'),
       },
       {},
-      'it says when runs start, such as {"cron": "0 3 * * *"}',
+      'it defines when runs start, such as {"cron": "0 3 * * *"}',
     ).describe('When runs start'),
   },
-  { filter: 'schedules are declared in the trigger, as `schedule`; leave it out' },
+  { filter: 'schedules are declared in the trigger, as `schedule`; leave this filter out' },
 ).describe('A time of a schedule');
 
 const githubMatchers = {
@@ -96,7 +96,7 @@ const githubMatchers = {
   ),
   writers: nameMatcher.describe('Login of the person who wrote the new text'),
   associations: nameMatcher.describe(
-    'The role of the writer of the new text in the repository: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, FIRST_TIME_CONTRIBUTOR, FIRST_TIMER, MANNEQUIN or NONE',
+    'The role in the repository of the person who wrote the new text: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, FIRST_TIME_CONTRIBUTOR, FIRST_TIMER, MANNEQUIN or NONE',
   ),
   reviewers: nameMatcher.describe('Login of the person who is asked for a review'),
   reviewer_teams: nameMatcher.describe('Slug of the team that is asked for a review'),
@@ -125,7 +125,7 @@ export const isAvailableProvider = (name: string): boolean => providers.some((ea
 /** Triggers of other providers are stored, and never fire. */
 const OtherTrigger = strictObject({
   provider: NonBlank.max(100)
-    // Aborts, so that a faulty trigger of a supported provider never counts as a trigger of another one.
+    // Aborts the parse, so that a faulty trigger of a supported provider never counts as a trigger of an unsupported one.
     .refine((name) => !isAvailableProvider(name), { abort: true })
     .meta({ not: { enum: [...providers] } })
     .describe('A provider that this service does not have'),

@@ -43,11 +43,11 @@ export const WebhookFile = strictObject({
       `Scheme of the signature; needed for \`authMode: signature\`. ${unsignedSchemeNames.map((name) => `\`${name}\``).join(', ')} sign nothing with a secret, and go with the other modes`,
     ),
   secretName: SecretName.describe(
-    'Secret of the team with the token or the signing secret. For `url_token` it may only have letters, digits, `-`, `.`, `_` and `~`',
+    'Secret of the team with the token or the signing secret. For `url_token` it may contain only letters, digits, `-`, `.`, `_` and `~`',
   ),
   deliveryIdHeader: shownHeader
     .optional()
-    .describe("Header with the sender's own id of a delivery, by which repeats are recognised"),
+    .describe("Header with the sender's own id of a delivery; it is used to recognise repeats"),
   deliveryIdPath: ruleMembers.deliveryIdPath.optional(),
   eventHeader: ruleMembers.eventHeader.optional(),
   duplicateWindowSeconds: ruleMembers.duplicateWindowSeconds.optional(),
@@ -63,7 +63,7 @@ export const WebhookFile = strictObject({
       return;
     }
     if (authMode !== 'signature' && signedSchemes.some((name) => name === signatureScheme)) {
-      const message = 'is only for authMode: signature; set that, or leave this out';
+      const message = 'is only for authMode: signature; set that mode, or leave this key out';
       context.addIssue({ code: 'custom', path: ['signatureScheme'], message });
       return;
     }

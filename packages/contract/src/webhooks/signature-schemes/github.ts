@@ -26,6 +26,6 @@ export const github: SignatureScheme = {
   eventMembers: githubMembers,
   formField: 'payload',
   ifTooLarge:
-    'GitHub does not send it again. Choose the content type application/json, push fewer commits at once, or take an event with a small body, such as workflow_run, which comes after the push',
+    'GitHub does not send it again. Choose the content type application/json, push fewer commits at once, or use an event with a small body, such as workflow_run, which follows the push',
   otherHeaders: ['x-github-hook-id', 'x-github-hook-installation-target-id', 'x-github-hook-installation-target-type'],
 };

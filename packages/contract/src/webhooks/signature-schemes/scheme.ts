@@ -1,6 +1,6 @@
-/** A kind of sender, as data: how it signs, and how its deliveries are recognised. No provider has code of its own. */
+/** A kind of sender, as data: how it signs, and how its deliveries are recognised. No provider has special code. */
 export interface SignatureScheme {
-  /** Headers in which a sender puts its signature. The first set whose signature header is present is used. */
+  /** Headers with a sender's signature. The first set whose signature header is present is used. */
   readonly headers: readonly SchemeHeaders[];
   /** `plain`: the header contains the secret itself. `none`: the sender signs nothing, and a token proves the sender. */
   readonly algorithm: 'sha256' | 'sha1' | 'sha512' | 'plain' | 'none';
@@ -13,7 +13,7 @@ export interface SignatureScheme {
   readonly timestampPrefix?: string;
   /** Member of the body that contains the timestamp, in milliseconds since 1970. */
   readonly timestampMember?: string;
-  /** The bytes that are signed, in this order; any other text means itself. */
+  /** The signed bytes, in this order; any other text is signed literally. */
   readonly signed: readonly ('{id}' | '{timestamp}' | '{body}' | (string & {}))[];
   /** `whsec`: base64 after an optional `whsec_`. `text`: the secret's UTF-8 bytes. */
   readonly key: 'text' | 'whsec';
@@ -22,21 +22,21 @@ export interface SignatureScheme {
   /** Header with the name of the event, if the body does not contain it. */
   readonly eventHeader?: string;
   /**
-   * For each event name in `eventHeader`: the members of the body that prove this event. The event of a body is the first entry whose
-   * members are all there. Events that are not listed are not compared.
+   * For each event name in `eventHeader`: the members of the body that prove the event. The event of a body is the first entry for which
+   * the body has all members. Events that are not listed are not compared.
    */
   readonly eventMembers?: Readonly<Record<string, readonly string[]>>;
   /** Member of the body with the same name of the event as `eventHeader`. */
   readonly eventMember?: string;
   /** Member of the body with the provider's id of the delivery, used if no header has an id. */
   readonly idMember?: string;
-  /** Other headers that identify the event. None of them is a credential, so the log can store them. */
+  /** Other headers that identify the event. None of these headers is a credential, so the log can store them. */
   readonly otherHeaders?: readonly string[];
   /** Field with the JSON of a body that is a form. */
   readonly formField?: string;
-  /** Members that contain JSON as text; filters see its values. */
+  /** Members that contain JSON as text; filters see the parsed values. */
   readonly jsonMembers?: readonly string[];
-  /** Requests with which the provider checks the URL. They start nothing. */
+  /** Requests with which the provider verifies the URL. They start nothing. */
   readonly handshake?: Handshake;
   /** Advice to a person when a delivery is too large. */
   readonly ifTooLarge?: string;
@@ -53,9 +53,11 @@ export interface SchemeHeaders {
 
 /** Members of a body are named by a path with dots; a number is the place in a list. */
 export type Handshake =
-  /** The body has the member `when[0]` with the value `when[1]`. In the answer, `{value}` is the member `value`, `{hmac}` its HMAC. */
+  /**
+   * The body has the member `when[0]` with the value `when[1]`. In the answer, `{value}` is the member `value`, and `{hmac}` is its HMAC.
+   */
   | { readonly when: Member; readonly value: string; readonly answer: Readonly<Record<string, string>> }
-  /** The query of the URL has this parameter, whose value is the answer. */
+  /** The query of the URL has this parameter; its value is the answer. */
   | { readonly query: string }
   /**
    * The body has the member; a person has to follow the instruction `confirm`. The service fetches nothing, because the sender of the body chooses

@@ -22,7 +22,7 @@ import { vercel } from './vercel.ts';
 import { zendesk } from './zendesk.ts';
 import { zoom } from './zoom.ts';
 
-/** All schemes by their name in the API; of `hmac`, each webhook has its own. */
+/** All schemes by their name in the API; for `hmac`, each webhook defines its own scheme. */
 export const schemes: Readonly<Record<Exclude<SignatureSchemeName, 'hmac'>, SignatureScheme>> = {
   standard_webhooks: standardWebhooks,
   stripe,
@@ -45,7 +45,7 @@ export const schemes: Readonly<Record<Exclude<SignatureSchemeName, 'hmac'>, Sign
   sns,
 };
 
-/** Returns the scheme of a webhook; null if it has none. */
+/** Returns the scheme of a webhook; null if it has no scheme. */
 export function schemeOf(
   name: SignatureSchemeName | null | undefined,
   { signature }: Pick<WebhookRules, 'signature'> = {},

@@ -5,7 +5,7 @@ import { signatureOf } from './signature.ts';
 export interface Unsigned {
   /** Headers that it has already, in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Id for a delivery that has none, if the scheme signs one. */
+  /** Id for a delivery without an id, if the scheme signs the id. */
   readonly id: string;
   readonly body: Uint8Array;
 }

@@ -22,7 +22,7 @@ export function signatureOf(scheme: SignatureScheme, secret: string, { id, times
   return hmac.digest(scheme.encoding);
 }
 
-/** Returns what a signature covers, in its order. */
+/** Returns the parts that a signature covers, in order. */
 export function signedBytes(
   { signed }: SignatureScheme,
   { id, timestamp, body }: SignedParts,

@@ -2,8 +2,8 @@ import type { SignatureScheme } from './scheme.ts';
 import { unsigned } from './unsigned.ts';
 
 /**
- * https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html. SNS signs with a certificate whose address is in the message,
- * so that a token proves the sender instead.
+ * https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html. SNS signs with a certificate whose address is in the
+ * message, so a token is used to verify the sender instead.
  */
 export const sns: SignatureScheme = {
   ...unsigned,

@@ -1,6 +1,6 @@
 import { fiveMinutes, type SignatureScheme } from './scheme.ts';
 
-/** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md; Svix sends its own names. */
+/** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md; Svix uses its own header names. */
 export const standardWebhooks: SignatureScheme = {
   headers: [
     { signature: 'webhook-signature', timestamp: 'webhook-timestamp', id: 'webhook-id' },

@@ -1,7 +1,7 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useEffect, useRef } from 'react';
 
-/** Shows Markdown: at once as text, and as soon as it is rendered with its headings, lists and links. */
+/** Shows Markdown: at first as text, and as soon as it is rendered, with its headings, lists and links. */
 export function Markdown({ text }: { text: string }) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -14,7 +14,7 @@ export function Markdown({ text }: { text: string }) {
       else place.current.textContent = visibleText(text);
       place.current.classList.toggle('is-plain', fragment === undefined);
     };
-    // Until then the last rendering stays, so that a text that grows does not flicker.
+    // Until then, the last rendering stays, so that a growing text does not flicker.
     if (place.current !== null && !place.current.hasChildNodes()) place.current.textContent = visibleText(text);
     void show();
     return () => controller.abort();

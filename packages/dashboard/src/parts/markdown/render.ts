@@ -77,7 +77,9 @@ function sendNext(): void {
   worker?.postMessage(next.text);
 }
 
-/** Returns the nodes of the text; undefined if it is too long, takes too long, or cannot be parsed: then the page shows the plain text. */
+/**
+ * Returns the nodes of the text; undefined if it is too long, takes too long, or cannot be parsed, so that the page shows the plain text.
+ */
 export async function renderMarkdown(text: string, signal: AbortSignal): Promise<DocumentFragment | undefined> {
   if (text.length > maxLength) return undefined;
   const html = await new Promise<string | undefined>((resolve) => {

@@ -1,4 +1,6 @@
-/** Makes HTML from Markdown in a thread of its own: hostile text can take marked minutes, and the page must stay usable meanwhile. */
+/**
+ * Renders Markdown as HTML in a separate thread, because marked can take minutes for hostile text, and the page must stay usable meanwhile.
+ */
 import { Marked } from 'marked';
 
 const escapes: Readonly<Record<string, string>> = {
@@ -16,7 +18,7 @@ const marked = new Marked({
   renderer: {
     // Raw HTML is shown as text.
     html: ({ text }) => escapeHtml(text),
-    // An image would tell its server who reads the run, so a link replaces it.
+    // Loading an image would tell the image's server who reads the run, so a link replaces it.
     image: ({ href, text }) => `<a href="${escapeHtml(href)}">${escapeHtml(text || 'image')}</a>`,
     // The page itself uses headings of the levels 1 and 2.
     heading({ tokens, depth }) {

@@ -173,14 +173,14 @@ export function AgentsScreen() {
   );
 }
 
-/** The actions on an agent. Those of a factory are changed with its definition. */
+/** The actions on an agent. Agents of a factory can be changed only in its definition. */
 function IdentityMenu({ identity, choose }: { identity: AgentIdentity; choose: (doing: Doing) => void }) {
   const may = useMay('admin');
   const isOwner = useMay('owner');
   const why = !may
     ? 'needs the role admin'
     : identity.factory_uid !== undefined
-      ? 'changed with the definition of its factory'
+      ? 'can be changed only in the definition of its factory'
       : undefined;
   const ownersOnly = identity.on_behalf_of_enabled && !isOwner ? 'needs the role owner' : undefined;
   return (

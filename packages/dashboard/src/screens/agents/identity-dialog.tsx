@@ -10,7 +10,7 @@ import { Rows } from '../../parts/rows.tsx';
 
 const filled = (texts: readonly string[]): string[] => texts.map((text) => text.trim()).filter((text) => text !== '');
 
-/** Creates an agent identity, or changes one. Its harness and MCP servers stay as they are. */
+/** Creates an agent identity, or changes one. Its harness and MCP servers stay unchanged. */
 export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; close: () => void }) {
   const client = useClient();
   const { team } = useSession();
@@ -35,7 +35,7 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
       action={identity === undefined ? 'Create the agent' : 'Save'}
       close={close}
       send={async (data, headers) => {
-        // An empty text removes what was there.
+        // An empty text removes the present value.
         const text = (name: string) => textOf(data, name) ?? '';
         const body = {
           name: text('name'),
@@ -65,7 +65,7 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
           (models.data?.models ?? []).map(({ id, display_name: name }) => [id, visibleText(name)] as const),
           identity?.base_model,
         )}
-        hint="Of its runs that name none, as all below"
+        hint="For its runs without a model; the fields below work the same way"
       />
       <SelectField
         label="Environment"
@@ -78,7 +78,7 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
           identity?.environment_id,
         )}
       />
-      <Field label="Instructions" path="prompt" hint="In front of every prompt of its runs">
+      <Field label="Instructions" path="prompt" hint="Before every prompt of its runs">
         {(control) => <textarea {...control} className="in" rows={3} defaultValue={identity?.prompt} />}
       </Field>
       <Rows
@@ -109,7 +109,10 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
         />
         <span>
           Its keys may create runs for a person
-          <span className="hint"> {isOwner ? 'Turning it on ends its present keys' : 'Only owners turn it on'}</span>
+          <span className="hint">
+            {' '}
+            {isOwner ? 'Turning it on ends its present keys' : 'Only owners can turn it on'}
+          </span>
         </span>
       </label>
     </FormDialog>

@@ -23,7 +23,7 @@ const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/di
 
 const route = getRouteApi('/shell/factories/$factoryUid/automations/$automationUid');
 
-/** Returns the request that leaves an automation as it is: the service replaces the whole. */
+/** Returns the request that leaves an automation unchanged, because the service always replaces the whole automation. */
 const requestOf = ({
   name,
   prompt,
@@ -44,7 +44,9 @@ const requestOf = ({
   ...(group === undefined ? {} : { concurrency_key: group }),
 });
 
-/** Shows one automation, or the form of a new one (`new`): when it fires, whether this delivery would, and as whom. */
+/**
+ * Shows one automation, or the form of a new one (`new`): when it fires, whether a given delivery would fire it, and as whom its runs act.
+ */
 export function AutomationScreen() {
   const { factoryUid, automationUid } = route.useParams();
   const client = useClient();
@@ -102,7 +104,7 @@ function Editor({
     queryKey: ['factory', factoryUid, 'webhooks'],
     queryFn: async () => (await client.listWebhooks({ params: { factoryUid } })).webhooks,
   });
-  // A filter that rows cannot show is not changed.
+  // A filter that rows cannot show stays unchanged.
   const isShown = areRowsWhole(trigger?.filter?.payload);
   const hasWebhookTrigger = trigger !== undefined || automation === undefined;
   const save = async (data: FormData, headers: OnceHeaders) => {

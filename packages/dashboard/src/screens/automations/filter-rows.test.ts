@@ -12,7 +12,7 @@ test('the rows of a filter make the same filter again', () => {
   expect(filterOf(rowsOf(filter))).toEqual(filter);
 });
 
-test('a list is the condition that a value is in it', () => {
+test('a list means the condition that a value is in it', () => {
   expect(rowsOf({ status: ['firing'] })).toEqual([{ path: 'status', condition: 'in', values: ['firing'] }]);
 });
 
@@ -48,7 +48,7 @@ test.each([
   expect(areRowsWhole(filter)).toBe(isWhole);
 });
 
-test('rows with the same field and condition join their values, and a contradiction counts once', () => {
+test('rows with the same field and condition are joined, and a contradiction counts once', () => {
   const rows: FilterRow[] = [
     { path: 'a.b', condition: 'in', values: ['x'] },
     { path: 'a.b', condition: 'in', values: ['y', 'x'] },

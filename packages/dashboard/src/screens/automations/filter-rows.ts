@@ -32,11 +32,11 @@ export function rowsOf(filter: unknown, path = ''): FilterRow[] {
   });
 }
 
-/** Condition of the grammar that a row becomes. A field has each of them once. */
+/** Condition of the grammar that a row becomes. A field has each condition at most once. */
 const kindOf = (condition: Condition) => (condition === 'in' || condition === 'not_in' ? condition : 'exists');
 
 /**
- * Returns how a row fits a row above it with the same field and condition. `joined`: its values are added to those above.
+ * Returns how a row interacts with an earlier row that has the same field and condition. `joined`: its values are added to those above.
  * `ignored`: the field cannot exist and be missing at once, so the row above counts.
  */
 export function clashOf(rows: readonly FilterRow[], index: number): 'joined' | 'ignored' | undefined {
@@ -92,11 +92,11 @@ function normalised(filter: unknown): unknown {
   );
 }
 
-/** Returns whether rows hold all of a filter: a name with a dot, for example, they cannot. */
+/** Returns whether rows can show the whole filter: for example, they cannot show a name with a dot. */
 export const areRowsWhole = (filter: unknown): boolean =>
   JSON.stringify(normalised(filterOf(rowsOf(filter)))) === JSON.stringify(normalised(filter ?? {}));
 
-/** Returns the value that a person typed: a number, true, false, null or a quoted text is read as JSON; any other input is text. */
+/** Converts the input of a person to a value: a number, true, false, null or a quoted text is parsed as JSON; any other input is text. */
 export function readValue(text: string): FilterValue {
   if (/^(?:-?\d+(?:\.\d+)?|true|false|null|".*")$/.test(text.trim())) {
     try {

@@ -9,7 +9,7 @@ import { Problem } from '../../parts/problem.tsx';
 import { type FilterRow, filterOf } from './filter-rows.ts';
 import { LastDeliveries } from './last-deliveries.tsx';
 
-/** Counts of last deliveries that the filter can be compared with. */
+/** Numbers of last deliveries with which the filter can be compared. */
 const counts = [20, 100] as const;
 
 /** Compares the filter with stored deliveries or a pasted payload, while it is edited. */
@@ -115,7 +115,7 @@ export function FilterTest({
   );
 }
 
-/** Returns the value of a JSON text; undefined: it is none. */
+/** Returns the value of a JSON text; undefined: the text is not JSON. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text);

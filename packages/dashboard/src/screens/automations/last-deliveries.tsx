@@ -8,7 +8,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 
-/** Compares the filter with the last stored deliveries of a webhook: how many match, which do not, and why. */
+/** Compares the filter with the last stored deliveries of a webhook: shows how many match, which do not match, and why. */
 export function LastDeliveries({
   params,
   filter,

@@ -27,7 +27,7 @@ const byteOf = (char: string) => char.charCodeAt(0);
 const readPublicKey = async (text: string): Promise<CryptoKey> =>
   await crypto.subtle.importKey('spki', toBytes(text), commandLineSeal, false, ['encrypt']);
 
-/** Seals a text so that only the command that has made the public key can open it. Returns base64url. */
+/** Encrypts a text so that only the command that made the public key can decrypt it. Returns base64url. */
 async function seal(text: string, key: CryptoKey): Promise<string> {
   const sealed = await crypto.subtle.encrypt({ name: commandLineSeal.name }, key, new TextEncoder().encode(text));
   const base64 = btoa(String.fromCharCode(...new Uint8Array(sealed)));

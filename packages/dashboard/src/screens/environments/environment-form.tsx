@@ -25,7 +25,7 @@ const limits = [
   ['processes', 'Processes'],
 ] as const;
 
-/** Branches that are protected where the configuration names none. */
+/** Branches that are protected if the configuration has no list. */
 const usualBranches: readonly string[] = ['HEAD'];
 
 /** Returns the number of a field; undefined if it is empty. */
@@ -38,7 +38,7 @@ function numberOf(data: FormData, name: string): number | undefined {
 const member = <N extends string, V>(name: N, value: V | undefined): { readonly [K in N]?: V } =>
   (value === undefined ? {} : { [name]: value }) as { readonly [K in N]?: V };
 
-/** Returns the value, or undefined if it is empty and the configuration had none. */
+/** Returns the value; undefined if it is empty and the configuration had no value. */
 const unlessNone = <V extends object>(value: V, before: unknown): V | undefined =>
   Object.keys(value).length === 0 && before === undefined ? undefined : value;
 
@@ -199,7 +199,7 @@ export function EnvironmentForm({ environment, close }: { environment?: Environm
               path={`config.limits.${name}`}
               name={name}
               type="number"
-              placeholder="that of the worker"
+              placeholder="the worker's image"
               defaultValue={config?.limits?.[name]}
             />
           ))}

@@ -20,7 +20,7 @@ type Leaving =
   | { readonly kind: 'invitation'; readonly invitation: EnvironmentInvitation }
   | { readonly kind: 'link' };
 
-/** People of other teams who may use the environment. Only administrators see and change them. */
+/** People of other teams who may use the environment. Only administrators can see and change them. */
 export function EnvironmentGuests({ environment }: { environment: Environment }) {
   const client = useClient();
   const queries = useQueryClient();
@@ -133,7 +133,7 @@ export function EnvironmentGuests({ environment }: { environment: Environment })
             label="Address, or UID of the person"
             path="email"
             required
-            hint="With an address the person also needs the id of the invitation: copy it from the list and send it there"
+            hint="If you invite an address, the person also needs the id of the invitation: copy it from the list and send it to the address"
           />
         </FormDialog>
       )}
@@ -160,7 +160,7 @@ export function EnvironmentGuests({ environment }: { environment: Environment })
           {leaving.kind === 'invitation'
             ? 'It can no longer be accepted.'
             : leaving.kind === 'link'
-              ? 'People who came by the link lose the environment at once. Guests keep it.'
+              ? 'People who came by the link lose access to the environment at once. Guests keep it.'
               : 'Runs that the guest started and that are not set up yet fail with resource_not_found.'}
         </ConfirmDialog>
       )}

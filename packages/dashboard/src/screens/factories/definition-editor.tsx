@@ -13,7 +13,7 @@ interface DefinitionFile {
   readonly content: string;
 }
 
-/** Returns the smallest definition, from which a factory without one starts. */
+/** Returns the smallest definition, as the beginning for a factory without one. */
 const smallest = (name: string): readonly DefinitionFile[] => [
   {
     path: 'factory.yaml',
@@ -28,7 +28,7 @@ interface Planned {
   readonly plan: ApplyDefinitionResponse;
 }
 
-/** Edits the files of a definition, shows what they would change, and applies what was shown. */
+/** Edits the files of a definition, shows the changes that they would make, and applies the shown changes. */
 export function DefinitionEditor({
   factoryUid,
   name,
@@ -128,7 +128,7 @@ export function DefinitionEditor({
 
 const words = { create: 'Creates', change: 'Changes', delete: 'Deletes' } as const;
 
-/** Shows what an apply would change, what it would take back, and what has no effect. */
+/** Shows what an apply would change, what it would revert, and what has no effect. */
 export function Plan({ plan: { changes, drift, notices, problems } }: { plan: ApplyDefinitionResponse }) {
   return (
     <section className="stack s2" aria-label="Plan" role="status">

@@ -29,8 +29,8 @@ function sourcesOf({ triggers }: TeamAutomation, webhooks: readonly TeamWebhook[
 }
 
 /**
- * Draws the links between triggers and agents: webhooks and schedules at the left, automations in the middle, the agents that get the runs at the
- * right.
+ * Draws the links between triggers and agents: webhooks and schedules on the left, automations in the middle, and the agents that get the
+ * runs on the right.
  */
 export function FactoryMap({
   factoryUid,

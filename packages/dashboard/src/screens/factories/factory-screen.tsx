@@ -26,7 +26,7 @@ const Crumb = () => (
   </Link>
 );
 
-/** Shows one factory: its automations, those that cannot fire, and whether it matches its repository. */
+/** Shows one factory: its automations, which of them cannot fire, and whether the factory matches its repository. */
 export function FactoryScreen() {
   const { factoryUid } = route.useParams();
   const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'map';
@@ -141,7 +141,7 @@ export function FactoryScreen() {
             }}
             close={() => setOpen(undefined)}
           >
-            {`${countText(webhooks.data?.length ?? 0, 'webhook')} and ${countText(automations.data?.length ?? 0, 'automation')} go with it, and senders get 404. Runs stay.`}
+            {`${countText(webhooks.data?.length ?? 0, 'webhook')} and ${countText(automations.data?.length ?? 0, 'automation')} are deleted with it, and senders get 404. Runs stay.`}
           </ConfirmDialog>
         )}
       </Suspense>

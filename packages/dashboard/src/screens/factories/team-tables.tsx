@@ -1,4 +1,4 @@
-/** Tables of webhooks and automations, of one factory or of all, with what happened to them. */
+/** Tables of webhooks and automations, of one factory or of all factories, with their last events. */
 
 import type { TeamAutomation, TeamWebhook } from '@runyard/contract/automations/team-lists';
 import { visibleText } from '@runyard/contract/wire/visible';
@@ -31,7 +31,10 @@ async function readAll<T>(read: (cursor: { readonly cursor?: string }) => Promis
   return things;
 }
 
-/** Reads the webhooks and automations of a factory, or of all, again while deliveries arrive, and each 30 s for times of schedules. */
+/**
+ * Reads the webhooks and automations of one factory or of all; reads them again while deliveries arrive, and every 30 s because of
+ * schedules.
+ */
 export function useTeamThings(factoryUid?: string): {
   readonly webhooks: UseQueryResult<TeamWebhook[]>;
   readonly automations: UseQueryResult<TeamAutomation[]>;
@@ -87,7 +90,7 @@ const Factory = ({ thing }: { thing: { readonly factory_uid: string; readonly fa
   </td>
 );
 
-/** Shows webhooks: are they on, what arrived in a day, and when the last delivery came. */
+/** Shows webhooks: whether they are enabled, the deliveries of a day, and the time of the last delivery. */
 export function WebhookTable({ webhooks, isOfTeam = false }: { webhooks: readonly TeamWebhook[]; isOfTeam?: boolean }) {
   if (webhooks.length === 0)
     return <p className="dim">None. A webhook is an address to which another system sends its events.</p>;

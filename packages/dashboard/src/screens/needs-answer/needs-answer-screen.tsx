@@ -163,8 +163,8 @@ function Revision({ content }: { content: WaitingContent }) {
       <div className="card-b stack s2">
         <p className="mut">
           {content.accepted_revision === undefined
-            ? 'You have accepted no revision of it. These are all its members.'
-            : `What differs from revision ${content.accepted_revision}, which you accepted.`}
+            ? 'You have not accepted any revision of it. These are all its members.'
+            : `Differences from revision ${content.accepted_revision}, which you accepted.`}
         </p>
         {content.difference === undefined ? (
           <p className="mut">The difference is too long for this list.</p>

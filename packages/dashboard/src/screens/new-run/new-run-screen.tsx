@@ -14,7 +14,7 @@ import { asCommand, asCurl, type Draft, emptyDraft, requestOf } from './request.
 
 const route = getRouteApi('/shell/runs/new');
 
-/** Starts a run: shows what will run, where, and the maximum cost. */
+/** Starts a run: shows its configuration, its place, and the maximum cost. */
 export function NewRunScreen() {
   const client = useClient();
   const { team } = useSession();
@@ -263,7 +263,7 @@ function Amount({
       className="in"
       min="0"
       step={step}
-      placeholder="no limit of its own"
+      placeholder="no separate limit"
       value={value}
       onChange={({ target }) => change(target.value)}
     />

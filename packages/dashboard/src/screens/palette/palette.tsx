@@ -20,7 +20,7 @@ interface Option {
   readonly label: string;
   readonly note: string;
   readonly icon: ReactNode;
-  /** Address in the dashboard, or what the option does. */
+  /** Address in the dashboard, or the function of the option. */
   readonly open: string | (() => void);
 }
 
@@ -204,7 +204,7 @@ export function Palette({ close }: { close: () => void }) {
               </div>
             ))}
             {options.length === 0 && (
-              <p className="pad mut">{found.isFetching ? 'Searching' : 'Nothing has these words.'}</p>
+              <p className="pad mut">{found.isFetching ? 'Searching' : 'No result has these words.'}</p>
             )}
           </div>
           <div className="pal-f">

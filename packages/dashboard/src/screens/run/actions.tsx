@@ -52,7 +52,7 @@ export function ActionDialog({
       <ConfirmDialog title="Cancel this run?" action="Cancel the run" safe="Keep it running" run={cancel} close={close}>
         {liveBelow > 0
           ? `This run and ${countText(liveBelow, 'live run')} below it end. Their sandboxes are closed.`
-          : 'Its agent is stopped and its sandbox is closed.'}
+          : 'Its agent is stopped and its sandbox ends.'}
       </ConfirmDialog>
     );
   }

@@ -13,7 +13,7 @@ import { Lasting } from '../../parts/time.tsx';
 /** Buttons of a new question work after this time: the second click of a double click was meant for the question before. */
 const readMs = 600;
 
-/** Returns the parts of the action that its title does not show: a command that is not the title, and all other members. */
+/** Returns the parts of the action that its title does not show: the command if it is not the title, and all other members. */
 function unshownInput({ title, action }: BlockedOn): {
   readonly command: string | undefined;
   readonly others: unknown;
@@ -29,7 +29,10 @@ function unshownInput({ title, action }: BlockedOn): {
   };
 }
 
-/** Shows the question of the agent, with the whole input of the action. The answer names the request, so it never answers another. */
+/**
+ * Shows the question of the agent, with the whole input of the action. The answer contains the id of the request, so it never answers
+ * another request.
+ */
 export function Approval({ run, asked, refresh }: { run: RunItem; asked: BlockedOn; refresh: () => Promise<void> }) {
   const client = useClient();
   const may = useMay('member');

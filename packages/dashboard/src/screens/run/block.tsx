@@ -1,10 +1,10 @@
-/** Blocks of a conversation. The page holds only those near the reader; the others are empty and keep their height. */
+/** Blocks of a conversation. The page contains only the blocks near the visible part; other blocks are empty and keep their height. */
 
 import { createContext, type ReactNode, type RefObject, use, useCallback, useEffect, useRef, useState } from 'react';
 import { usePrinted } from '../../parts/printing.ts';
 import styles from './run.module.css';
 
-/** Pixels above and below the visible part in which blocks are held. */
+/** Distance in pixels above and below the visible part within which blocks have their content. */
 const nearPx = 1_500;
 /** Height of a block that was never near the reader. */
 const usualPx = 1_500;

@@ -19,11 +19,13 @@ const modes: readonly Mode[] = ['normal', 'plan', 'orchestrate'];
 
 /** Returns the effect of a message that is sent now. */
 function hintOf(run: RunItem): string {
-  if (run.blocked_on) return 'Or answer in words: the agent reads it instead';
+  if (run.blocked_on) return 'Or answer with a message, which the agent reads instead of a decision';
   if (run.status_message?.session_debug_until && !run.is_sandbox_running)
     return 'Message to an agent in the failed sandbox';
   if (run.state === 'INPROGRESS') return 'The agent reads it after this turn';
-  return isTerminal(run.state) ? 'The agent continues the run with it' : 'It joins the prompt: the agent has not begun';
+  return isTerminal(run.state)
+    ? 'The agent continues the run with this message'
+    : 'The message becomes part of the prompt, because the agent has not begun';
 }
 
 /** Returns a file as the API takes it. A data URL has the base64 text behind its first comma (RFC 2397). */
@@ -60,7 +62,7 @@ export function Composer({
   const [mode, setMode] = useState<Mode>('normal');
   const [error, setError] = useState<unknown>();
   const [isSending, setSending] = useState(false);
-  // Stays until an answer has come or the message changes, so that a repetition of a lost request sends the message once.
+  // The key stays until an answer has arrived or the message changes, so that repeating a lost request sends the message only once.
   const key = useRef<string | undefined>(undefined);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a changed message is another request
   useEffect(() => {

@@ -11,7 +11,7 @@ import type { FollowedRun } from './use-run.ts';
 /** A reader within so many pixels of the end reads the end. */
 const nearPx = 48;
 
-/** Returns the element that scrolls the conversation: its own, or on narrow pages the whole screen. */
+/** Returns the element that scrolls the conversation: the conversation itself, or the whole screen on narrow pages. */
 function scrollerOf(place: HTMLElement | null): HTMLElement | null {
   if (place === null || getComputedStyle(place).overflowY !== 'visible') return place;
   return document.getElementById('main');
@@ -30,7 +30,7 @@ export function Conversation({
   const { story: source, storyError, isReading, readOlder } = followed;
   const story = useSyncExternalStore(source.subscribe, source.view);
   const place = useRef<HTMLDivElement>(null);
-  // A run that failed begins with why it did.
+  // The view of a failed run begins at the top, with the reason.
   const beginsAtEnd = run.state !== 'FAILED' && run.state !== 'ERROR';
   const isAtEnd = useRef(beginsAtEnd);
   const heightBefore = useRef<number | undefined>(undefined);
@@ -48,8 +48,8 @@ export function Conversation({
     heightBefore.current = undefined;
   }, [story]);
 
-  // Entries are added, texts change their height when they are rendered, and blocks when the reader comes near them. A question below takes
-  // room from the view. The observer is called after the layout of a frame, so that following the end needs no layout of its own.
+  // The height changes when entries are added, when texts are rendered, and when blocks come near the reader. A question below takes
+  // room from the view. The observer is called after a frame's layout, so following the end needs no additional layout.
   useLayoutEffect(() => {
     const content = place.current?.firstElementChild;
     if (!place.current || !content) return;
@@ -67,7 +67,7 @@ export function Conversation({
     const onScroll = () => {
       if (scroller === null) return;
       const { scrollTop, scrollHeight, clientHeight } = scroller;
-      // Only a reader who scrolls up leaves the end: the content may have grown since the scroll that this event reports.
+      // Only scrolling up leaves the end, because the content may have grown since the scroll that this event reports.
       if (scrollHeight - scrollTop - clientHeight < nearPx) isAtEnd.current = true;
       else if (scrollTop < before) isAtEnd.current = false;
       before = scrollTop;

@@ -19,7 +19,7 @@ import { Notice } from './notice.tsx';
 import styles from './run.module.css';
 import { Turn } from './turn.tsx';
 
-/** Shows entries. Rendered again only if one of them has changed. */
+/** Shows entries. It is rendered again only if one of its entries has changed. */
 export const Entries = memo(function Entries({
   entries,
   runId,

@@ -24,7 +24,7 @@ export interface ActionEntry {
   readonly state: ActionState | 'waiting';
   readonly exitCode?: number;
   readonly durationMs?: number;
-  /** Number of the message whose input or output this page has only in part. */
+  /** Number of the message whose input or output is only partly on this page. */
   readonly shortened?: number;
 }
 
@@ -76,14 +76,17 @@ type Asked = {
   readonly by?: string;
 } & Partial<Parameters<typeof outcomeOf>[0]>;
 
-/** Returns the request of a block. Harnesses choose the names of their notices, so a notice may have this name; undefined for notices. */
+/**
+ * Returns the request of a block. Harnesses choose the names of their notices, so a notice may have this name; returns undefined for
+ * notices.
+ */
 export function askedIn(block: Extract<ContentBlock, { type: 'event' }>): Asked | undefined {
   if (block.name !== 'permission' && block.name !== 'question') return undefined;
   const asked = block.data as Partial<Asked>;
   return typeof asked.request?.title === 'string' ? (asked as Asked) : undefined;
 }
 
-/** Returns one entry for two parts of it, of which pages and events bring the first one last. */
+/** Returns one entry from two parts of it; pages and events deliver the first part last. */
 export function joined(before: Entry, after: Entry): Entry {
   if (before.kind === 'text' && after.kind === 'text') return { ...before, text: before.text + after.text };
   if (before.kind !== 'action' || after.kind !== 'action') return after;

@@ -15,7 +15,7 @@ interface Content {
   readonly kind: 'plan' | 'text' | 'image' | 'frame' | 'none';
   readonly text?: string;
   readonly url?: string | undefined;
-  /** Why there is no preview, or that this is a part. */
+  /** Why there is no preview, or that it shows only a part. */
   readonly note?: string | undefined;
 }
 

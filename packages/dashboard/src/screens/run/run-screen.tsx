@@ -36,7 +36,7 @@ const route = getRouteApi('/shell/runs/$runId');
 /** Shows one run: its work, its questions, its cost and its results. */
 export function RunScreen() {
   const { runId } = route.useParams();
-  // Another run is another screen: nothing of this one stays.
+  // Another run is a separate screen: no state of this run stays.
   return <OneRun key={runId} runId={runId} />;
 }
 
@@ -65,7 +65,7 @@ function OneRun({ runId }: { runId: string }) {
   return <Loaded followed={followed} run={run} />;
 }
 
-/** Leads to the neighbours of the run in the list that the person came from, in the place of this run: Back returns to the list. */
+/** Keys that replace this run by its neighbours in the list that the person came from, so that Back still returns to the list. */
 function useListKeys(runId: string): void {
   const navigate = useNavigate();
   const neighbour = useNeighbour(runId);
@@ -215,7 +215,7 @@ function useAnnouncedState(run: RunItem): void {
   }, [words]);
 }
 
-/** The most important facts where there is no room for the panel. */
+/** Shows the most important facts if there is no space for the panel. */
 function Strip({ run }: { run: RunItem }) {
   const usd = run.request_usage?.inference_cost_usd;
   const time =

@@ -60,7 +60,7 @@ const stateIn = (story: Story) =>
     .view()
     .blocks.flatMap(({ entries }) => entries.flatMap((entry) => (entry.kind === 'action' ? entry.state : [])));
 
-test('an action whose question nobody has answered waits', () => {
+test('an action whose question has no answer yet waits', () => {
   const story = new Story();
   story.prepend(page(...begun, asks()));
   expect(story.view().blocks.flatMap(({ entries }) => entries)).toMatchObject([
@@ -105,7 +105,7 @@ test('an action on an older page waits for a live question, and has the result t
   }
 });
 
-test('many live events are shown with the next frame, and later ones after a rest', () => {
+test('many live events are shown with the next frame, and later events after a pause', () => {
   vi.useFakeTimers();
   try {
     const story = new Story();

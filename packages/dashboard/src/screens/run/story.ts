@@ -1,6 +1,6 @@
 /**
- * The conversation of a run as the page shows it: a list of entries that grows. Pages of the past come from the API, present events from the live
- * stream; both become the same entries.
+ * The conversation of a run as the page shows it: a list of entries that grows. Earlier pages come from the API, and present events from
+ * the live stream; both become the same kind of entries.
  */
 
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
@@ -14,10 +14,10 @@ const blockSize = 25;
 /** Events of actions on older pages that are kept until those are read. */
 const mostPending = 1000;
 
-/** Longest rest between two changes of the page, milliseconds. In a rest, the page has time for keys while many events arrive. */
+/** Longest rest between two changes of the page, milliseconds. During a pause, the page can handle key presses while many events arrive. */
 const longestRestMs = 100;
 
-/** Neighbouring entries. Its number stays the same when blocks come before or after it. */
+/** Neighbouring entries. A block keeps its number when blocks are added before or after it. */
 export interface StoryBlock {
   readonly number: number;
   readonly entries: readonly Entry[];
@@ -58,7 +58,7 @@ export class Story {
   };
   readonly view = (): StoryView => this.#view;
 
-  /** Puts a page before the present entries. Those keep their places, so only the blocks of the page are new. */
+  /** Puts a page before the present entries. The present entries keep their places, so only the blocks of the page are new. */
   prepend(page: Pick<RunMessagePage, 'steps' | 'continued' | 'older'>): void {
     const part = new Story();
     for (const step of page.steps) part.#addStep(step);
@@ -104,13 +104,13 @@ export class Story {
     this.#change('action', actionId, (entry) => this.#withRequest(entry));
   }
 
-  /** Returns an action that has not ended in the state that its last request gives it, and other entries as they are. */
+  /** Returns an unfinished action in the state of its last request, and other entries unchanged. */
   #withRequest(entry: Entry): Entry {
     if (entry.kind !== 'action' || (entry.state !== 'running' && entry.state !== 'waiting')) return entry;
     return { ...entry, state: this.#asked.get(entry.id) ?? entry.state };
   }
 
-  /** Adds an entry of an older page, and to it the later part that the page already has. */
+  /** Adds an entry of an older page, joined with its later part if the page already shows that part. */
   #putBefore(place: number, entry: Entry): void {
     const later = this.#places.get(entry.id);
     const after = later === undefined ? undefined : this.#entries.get(later);
@@ -200,7 +200,7 @@ export class Story {
       }
       case 'decided': {
         this.#ask(event.action_id, event.decision === 'deny' ? 'denied' : 'running');
-        // A policy that approves asks nobody.
+        // If a policy approves, no person is asked.
         if (event.by === 'policy' && event.decision === 'approve') break;
         const id = `request/${event.request_id}`;
         const before = this.#get(id);
@@ -310,7 +310,7 @@ export class Story {
 
 const blockOf = (place: number): number => Math.floor(place / blockSize);
 
-/** Calls the function before the next frame; soon, where the page is hidden or there are no frames. */
+/** Calls the function before the next frame, or soon if the page is hidden or has no frames. */
 const requestFrame = (run: () => void): void => {
   if (typeof requestAnimationFrame === 'undefined' || document.hidden) setTimeout(run, 16);
   else requestAnimationFrame(run);

@@ -59,7 +59,7 @@ export function spansOf(events: readonly TimelineEvent[]): Span[] {
       const ms = typeof payload.duration_ms === 'number' ? payload.duration_ms : 0;
       close(at - ms);
       spans.push({ kind: 'failed', from: at - ms, to: at, words: `failed in ${String(payload.name ?? 'setup')}` });
-      // A run that waits for a person waits after its sandbox is gone too.
+      // A run that waits for a person continues to wait after its sandbox has ended.
     } else if (ends.includes(type) && !(type === 'vm_shutdown' && open?.kind === 'waiting')) close(at);
   }
   if (open) spans.push({ ...open, to: undefined, words: names[open.kind] });
@@ -78,7 +78,10 @@ const fills: Readonly<Record<Span['kind'], string>> = {
 const totalOf = (spans: readonly Span[], kind: Span['kind'], now: number): number =>
   spans.filter((span) => span.kind === kind).reduce((sum, { from, to }) => sum + (to ?? now) - from, 0);
 
-/** Shows how the time of a run was spent: grey setup, pale blue work, solid blue now, hatched amber waits, red marks denied connections. */
+/**
+ * Shows how the time of a run was spent: grey for the setup, pale blue for work, solid blue for the present work, hatched amber for waits,
+ * red marks for denied connections.
+ */
 export function TimelineBar({ run, events }: { run: RunItem; events: readonly TimelineEvent[] }) {
   const tick = useNow();
   const spans = spansOf(events);

@@ -24,7 +24,7 @@ export interface FollowedRun {
   readonly run: RunItem | undefined;
   readonly error: unknown;
   readonly timeline: readonly TimelineEvent[];
-  /** Changes often while events come, so only the conversation subscribes to it. */
+  /** Changes often while events arrive, so only the conversation subscribes to it. */
   readonly story: Story;
   /** Why the conversation cannot be shown; undefined if it can. */
   readonly storyError: unknown;
@@ -120,7 +120,7 @@ export function useRun(runId: string): FollowedRun {
         await follow();
       } catch (error) {
         if (signal.aborted) return;
-        // The service no longer keeps the events after the last one, or does not answer now: the page reads everything again.
+        // The service no longer stores the events after the last one, or does not answer now: the page reads everything again.
         if (error instanceof EventsGoneError || isPassing(error)) {
           retryTimer = setTimeout(() => void start(), 2000);
           return;

@@ -16,7 +16,7 @@ const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/di
 /** Requests of one bulk action that run at once. */
 const mostAtOnce = 5;
 
-/** Acts on the selected runs. Shows how many runs an action applies to, and names the runs for which it failed. */
+/** Acts on the selected runs. Shows to how many runs an action applies, and lists the runs for which it failed. */
 export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () => void }) {
   const client = useClient();
   const may = useMay('member');
@@ -99,7 +99,7 @@ export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () =
           >
             {below > 0
               ? `${countText(live.length, 'live run')} and ${countText(below, 'run')} below them end.`
-              : 'Their agents are stopped and their sandboxes are closed.'}
+              : 'Their agents are stopped and their sandboxes end.'}
           </ConfirmDialog>
         )}
       </Suspense>

@@ -105,7 +105,7 @@ export function readColumns(): readonly string[] {
     const names = localStorage.getItem(storageKey);
     if (names !== null) return names.split(',');
   } catch {
-    // A browser may forbid storage. Then it shows the default columns.
+    // A browser may forbid storage. In this case, it shows the default columns.
   }
   return columns.filter(({ isDefault }) => isDefault).map(({ name }) => name);
 }
@@ -115,7 +115,7 @@ export function writeColumns(names: readonly string[]): void {
   try {
     localStorage.setItem(storageKey, names.join(','));
   } catch {
-    // Then the choice lasts until the page closes.
+    // In this case, the choice lasts until the page closes.
   }
 }
 

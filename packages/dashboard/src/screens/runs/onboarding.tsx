@@ -7,10 +7,10 @@ import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 
-/** A prompt that the model `runbook` can work on: it runs the shell blocks. */
+/** A prompt for the model `runbook`, which runs the shell blocks in it. */
 const firstPrompt = 'Say hello.\n\n```sh\necho "hello from $(uname -s)"\n```\n';
 
-/** Leads a new installation to its first run, and from there to a model, a team and events. */
+/** Guides a new installation to its first run, and then to a model, a team and events. */
 export function Onboarding() {
   const client = useClient();
   const { team } = useSession();

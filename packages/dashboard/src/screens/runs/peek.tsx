@@ -15,7 +15,7 @@ import styles from './runs.module.css';
 /** Characters of the prompt that a preview shows. */
 const mostPrompt = 4000;
 
-/** Shows a run beside the list: why it is in its state, what it was asked, and what it cost. The focus stays in the list. */
+/** Shows a run beside the list: the reason for its state, its prompt, and its cost. The focus stays in the list. */
 export function Peek({ run, close }: { run: RunItem; close: () => void }) {
   const client = useClient();
   const { team } = useSession();

@@ -35,7 +35,7 @@ export function RunTable({
 }) {
   const navigate = useNavigate();
   const table = useRef<HTMLTableElement>(null);
-  // A reader who comes back from a run is at its row.
+  // When the reader comes back from a run, its row is the current one.
   const [current, setCurrent] = useState(() => rows.findIndex(({ run_id: id }) => id === lastRunShown()));
   const [isPeeking, setPeeking] = useState(false);
   const lastSelected = useRef(-1);
@@ -110,7 +110,7 @@ export function RunTable({
     { key: 'x', does: 'Select the run', run: () => toggle(current, false) },
     {
       key: 'a',
-      does: 'Answer what the run asks',
+      does: 'Answer the question of the run',
       run: () => {
         const run = rows[current];
         if (run?.state === 'BLOCKED') void navigate({ to: '/runs/$runId', params: { runId: run.run_id } });

@@ -29,7 +29,7 @@ const route = getRouteApi('/shell/runs');
 /** Words of the orders of the list. */
 const orders = { updated_at: 'Last change', created_at: 'Created', title: 'Title', agent: 'Skill' } as const;
 
-/** Lists the runs of the team: those that need a person, live ones, and failed ones. */
+/** Lists the runs of the team: runs that need a person, live runs, and failed runs. */
 export function RunsScreen() {
   const search: Search = route.useSearch();
   const navigate = useNavigate();

@@ -28,7 +28,7 @@ export function SaveViewDialog({ search, close }: { search: Search; close: () =>
         path="name"
         required
         maxLength={100}
-        hint="It has the filters and the order of the list, and is shown as a tab to you only."
+        hint="It has the filters and the order of the list, and only you see it as a tab."
       />
     </FormDialog>
   );

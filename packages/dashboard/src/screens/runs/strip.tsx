@@ -69,7 +69,7 @@ const Figure = ({ value, label, className = '' }: { value: string; label: string
   </div>
 );
 
-/** Height of the drawing for bars, and the place of its base line. */
+/** Height of the drawing for bars, and the position of its base line. */
 const height = 30;
 
 function Bars({ counts }: { counts: RunCounts }) {

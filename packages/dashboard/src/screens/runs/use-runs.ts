@@ -1,4 +1,4 @@
-/** The rows of the list of runs. Rows change in place and never move; new runs above them wait until the reader asks for them. */
+/** The rows of the list of runs. Rows change in place and never move; new runs above them are shown only when the reader asks for them. */
 
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
@@ -23,7 +23,7 @@ export interface Runs {
   readonly rows: readonly RunItem[];
   readonly error: unknown;
   readonly isLoading: boolean;
-  /** True: the rows are those of an earlier query, while this one is read. */
+  /** True: the rows are from an earlier query, while the present query is being read. */
   readonly isStale: boolean;
   readonly hasMore: boolean;
   readonly readMore: () => void;

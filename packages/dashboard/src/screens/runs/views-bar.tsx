@@ -11,7 +11,7 @@ import { Problem } from '../../parts/problem.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { filtersOf, queryKeyOf, type View } from './views.ts';
 
-/** Shows the views as tabs: those that everyone has, then the saved ones of the person. */
+/** Shows the views as tabs: first the default views, then the saved views of the person. */
 export function Views({ views, search }: { views: readonly View[]; search: Search }) {
   const current = queryKeyOf(search);
   return (
@@ -83,7 +83,7 @@ function Saved({ current }: { current: string }) {
   );
 }
 
-/** Shows how many runs a view has; nothing where it has none. */
+/** Shows how many runs a view has; shows nothing if it has none. */
 function Count({ view }: { view: View }) {
   const { data } = useRunCount(filtersOf(view.search));
   if (data === undefined || data.total === 0) return null;

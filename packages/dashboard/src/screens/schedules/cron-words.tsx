@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** Shows in words when a cron expression fires; the expression itself until the words are loaded, and if there are none. */
+/** Shows in words when a cron expression fires. Shows the expression itself until the words are loaded, or if there are none. */
 export function CronWords({ cron, timezone }: { cron: string; timezone: string | undefined }) {
   const [words, setWords] = useState<string | undefined>();
   useEffect(() => {

@@ -43,7 +43,7 @@ export function FireStrip({ fires }: { fires: readonly ScheduleFire[] }) {
 const titleOf = ({ outcome, due_at: due, fired_at: fired, reason }: ScheduleFire): string =>
   `${outcome}, ${exactText(Date.parse(due ?? fired))}${reason === undefined ? '' : `: ${reason}`}`;
 
-/** Draws one time. Its form differs by the outcome, not only its colour. */
+/** Draws one time. Outcomes differ in shape, not only in colour. */
 function Mark({ outcome }: { outcome: ScheduleFire['outcome'] }) {
   switch (outcome) {
     case 'started':

@@ -30,7 +30,7 @@ const Crumb = () => (
   </Link>
 );
 
-/** Shows one schedule: its next times, the outcomes of the last ones, and its prompt. */
+/** Shows one schedule: its next times, the outcomes of its last times, and its prompt. */
 export function ScheduleScreen() {
   const { scheduleId } = route.useParams();
   const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;
@@ -131,7 +131,7 @@ export function ScheduleScreen() {
           <dt>Next times</dt>
           <dd>
             {(data.upcoming_runs ?? []).length === 0
-              ? 'none: it is paused'
+              ? 'none, because it is paused'
               : data.upcoming_runs?.map((time) => (
                   <NextTime key={time} time={time} timezone={data.timezone ?? 'UTC'} />
                 ))}

@@ -8,7 +8,7 @@ import styles from './settings.module.css';
 /** Changes members of the address. */
 export type Go = (change: Record<string, string | undefined>) => void;
 
-/** Shows one change with its members before and after, and where it came from. */
+/** Shows one change with its members before and after, and its origin. */
 export function AuditDetail({ entry, go }: { entry: AuditEntry; go: Go }) {
   const { subject, origin, before, after, actor } = entry;
   return (

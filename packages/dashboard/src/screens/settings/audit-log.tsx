@@ -73,7 +73,7 @@ export function AuditLog() {
     <>
       <Section
         title="Audit log"
-        about="Each change in the team, each sign-in, and what keys and people did with runs. It holds no secrets and no messages."
+        about="Each change in the team, each sign-in, and the actions of keys and people on runs. It contains no secrets and no messages."
       />
       <Filters query={query} go={go} />
       {query.subject_uid !== undefined && (

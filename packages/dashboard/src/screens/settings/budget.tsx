@@ -13,7 +13,7 @@ import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 
-/** Shows and changes the monthly limit of the team for models, and shows how much of it is left. */
+/** Shows and changes the monthly limit of the team for models, and shows the remaining amount. */
 export function Budget() {
   const budget = useBudget();
   const [isChanging, setChanging] = useState(false);
@@ -21,7 +21,7 @@ export function Budget() {
     <>
       <Section
         title="Budget"
-        about="At the limit, new runs are refused, and a run that asks its model again ends with budget_exceeded."
+        about="At the limit, new runs are refused, and a run that sends another request to its model ends with budget_exceeded."
         action={
           <button type="button" className="btn pri" onClick={() => setChanging(true)} disabled={!budget.data}>
             Change…
@@ -120,7 +120,7 @@ function ChangeDialog({ budget, close }: { budget: TeamBudget; close: () => void
         min={0}
         step="any"
         defaultValue={budget.credits}
-        hint="What the team has from now on; a credit is a US cent. Empty: the team does not use credits"
+        hint="Credits of the team from now on; a credit is a US cent. Empty: the team does not use credits"
       />
     </FormDialog>
   );

@@ -41,7 +41,7 @@ export function EventSubscriptions() {
             <>
               <Section
                 title="Event subscriptions"
-                about="Each gets a signed POST when a run is created, starts, waits for an answer or ends."
+                about="Each subscription gets a signed POST when a run is created, starts, waits for an answer or ends."
                 action={list.length === 0 ? undefined : button}
               />
               {list.length === 0 ? (

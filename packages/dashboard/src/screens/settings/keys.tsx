@@ -15,13 +15,13 @@ import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 
-/** A key without an end that nobody has used for this time is stale, milliseconds. */
+/** A key without an expiry counts as stale if it was not used for this time, milliseconds. */
 const staleMs = 90 * 24 * 3_600_000;
 
 const isStale = ({ expires_at, last_used_at, created_at }: ApiKey): boolean =>
   expires_at === undefined && Date.now() - Date.parse(last_used_at ?? created_at) > staleMs;
 
-/** Lists the person's API keys and browser sessions; administrators see those of the whole team. */
+/** Lists the person's API keys and browser sessions; administrators see all keys and sessions of the team. */
 export function Keys() {
   const client = useClient();
   const { team } = useSession();
@@ -35,7 +35,7 @@ export function Keys() {
     <>
       <Section
         title="API keys"
-        about={`A key acts for a person or for an agent. Only its last four characters are kept to show. ${seesAll ? 'You see all keys of the team.' : 'You see your own.'}`}
+        about={`A key acts for a person or for an agent. Only its last four characters are stored for display. ${seesAll ? 'You see all keys of the team.' : 'You see your own.'}`}
         action={
           <button type="button" className="btn pri" onClick={() => setCreating(true)}>
             <Icon name="plus" small />
@@ -146,7 +146,7 @@ function DeleteKeyDialog({ apiKey, actor, close }: { apiKey: ApiKey; actor: stri
     >
       {isSession
         ? `The session of ${actor} ends at once${isCurrent ? ', and you are signed out here' : ''}.`
-        : `It acts as ${actor} and stops working at once: every program that uses it is refused. Browser sessions that began with it end too.`}
+        : `It acts as ${actor} and stops working at once: every program that uses it is refused. Browser sessions that were created with it also end.`}
     </ConfirmDialog>
   );
 }

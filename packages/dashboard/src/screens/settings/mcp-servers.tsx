@@ -187,7 +187,7 @@ function ServerDialog({ earlier, close }: { earlier: McpServer | undefined; clos
       />
       {names.length > 0 && (
         <p className="hint">
-          {`Stored: ${visibleText(names.join(', '))}. Left empty, they stay; pairs given here replace all of them. Another address needs them again.`}
+          {`Stored: ${visibleText(names.join(', '))}. If you leave them empty, they stay unchanged; pairs that you enter replace all of them. Another address needs them again.`}
         </p>
       )}
     </FormDialog>

@@ -93,7 +93,7 @@ function MemberTable({ members, isByRules }: { members: readonly TeamMember[]; i
   const { team, person } = useSession();
   const mayManage = useMay('admin');
   const [error, setError] = useState<unknown>();
-  /** A change that waits for an answer, or for the person: a lower role of one's own is not taken back alone. */
+  /** A change that waits for an answer, or for the person: lowering one's own role cannot be undone alone. */
   const [change, setChange] = useState<{ readonly member: TeamMember; readonly role: Role; readonly asks: boolean }>();
   const [leaving, setLeaving] = useState<TeamMember | undefined>();
   const refresh = async () => await queries.invalidateQueries({ queryKey: ['members', team.uid] });

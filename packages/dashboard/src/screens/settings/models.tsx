@@ -47,7 +47,7 @@ export function Models() {
     <>
       <Section
         title="Models"
-        about="Providers and their keys are settings of the service. The team chooses the default, the fallbacks, and what its runs may use."
+        about="Providers and their keys are settings of the service. The team chooses the default model, the fallbacks, and the models that its runs may use."
       />
       <Problem error={error} />
       <Loaded query={models}>
@@ -148,7 +148,7 @@ function Choices({
             disabled={!may}
             value={choices.default_model_id ?? ''}
             options={[
-              ['', choices.default_model_id ? 'that of the service' : `that of the service, ${presentDefault}`],
+              ['', choices.default_model_id ? 'that of the service' : `the default of the service, ${presentDefault}`],
               ...usable.map((id) => [id, visibleText(id)] as const),
             ]}
             onChange={({ target }) => void change({ default_model_id: target.value === '' ? null : target.value })}

@@ -83,7 +83,7 @@ function Things({ what, names, areGone }: { what: string; names: readonly string
     <p className="mut">
       {areGone
         ? `These ${what} of the person are deleted: `
-        : `These ${what} of the person stay, and work for everybody who has a copy: `}
+        : `These ${what} of the person stay, and work for everyone who has a copy: `}
       <b>{names.map(visibleText).join(', ')}</b>
     </p>
   );

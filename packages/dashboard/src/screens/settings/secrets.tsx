@@ -21,7 +21,7 @@ import styles from './settings.module.css';
 
 type Scope = (typeof secretScopes)[number];
 
-/** Lists the stored secrets: who may use each, and when a run last got it. Values are written and never read. */
+/** Lists the stored secrets: who may use each secret, and when a run last got it. Values are written and never read. */
 export function Secrets() {
   const secrets = useSecrets();
   const usersOf = useUsers();
@@ -38,7 +38,7 @@ export function Secrets() {
     <>
       <Section
         title="Secrets"
-        about="Runs use a secret by name. Its value is never shown again and is removed from everything that a run prints."
+        about="Runs use a secret by name. Its value is never shown again and is redacted in everything that a run prints."
         action={secrets.data?.length === 0 ? undefined : newButton}
       />
       <Loaded query={secrets}>
@@ -177,7 +177,7 @@ function SetSecretDialog({ earlier, close }: { earlier: Secret | undefined; clos
           className="mono"
           pattern="[A-Za-z_][A-Za-z0-9_]{0,99}"
           title="Letters, digits and _, not a digit at the beginning"
-          hint="Also the name of the variable that holds it, such as NPM_TOKEN"
+          hint="Also the name of its environment variable, such as NPM_TOKEN"
           required
         />
       ) : (
@@ -245,7 +245,7 @@ function DeleteSecretDialog({ secret, users, close }: { secret: Secret; users: s
       }}
       close={close}
     >
-      {`Runs that begin later and need it fail. It may be used by: ${users}. Nobody can read its value back.`}
+      {`Runs that begin later and need it fail. It may be used by: ${users}. Nobody can read its value afterwards.`}
     </ConfirmDialog>
   );
 }

@@ -10,7 +10,7 @@ import { Icon } from '../../parts/icon.tsx';
 import styles from './settings.module.css';
 import { type SettingsTab, settingsTabs } from './tabs.ts';
 
-/** Contents of the tabs. Each is loaded when it is first opened. */
+/** Contents of the tabs. Each tab is loaded when it is first opened. */
 const views: Readonly<Record<(typeof settingsTabs)[number]['name'], ComponentType>> = {
   members: lazy(async () => ({ default: (await import('./members.tsx')).Members })),
   keys: lazy(async () => ({ default: (await import('./keys.tsx')).Keys })),
@@ -78,7 +78,7 @@ function TabView({ tab: { label, needs }, View }: { tab: SettingsTab; View: Comp
     return (
       <section>
         <h2>{label}</h2>
-        <p className="mut">{`Only people from the role ${needs} on read this. You are ${article(team.role)} ${team.role}: ask an administrator.`}</p>
+        <p className="mut">{`You need at least the role ${needs} to read this. You are ${article(team.role)} ${team.role}: ask an administrator.`}</p>
       </section>
     );
   return (

@@ -6,7 +6,7 @@ import { TextField, textOf, useFault } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import styles from './settings.module.css';
 
-/** A new secret, and the thing that it belongs to. */
+/** A new secret, and the thing to which it belongs. */
 export interface MadeSecret {
   readonly secret: string;
   readonly hint: string;
@@ -14,9 +14,9 @@ export interface MadeSecret {
 
 const eventWords = {
   'run.created': 'it is queued',
-  'run.started': 'its agent works, also after an answer or a follow-up',
+  'run.started': 'its agent works, also again after an answer or a follow-up',
   'run.blocked': 'it waits for a person',
-  'run.ended': 'it succeeded, failed, erred or was cancelled',
+  'run.ended': 'it succeeded, failed, had an error or was cancelled',
 } as const satisfies Record<RunEventType, string>;
 
 /** Creates a subscription, or changes `earlier`. */

@@ -22,7 +22,7 @@ function nextOf(text: string | undefined): string {
 
 type Way = 'key' | 'invitation';
 
-/** Signs a person in: with an identity provider, by the code of a one-time link, by an API key, or by an invitation. */
+/** Signs a person in: with an identity provider, the code of a one-time link, an API key, or an invitation. */
 export function SignInScreen() {
   useTitle('Sign in');
   const navigate = useNavigate();
@@ -37,7 +37,7 @@ export function SignInScreen() {
   const name = useRef<HTMLInputElement>(null);
   const providers = useProviders();
   const [answerError, setAnswerError] = useState<unknown>();
-  /** The query with which an identity provider has sent the browser to this page. */
+  /** The query with which an identity provider sent the browser to this page. */
   const [answer, setAnswer] = useState<string | undefined>();
 
   const signIn = async (
@@ -56,7 +56,10 @@ export function SignInScreen() {
     }
   };
 
-  /** Signs in by the code of a link. A person who is already signed in stays signed in: a stranger's link must not change the acting person. */
+  /**
+   * Signs in by the code of a link. A person who is already signed in stays signed in, because a stranger's link must not change the acting
+   * person.
+   */
   const takeCode = async (code: string) => {
     const isSignedIn = await clientOf('')
       .getSession()
@@ -68,7 +71,7 @@ export function SignInScreen() {
     else await signIn({ code });
   };
 
-  /** Leaves for the identity provider, which sends the browser back to this page. */
+  /** Opens the page of the identity provider, which sends the browser back to this page. */
   const beginSignOn = async (provider: string) => {
     const invitation = isKey ? '' : (field.current?.value.trim() ?? '');
     if (!isKey && invitation === '') return field.current?.focus();
@@ -241,7 +244,7 @@ export function SignInScreen() {
   );
 }
 
-/** Shows the ways to sign in that most people do not need, where there is single sign-on. */
+/** Shows the ways to sign in that most people do not need when single sign-on is configured. */
 function OtherWays({ areHidden, children }: { areHidden: boolean; children: ReactNode }) {
   if (!areHidden) return children;
   return (

@@ -6,13 +6,13 @@ import styles from './usage.module.css';
 
 /** Place of the bars in the drawing. */
 const [left, right, top, bottom] = [44, 1096, 14, 178];
-/** Number of models with their own colour; the other models share one. */
+/** Number of models with their own colour; all other models share one colour. */
 const mostSeries = 4;
 const fills = ['f-c1', 'f-c2', 'f-c3', 'f-c4', 'f-c5'] as const;
 const keys = ['key c1', 'key c2', 'key c3', 'key c4', 'key'] as const;
 const others = 'other models';
 
-/** Returns the step of the axis for which the largest value has two to five lines: 1, 2 or 5 with zeros. */
+/** Returns a step of the axis that gives two to five lines up to the largest value: 1, 2 or 5, followed by zeros. */
 function stepFor(most: number): number {
   const power = 10 ** Math.floor(Math.log10(most / 2));
   return [1, 2, 5, 10].map((each) => each * power).find((step) => most / step <= 5) ?? most;

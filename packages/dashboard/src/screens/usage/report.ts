@@ -8,7 +8,7 @@ const dayMs = 86_400_000;
 /** Returns the day in UTC: `2026-11-25`. */
 export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
-/** Returns the day so many days after another one. */
+/** Returns the day that is this number of days after another day. */
 export const dayAfter = (day: string, count: number): string => dayOf(Date.parse(day) + count * dayMs);
 
 /** Returns the first day of the month of a day, and the last one. */
@@ -56,7 +56,7 @@ export async function readAll(
 /** The tokens that models read, from caches or not. */
 export const tokensRead = (row: UsageRow): number => row.input_tokens + row.cache_read_tokens + row.cache_write_tokens;
 
-/** Returns the share of the read tokens that came from a cache, in percent; undefined: none was read. */
+/** Returns the percentage of the read tokens that came from a cache; undefined: no tokens were read. */
 export function cacheShare(rows: readonly UsageRow[]): number | undefined {
   const readTokens = rows.reduce((sum, row) => sum + tokensRead(row), 0);
   if (readTokens === 0) return undefined;
@@ -70,7 +70,9 @@ export interface Group {
   readonly kind?: string;
 }
 
-/** Returns the group that a row is the sum of. Runs without such a thing, and use that the service did not record, have names and no UID. */
+/**
+ * Returns the group that a row is the sum of. Runs without such a thing, and usage that the service did not record, have names but no UID.
+ */
 export function groupOf(row: UsageRow, by: UsageDimension): Group {
   switch (by) {
     case 'day':
@@ -91,7 +93,7 @@ export function groupOf(row: UsageRow, by: UsageDimension): Group {
   }
 }
 
-/** Returns the text of a field of CSV (RFC 4180). Text that a spreadsheet would take for a formula gets an apostrophe. */
+/** Returns the text of a field of CSV (RFC 4180). Text that a spreadsheet would read as a formula gets an apostrophe. */
 const csvField = (value: string | number): string => {
   const text = typeof value === 'number' ? String(value) : value.replace(/^[=+\-@\t\r]/, "'$&");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -64,7 +64,7 @@ export function Summary({
   );
 }
 
-/** Shows what the team spent this month, and what is left of its limit. */
+/** Shows the team's spending this month, and the rest of its limit. */
 function TeamMonth({
   budget,
   lastWeek,

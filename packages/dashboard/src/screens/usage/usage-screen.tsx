@@ -16,7 +16,7 @@ import { UsageTable } from './usage-table.tsx';
 
 const route = getRouteApi('/shell/usage');
 
-/** Ways to break the cost down, the usual ones first. A person who sees only own runs has no use for their creators. */
+/** Ways to group the cost, the usual ones first. A person who sees only own runs does not need to group them by creator. */
 const dimensions: readonly UsageDimension[] = [
   'model',
   ...usageDimensions.filter((each) => !['model', 'day'].includes(each)),
@@ -26,7 +26,7 @@ const ownDimensions = dimensions.filter((each) => each !== 'creator');
 const isDay = (text: string | undefined): text is string => /^\d{4}-\d\d-\d\d$/.test(text ?? '');
 const capital = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1);
 
-/** Shows what the team spends on models: the remaining budget, the spenders, and the forecast. Members see their own runs only. */
+/** Shows the team's spending on models: the remaining budget, the largest shares, and the forecast. Members see their own runs only. */
 export function UsageScreen() {
   const { team } = useSession();
   const seesTeam = useMay('admin');
@@ -150,7 +150,7 @@ export function UsageScreen() {
   );
 }
 
-/** Reads sums of the days from the first to the last one; no data if they are more than the screen reads. */
+/** Reads sums from the first to the last day; no data if there are more rows than the screen reads. */
 function useReport(groups: readonly UsageDimension[], from: string, to: string, isEnabled: boolean) {
   const client = useClient();
   const { team } = useSession();

@@ -1,4 +1,4 @@
-/** The deliveries of the team, or of one webhook: pages of them, and those that arrive while the reader looks. */
+/** The deliveries of the team, or of one webhook: pages of them, and new deliveries while the reader looks. */
 
 import type {
   ListTeamDeliveriesQuery,
@@ -27,7 +27,7 @@ const passes = (delivery: TeamWebhookDelivery, { webhook_uid: webhookUid, label,
 
 type Pages = InfiniteData<ListTeamDeliveriesResponse, string>;
 
-/** Returns the pages with the deliveries before their first. Those that they have already are replaced in place. */
+/** Returns the pages with the deliveries before their first. Deliveries that the pages already contain are replaced in place. */
 function withDeliveries(pages: Pages, news: readonly TeamWebhookDelivery[]): Pages {
   const known = new Map(news.map((each) => [each.delivery_id, each]));
   const changed = pages.pages.map((page) => ({
@@ -47,8 +47,8 @@ function withDeliveries(pages: Pages, news: readonly TeamWebhookDelivery[]): Pag
 }
 
 /**
- * Reads the deliveries that pass the filters, and follows the stream. New ones wait while `isHeld`, so that no row moves below the reader;
- * an outcome that changes is shown at once.
+ * Reads the deliveries that pass the filters, and follows the stream. New deliveries wait while `isHeld`, so that no row moves below the
+ * reader; a changed outcome is shown at once.
  */
 export function useDeliveryList(filters: DeliveryFilters, isHeld: boolean) {
   const client = useClient();
@@ -91,7 +91,7 @@ export function useDeliveryList(filters: DeliveryFilters, isHeld: boolean) {
   };
 }
 
-/** Shows the deliveries of a list. `empty`: shown if there are none; `isOfTeam`: each row names its webhook. */
+/** Shows the deliveries of a list. `empty`: shown if there are no deliveries; `isOfTeam`: each row shows the name of its webhook. */
 export function DeliveryRows({
   deliveries: { list, rows, status, waiting, showWaiting },
   selected,

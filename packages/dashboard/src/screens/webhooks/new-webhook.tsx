@@ -24,13 +24,13 @@ function setupText(scheme: string): string {
     case 'gitlab':
       return 'In the project: Settings, Webhooks, Add new webhook. URL: the address; Secret token: the secret.';
     case 'stripe':
-      return 'In the Stripe dashboard: Developers, Webhooks, Add endpoint with the address. Then paste its signing secret (whsec_…) by rotating the secret of this webhook.';
+      return 'In the Stripe dashboard: Developers, Webhooks, Add endpoint with the address. Then store its signing secret (whsec_…): rotate the secret of this webhook.';
     case 'sentry':
-      return 'In Sentry: Settings, Developer Settings, New internal integration. Webhook URL: the address. Then paste its client secret by rotating the secret of this webhook.';
+      return 'In Sentry: Settings, Developer Settings, New internal integration. Webhook URL: the address. Then store its client secret: rotate the secret of this webhook.';
     case 'token':
       return 'Send each event as a POST with JSON to the address, with the header Authorization: Bearer and the secret.';
     case 'url_token':
-      return 'Send each event as a POST with JSON to the address. It contains the secret: treat the whole address as one.';
+      return 'Send each event as a POST with JSON to the address. It contains the secret: treat the whole address as a secret.';
     default:
       return 'Enter the address and the secret in the webhook settings of the sender.';
   }
@@ -51,7 +51,7 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
     const scheme = signatureSchemeNames.find((name) => name === kind);
     const isUnsigned = unsignedSchemeNames.some((name) => name === kind);
     const typed = String(data.get('secret') ?? '').trim();
-    // A sender that takes any secret gets a random one.
+    // A sender that accepts any secret gets a random one.
     const secret =
       typed === '' && scheme !== undefined && !isUnsigned && !givesSecret.includes(kind) ? randomSecret() : typed;
     setError(undefined);

@@ -3,9 +3,9 @@
 /** An event that a person can simulate. */
 export interface Sample {
   readonly name: string;
-  /** Signature scheme of its provider; absent: any sender. */
+  /** Signature scheme of the provider; absent: any sender. */
   readonly scheme?: string;
-  /** As the header of the sender names it. */
+  /** Name of the event in the sender's header. */
   readonly event?: string;
   readonly payload: unknown;
 }

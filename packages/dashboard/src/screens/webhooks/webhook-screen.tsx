@@ -118,7 +118,7 @@ export function WebhookScreen() {
             selected={selected}
             search={wanted ? { label: wanted } : {}}
             empty={
-              <Empty title="Nothing has arrived yet" command={sampleRequest(webhook.data)}>
+              <Empty title="No delivery has arrived yet" command={sampleRequest(webhook.data)}>
                 Send a first event, or use the test button of the sender. It appears here at once.
               </Empty>
             }
@@ -155,7 +155,7 @@ export function WebhookScreen() {
   );
 }
 
-/** Returns a command that sends an event, where a person can: signed ones only their sender can make. */
+/** Returns a command that sends an event, if a person can send one: only the sender can make a signed event. */
 const sampleRequest = ({ url, auth_mode: mode }: Webhook): string =>
   mode === 'signature'
     ? `curl -i ${url} -d '{}'   # answers 401: only the sender can sign`

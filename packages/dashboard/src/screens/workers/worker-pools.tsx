@@ -18,7 +18,7 @@ type Open =
   | { readonly kind: 'allow' | 'delete'; readonly pool: WorkerPool }
   | { readonly kind: 'deny'; readonly pool: WorkerPool; readonly principal: UserProfile };
 
-/** Shows the names under which workers of the team connect, and whose keys may connect under each. */
+/** Shows the names under which workers of the team connect, and whose keys may connect under each name. */
 export function WorkerPools() {
   const client = useClient();
   const { team } = useSession();

@@ -28,7 +28,7 @@ export function WorkerTable({ label, workers }: { label: string; workers: readon
           <tbody key={worker.worker_host}>
             {worker.connections.map((connection, index) => (
               <Row
-                // A connection has no id here; the list is read in the order of their times.
+                // A connection has no id here; the list is sorted by the time of connecting.
                 key={`${connection.connected_at} ${index}`}
                 name={worker.worker_host}
                 connection={connection}

@@ -8,7 +8,7 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { WorkerPools } from './worker-pools.tsx';
 import { WorkerTable } from './worker-table.tsx';
 
-/** Shows the workers that are connected now: how they isolate, and whether there is room; and who may connect as which worker. */
+/** Shows the connected workers: how they isolate, and their free slots; and who may connect as which worker. */
 export function WorkersScreen() {
   const client = useClient();
   const { team } = useSession();
@@ -28,7 +28,7 @@ export function WorkersScreen() {
                 <p className="mut">
                   They take the runs of all teams that name no worker.
                   {hosted === undefined &&
-                    ' Only the operator of the service sees them. Each run shows the level it got.'}
+                    ' Only the operator of the service sees these workers. Each run shows the level of its own sandbox.'}
                 </p>
                 {hosted?.length === 0 && (
                   <Empty title="No worker of the service is connected" command="bin/runyard worker">

@@ -30,7 +30,7 @@ test('an owner or administrator without the key of the operator makes none', asy
   for (const role of ['owner', 'admin'] as const) {
     const key = await service.newKey({ role });
     const { detail } = await service.problem(403, 'POST', '/keys', { key, body: ofWorker });
-    expect(detail).toContain("only the operator's key makes it");
+    expect(detail).toContain("only the operator's key can create it");
   }
 });
 

@@ -34,9 +34,10 @@ const leaseSeconds = 30;
 
 /**
  * Begins attempts of deliveries that are due. SKIP LOCKED and the lease exclude other processes. The limit for each subscription leaves
- * room for the others when a receiver hangs. Teams take turns, the one with the fewest attempts in progress first, so that a team
- * whose receivers all hang delays the others by one attempt and not by its backlog. `now()` and not `clock_timestamp()`, because an
- * index cannot be searched with a volatile function. A process claims nothing of subscriptions whose secret it cannot decrypt.
+ * connections for the others when a receiver hangs. Teams take turns, beginning with the team that has the fewest attempts in progress. So
+ * a team whose receivers all hang delays the others only by one attempt, and not by its backlog. `now()` and not `clock_timestamp()`,
+ * because an index cannot be searched with a volatile function. A process claims no deliveries of subscriptions whose secret it cannot
+ * decrypt.
  */
 const claimDue = defineStatement({
   name: 'claim_deliveries',
@@ -97,11 +98,11 @@ export const dueDeliveries = defineStatement({
   row: {},
 });
 
-/** A delivery whose next attempt this process makes. */
+/** A delivery that this process attempts next. */
 export type ClaimedDelivery = Readonly<RowOf<typeof claimDue>>;
 
 export interface ClaimLimits {
-  /** Keys with which this process decrypts secrets. */
+  /** Ids of the keys with which this process decrypts secrets. */
   readonly vaultKeyIds: readonly string[];
   /** Attempts in progress in this process. */
   readonly underWay: Iterable<Pick<ClaimedDelivery, 'subscription_id' | 'team_id'>>;

@@ -26,7 +26,7 @@ describe('a subscription', () => {
     expect(await subscriptions.deliveries()).toHaveLength(1);
   });
 
-  test.each([410, 500])('is not disabled by the %i of its earlier URL', async (status) => {
+  test.each([410, 500])('is not disabled by the answer %i of its earlier URL', async (status) => {
     const id = await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const deliverer = await subscriptions.openDeliverer();
@@ -120,7 +120,7 @@ describe('a subscription', () => {
     subscriptions.receiver.behave('hang');
     const deliverer = await subscriptions.openDeliverer({ atOnce: 4, perTeam: 3, timeoutMs: 60_000 });
     await deliverer.deliver();
-    // One place is left for other teams.
+    // One slot is left for other teams.
     await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(3);
     await subscriptions.subscribe({ url: `${subscriptions.receiver.url}/other` }, otherTeam);
     await Promise.all([1, 2].map(() => subscriptions.newRun({ teamId: otherTeam })));
@@ -132,7 +132,7 @@ describe('a subscription', () => {
     await expect.poll(ofOthers, patience).toBe(2);
   });
 
-  test('gets its deliveries also if their notice came while all places were in use', async () => {
+  test('gets its deliveries even if their notice came while all slots were in use', async () => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const deliverer = await subscriptions.openDeliverer({ atOnce: 1, timeoutMs: 60_000 });

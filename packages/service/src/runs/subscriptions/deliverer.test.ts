@@ -83,7 +83,7 @@ describe('a delivery', () => {
     expect(await sends()).toMatchObject({ verified: false });
   });
 
-  test('is not sent by a process that lacks the key of its secret', async () => {
+  test('is not sent by a process that lacks the key for its secret', async () => {
     await subscriptions.subscribe();
     const stranger = await subscriptions.openDeliverer({}, makeVault(randomBytes(32)));
     await subscriptions.newRun();
@@ -105,12 +105,12 @@ describe('a failure', () => {
       await deliverer.deliver();
       const delivery = await subscriptions.untilAttempts(index + 1);
       expect(delivery.status).toBe('pending');
-      // From the end of an attempt, which is recorded a moment later.
+      // The time counts from the end of an attempt, which is recorded a moment later.
       expect(delivery.waits).toBeGreaterThan(wait - 2);
       expect(delivery.waits).toBeLessThan(wait * 3);
     }
     expect(await subscriptions.subscription(id)).toMatchObject({ enabled: true, failing_since: expect.any(String) });
-    // The rest of the 24 h is shorter than the wait, so the last attempt is at their end.
+    // The rest of the 24 h is shorter than the wait, so the last attempt is at the end of the 24 h.
     await db.query("UPDATE event_deliveries SET retry_until = now() + interval '10 seconds'");
     await subscriptions.passTime();
     await deliverer.deliver();
@@ -181,7 +181,7 @@ describe('several processes', () => {
     expect(new Set(ids).size).toBe(60);
   });
 
-  test("leave a delivery to its sender until the lease ends, and ignore the sender's answer after that", async () => {
+  test('belong to their sender until the lease ends; a later answer of the sender is ignored', async () => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const slow = await subscriptions.openDeliverer();

@@ -133,7 +133,7 @@ export async function listDeliveries(
   };
 }
 
-/** Enqueues a ping. It is sent once, even if the subscription is disabled. */
+/** Enqueues a ping. The ping is sent once, even if the subscription is disabled. */
 export async function enqueuePing(db: Queryable, subscriptionId: string): Promise<EventDelivery> {
   const [row] = await db.query(insertPing, [subscriptionId]);
   if (!row) throw new Error('the ping was not inserted');

@@ -24,7 +24,7 @@ interface SubscriptionDeps {
   baseUrl(): string;
 }
 
-/** Deliveries with their attempts, delivered or not. The ids sort by time, so the primary key finds the old ones. */
+/** Deliveries with their attempts, delivered or not. The ids sort by time, so the primary key finds old deliveries. */
 const oldDeliveries: RowRule = {
   table: 'event_deliveries',
   isOver: `id < ${idAt('14 days')}`,
@@ -48,7 +48,7 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
       });
       if (problem !== null) log.warn(problem);
     },
-    // It does not start earlier, because the payloads contain the address of the service.
+    // The loop does not start earlier, because the payloads contain the address of the service.
     loops: async () => {
       const { db, log, vault, settings, baseUrl } = deps;
       const rules = makeAddressRules(settings.RUNYARD_ALLOW_PRIVATE_NETWORKS);

@@ -165,7 +165,7 @@ describe('the notified subscriptions', () => {
   });
 });
 
-test('changes a run although its subscription is deleted at the same time', async () => {
+test('changes a run even if its subscription is deleted at the same time', async () => {
   const { db } = subscriptions.database;
   const id = await subscriptions.subscribe();
   const target = await startRun();

@@ -25,9 +25,9 @@ export const enqueuedColumns = [
 ] as const;
 
 /**
- * Returns the SQL of a common table expression that inserts one delivery for each subscription to the event. It becomes part of the
- * statement that changes the runs, so a change and its deliveries are atomic. `relation` names a relation of the changed runs
- * with `enqueuedColumns`.
+ * Returns the SQL of a common table expression that inserts one delivery for each subscription to the event. The expression becomes part of
+ * the statement that changes the runs, so a change and its deliveries are atomic. `relation` names a relation of the changed runs with
+ * `enqueuedColumns`.
  */
 export function enqueueDeliveries(event: RunEventType, state: RunState, relation: string): string {
   return `

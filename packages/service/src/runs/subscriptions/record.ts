@@ -4,7 +4,7 @@ import { defineStatement, uuid } from '../../platform/store/database/statement.t
 /** The outcome of an attempt. */
 export interface AttemptOutcome {
   readonly deliveryId: string;
-  /** The URL that was called. If the subscription has another one now, the outcome does not count for it. */
+  /** The URL that was called. If the subscription has another URL now, the outcome does not count for the subscription. */
   readonly url: string;
   /** Number of the attempt. If it is not the last one, the outcome is ignored. */
   readonly number: number;

@@ -36,7 +36,7 @@ interface SubscriptionRouteDeps {
 export function subscriptionRoutes({ db, vault, signing, settings }: SubscriptionRouteDeps): readonly ServedRoute[] {
   const networks = settings.RUNYARD_ALLOW_PRIVATE_NETWORKS;
   const rules = makeAddressRules(networks);
-  /** Returns the refusal of a URL that the service must not reach; null if it may. */
+  /** Returns the refusal of a URL that the service must not call; null if it may. */
   const refuseUrl = (url: string | undefined) => {
     const fault = url === undefined ? null : checkUrl(url, rules, networks.length > 0);
     return fault && invalid([fault]);

@@ -42,7 +42,7 @@ describe('the target of a request', () => {
     const outcome = await post(url.replace('PORT', String(receiver.port)), { rules: makeAddressRules([]), ...options });
     expect(outcome).toEqual({
       kind: 'failed',
-      error: 'the URL leads to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS',
+      error: 'the URL resolves to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS',
     });
     expect(receiver.received).toHaveLength(before);
   });
@@ -69,7 +69,7 @@ describe('the target of a request', () => {
     const again = await post(`http://rebinding.test:${receiver.port}/x`, { resolve, rules });
     expect(again).toEqual({
       kind: 'failed',
-      error: 'the URL leads to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS',
+      error: 'the URL resolves to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS',
     });
   });
 
@@ -117,7 +117,7 @@ describe('the answer of a receiver', () => {
     expect(outcome).toEqual({ kind: 'failed', error: 'no answer within 0.1 s' });
   });
 
-  test('ends a look-up whose name server does not answer, and delays no other look-up', async () => {
+  test('ends a look-up if its name server does not answer, and delays no other look-up', async () => {
     const server = await startFakeNameServer({ 'good.test': ['127.0.0.1'] }, (name) => name === 'silent.test');
     const { resolve } = makeNameResolver({ servers: [server.address], timeoutMs: 60_000 });
     const stop = new AbortController();

@@ -48,12 +48,12 @@ export async function findAddresses(
   const kinds = addresses.map(({ address }) => rules(address));
   if (kinds.length === 0) throw new Refused('the host name has no address');
   if (kinds.includes('refused'))
-    throw new Refused('the URL leads to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS');
+    throw new Refused('the URL resolves to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS');
   if (url.protocol !== 'https:' && kinds.includes('public')) throw new Refused('https is needed for a public address');
   return addresses;
 }
 
-/** Gives the sockets the checked addresses instead of another DNS look-up, which could return others. */
+/** Returns the checked addresses to the sockets. Another DNS look-up could return other addresses. */
 export function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
   return (_host, { all }, callback) => {
     const [first] = addresses;
@@ -126,7 +126,7 @@ export async function send(request: SentRequest, options: SendOptions): Promise<
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  // The rejection is handled even when no caller waits for it any more.
+  // Handles the rejection even if no caller waits for it.
   aborted.promise.catch(() => undefined);
   try {
     signal.throwIfAborted();

@@ -83,7 +83,10 @@ const update = defineStatement({
   row,
 });
 
-/** A secret that was encrypted with a key that this process does not have cannot sign, so it is not stored as the previous one. */
+/**
+ * A secret that was encrypted with a key that this process does not have cannot be used to sign, so it is not stored as the previous
+ * secret.
+ */
 const rotate = defineStatement({
   name: 'rotate_secret_of_event_subscription',
   text: `
@@ -157,8 +160,8 @@ export const openSecret = (vault: Vault, { subscription, sealedSecret }: SealedS
   vault.open(sealPurpose(subscription.id), Buffer.from(sealedSecret, 'base64'));
 
 /**
- * Returns the form of a subscription for the audit log. It has only the origin of the URL, because the rest may contain a secret of the
- * receiver.
+ * Returns the form of a subscription for the audit log. It has only the origin of the URL, because the rest of the URL may contain a
+ * secret.
  */
 const stateOf = ({ name, url, events, filter, enabled }: EventSubscription): State => ({
   name,

@@ -41,7 +41,7 @@ test('leaves deliveries to a process that has the key and is sending', async () 
   expect(await settle()).toEqual({ givenUp: 0, sentAgain: 0 });
 });
 
-test('sends unsigned failed deliveries again, with the same id, when the right key is back', async () => {
+test('sends unsigned failed deliveries again, with the same id, when the right key is restored', async () => {
   await subscriptions.subscribe();
   await subscriptions.newRun();
   await passSeconds(11);

@@ -9,7 +9,7 @@ const patienceSeconds = 10;
 
 /** The reason in the delivery's record. */
 export const otherKey =
-  'the secret was sealed with another key: put the right secrets-key (or RUNYARD_SECRETS_KEY) back and restart, and it is sent; or rotate the secret';
+  'the secret was encrypted with another key: restore the right secrets-key (or RUNYARD_SECRETS_KEY) and restart, and the delivery is sent; or rotate the secret';
 
 const giveUp = defineStatement({
   name: 'give_up_unsigned_deliveries',
@@ -57,8 +57,8 @@ export const unsignedDeliveries = defineStatement({
 });
 
 /**
- * Ends due deliveries that no process can sign as failed, with the reason in their record. Makes such failed deliveries due again if
- * this process can sign them now: the right key was restored, or the secret was rotated.
+ * Ends due deliveries that no process can sign as failed, with the reason in their record. Also makes such failed deliveries due again if
+ * this process can sign them now, because the right key was restored or the secret was rotated.
  */
 export async function settleUnsigned(
   db: Queryable,

@@ -3,8 +3,8 @@ import type { Database } from '../../platform/store/database/database.ts';
 import { acceptanceRoutes } from './routes.ts';
 
 /**
- * Earlier revisions, 90 days after the next one was written: a run that ended can be continued until then. A revision that a person has accepted
- * stays as long as its content exists, for the difference to the present revision.
+ * Earlier revisions, 90 days after the next one was written: a run that ended can be continued until then. A revision that a person has
+ * accepted is kept as long as its content exists, to show the difference to the present revision.
  */
 const supersededRevisions: RowRule = {
   table: 'content_revisions',
@@ -13,7 +13,7 @@ const supersededRevisions: RowRule = {
       AND p.superseded_at IS NULL))`,
 };
 
-/** Acceptances of revisions. Their rows are deleted with the revision. */
+/** Acceptances of revisions. The rows of acceptances are deleted with the revision. */
 export const acceptancesDomain = ({ db }: { readonly db: Database }): Domain => ({
   name: 'acceptances',
   routes: () => acceptanceRoutes({ db }),

@@ -19,7 +19,7 @@ export const acceptanceRoutes = ({ db }: { readonly db: Database }): readonly Se
         return outcome.acceptance;
       case 'other_revision':
         return refuse('conflict', {
-          detail: `The present revision is ${outcome.revision}, not ${body.revision}. Read the difference to it with GET /acceptances first.`,
+          detail: `The present revision is ${outcome.revision}, not ${body.revision}. Read the difference with GET /acceptances first.`,
         });
       case 'not_found':
         return notFound('content');

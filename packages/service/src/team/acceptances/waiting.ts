@@ -1,4 +1,4 @@
-/** Contents whose present revision a person has neither written nor accepted. */
+/** Contents whose present revision a person has not written and has not accepted. */
 import { maxDifferenceLength, maxWaitingContents } from '@runyard/contract/limits';
 import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -16,8 +16,8 @@ import { readProfiles } from '../access/profiles.ts';
 import { guestOf } from '../environments/may-use.ts';
 
 /**
- * SQL: the person may see the content `c`: it belongs to the team and is not another person's personal schedule, or it is an environment of another
- * team that admits the person.
+ * SQL: the person may see the content `c`: it belongs to the team and is not another person's personal schedule, or it is another team's
+ * environment that the person may use as a guest.
  */
 export const isVisible = (teamId: string, person: string): string => `(
   (c.team_id = ${teamId} AND (c.kind <> 'schedule' OR coalesce(c.content->>'owner', ${person}) = ${person}))
@@ -29,7 +29,7 @@ const isAccepted = (o: string, person: string): string => `((${o}.author_kind = 
     WHERE a.user_uid = ${person} AND a.kind = ${o}.kind AND a.uid = ${o}.uid AND a.revision = ${o}.revision))`;
 
 /**
- * SQL: the person may have a right that the author of `c` lacks. People of one team have the same rights besides those that are personal.
+ * SQL: the person may have a right that the author of `c` lacks. People of one team have the same rights except personal rights.
  */
 const hasMore = (teamId: string, person: string): string => `(c.author_kind IS DISTINCT FROM 'user'
   OR NOT EXISTS (SELECT FROM team_members m JOIN users u ON u.id = m.user_id
@@ -63,7 +63,7 @@ export async function countWaiting(
   return row?.count ?? 0;
 }
 
-/** $3, $4: kind and uid, or NULL. A content that is asked for is shown even if its acceptance would change nothing. */
+/** $3, $4: kind and uid, or NULL. A content that the query names is shown even if its acceptance would change nothing. */
 const readWaiting = defineStatement({
   name: 'read_contents_that_wait_for_acceptance',
   text: `
@@ -100,7 +100,7 @@ const readTwo = defineStatement({
   row: { content: json<Record<string, unknown>>(), earlier: nullable(json<Record<string, unknown>>()) },
 });
 
-/** Returns the difference between a revision and an earlier one; undefined: retention has deleted one of them. */
+/** Returns the difference between a revision and an earlier revision; undefined if retention has deleted one of them. */
 async function readDifference(
   db: Queryable,
   {
@@ -160,8 +160,7 @@ type Members = Readonly<Record<string, unknown>>;
 const maxDepth = 8;
 
 /**
- * Returns the members of an object, or of a list whose items have different names or paths; undefined if the value has
- * no members.
+ * Returns the members of an object, or of a list whose items have distinct names or paths; undefined if the value has no members.
  */
 function membersOf(value: unknown): Members | undefined {
   if (value === null || typeof value !== 'object') return undefined;

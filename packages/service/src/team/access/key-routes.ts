@@ -18,15 +18,17 @@ function refuseKey(reason: KeyRefusal): Refusal {
       return refuse('not_authorized', { detail });
     }
     case 'owner_needed':
-      return refuse('not_authorized', { detail: 'agent_uid: the identity acts for users; only owners make its keys.' });
+      return refuse('not_authorized', {
+        detail: 'agent_uid: the identity acts for users; only owners can create its keys.',
+      });
     case 'operator_needed':
       return refuse('not_authorized', {
-        detail: "kind: a worker key serves the runs of all teams, so only the operator's key makes it.",
+        detail: "kind: a worker key serves the runs of all teams, so only the operator's key can create it.",
       });
   }
 }
 
-/** List, create and delete of API keys, and the one-time codes of sign-in links. */
+/** Routes that list, create and delete API keys, and create the one-time codes of sign-in links. */
 export const keyRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
   serve(routes.listKeys, async ({ principal }) => ({ keys: await listKeys(db, principal) })),
 

@@ -27,8 +27,8 @@ const readEntitled = defineStatement({
 });
 
 /**
- * Reads which of the actors may start runs of their team now: people who are members, and service accounts with a key that
- * works. Returns a function that tells this for one actor.
+ * Reads which of the actors may start runs of their team now: people who are members, and service accounts with a valid key. Returns a
+ * function that tells this for one actor.
  */
 export async function mayStartRuns(
   db: Queryable,

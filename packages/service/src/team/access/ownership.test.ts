@@ -22,7 +22,7 @@ test('everyone in the team may use team resources, and members may change them',
   expect(decided(caller('bot', 'member', 'agent'), owner)).toEqual(['allowed', 'allowed', 'allowed']);
 });
 
-test('only their person may use personal resources, and administrators may only delete them', () => {
+test('personal resources can be used only by their person, and administrators may only delete them', () => {
   const owner = { teamId: 'team', userUid: 'ada' };
   expect(decided(caller('ada', 'viewer'), owner)).toEqual(['allowed', 'allowed', 'allowed']);
   expect(decided(caller('bob', 'member'), owner)).toEqual(['hidden', 'hidden', 'hidden']);

@@ -41,7 +41,7 @@ test('an agent key whose role is too low is refused', () => {
   expect(permission).toEqual({ kind: 'role_too_low', needed: 'admin' });
 });
 
-test('a route asks for a higher role only if the body has the value that needs it', () => {
+test('a route requires a higher role only if the body has the value that needs it', () => {
   const allow = { user: 'member', byBody: { member: 'kind', roles: { agent: 'admin' } } } as const;
   const check = (role: Role, body: unknown) => checkBodyPermission(allow, { kind: 'user', role }, body).kind;
   expect(check('member', { kind: 'agent' })).toBe('role_too_low');

@@ -2,8 +2,8 @@ import { type AllowKeys, isAtLeast, type Role } from '@runyard/contract/wire/acc
 import type { Principal } from './keys/principal.ts';
 
 /**
- * Reasons why the owner of a key may not call a route. `wrong_kind`: no key of this kind may call it, whatever its role; `not_operator`: only the
- * operator's key may. `sign_in_again`: the sign-in of the session is too old.
+ * Reasons why the owner of a key may not call a route. `wrong_kind`: keys of this kind may not call it with any role; `not_operator`: only
+ * the operator's key may call it. `sign_in_again`: the sign-in of the session is too old.
  */
 export type Permission =
   | { readonly kind: 'allowed' }

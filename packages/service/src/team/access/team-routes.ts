@@ -27,7 +27,9 @@ function refuseMember(reason: MemberRefusal): Refusal {
     case 'above_own':
       return aboveOwn();
     case 'last_owner':
-      return refuse('conflict', { detail: 'It is the last owner of the team. Make another person an owner first.' });
+      return refuse('conflict', {
+        detail: 'This person is the last owner of the team. Make another person an owner first.',
+      });
     case 'operator':
       return refuse('conflict', { detail: "The operator's key of this service belongs to the person in this team." });
   }

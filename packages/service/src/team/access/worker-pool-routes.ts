@@ -12,7 +12,7 @@ function refusePool(reason: PoolRefusal): Refusal {
     case 'not_found':
       return notFound('pool of workers');
     case 'not_owner':
-      return refuse('not_authorized', { detail: 'Only the owner of the pool and administrators change it.' });
+      return refuse('not_authorized', { detail: 'Only the owner of the pool and administrators may change it.' });
     case 'no_such_principal':
       return notFound('person who runs workers, agent identity or agent key');
     case 'too_many':

@@ -17,10 +17,10 @@ test.each([
   ['a branch that leaves its folder', `00aa${commit} HEAD\0symref=HEAD:refs/heads/../../config`],
   ['commits of another hash', `00aa${commit}${'0'.repeat(24)} HEAD\0symref=HEAD:refs/heads/main`],
   ['a line that is cut off', `00aa${commit} HEAD`],
-])('no default branch is read from %s', (_, line) => {
+])('%s has no readable default branch', (_, line) => {
   expect(headOf(advertised(line))).toBeNull();
 });
 
-test('no default branch is read from text that is not an answer of git', () => {
+test('text that is not an answer of git has no default branch', () => {
   expect(headOf('<html>')).toBeNull();
 });

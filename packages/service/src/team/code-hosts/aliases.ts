@@ -8,12 +8,12 @@ import { withPath } from './url.ts';
 export type Aliases = { readonly kind: 'aliases'; readonly aliases: ReadonlyMap<string, string> } | Unanswered;
 
 const maxCapabilityBytes = 64 * 1024;
-/** The host lists all branches whose names begin with one of the names: about 10,000 of them. */
+/** The host lists all branches whose names begin with one of the names; the limit allows about 10,000 of them. */
 const maxListBytes = 1024 * 1024;
 
 /**
- * Asks the code host which of these branches are other names of a branch. A host that does not speak version 2 of git's protocol cannot
- * tell: the answer has no aliases then.
+ * Asks the code host which of these branches are aliases of a branch. A host without version 2 of git's protocol cannot report aliases: the
+ * answer has none.
  */
 export async function readAliases(about: AboutRepository, branches: readonly string[]): Promise<Aliases> {
   const name = `${about.repository.owner}/${about.repository.repo}`;

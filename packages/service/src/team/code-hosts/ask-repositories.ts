@@ -9,13 +9,12 @@ interface Head {
   readonly branch: string;
 }
 
-/** A branch whose name git cannot take for an option or a revision, in any argument. */
+/** A branch name that git cannot read as an option or a revision, in any argument. */
 const plainBranch = /^refs\/heads\/([A-Za-z0-9_][A-Za-z0-9_./+@#-]{0,199})$/;
 
 /**
- * Reads the beginning of the answer to `info/refs` (gitprotocol-http, "Smart Clients"): a line with the service, a flush, and the
- * line `COMMIT HEAD\0CAPABILITIES`, each with its length in front. Returns null if there is no such line, or HEAD is
- * not a branch.
+ * Parses the beginning of the answer to `info/refs` (gitprotocol-http, "Smart Clients"): a line with the service, a flush, and the line
+ * `COMMIT HEAD\0CAPABILITIES`, each with its length before it. Returns null if there is no such line, or HEAD is not a branch.
  */
 export function headOf(advertisement: string): Head | null {
   const found = /^001e# service=git-upload-pack\n0000[0-9a-f]{4}([0-9a-f]{40}) HEAD\0([^\n]*)\n/.exec(advertisement);
@@ -25,7 +24,7 @@ export function headOf(advertisement: string): Head | null {
   return commit && branch && !branch.includes('..') ? { commit, branch } : null;
 }
 
-/** The answer of the code host about a repository, asked with the credential that the run has for it. */
+/** The answer of the code host about a repository, with the run's credential for the repository. */
 export type RepositoryAnswer =
   | {
       readonly kind: 'readable';

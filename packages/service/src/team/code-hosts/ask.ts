@@ -10,7 +10,7 @@ export interface HostQuestion {
   readonly body?: Buffer;
   /** Ends the request, also while its answer is read. */
   readonly signal: AbortSignal;
-  /** Bytes of the body that are read; the rest is not waited for. */
+  /** Maximum number of bytes of the body that are read; the rest is ignored. */
   readonly maxBytes: number;
 }
 

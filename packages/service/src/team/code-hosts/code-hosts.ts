@@ -1,4 +1,4 @@
-/** Chooses the credential of a repository for a run, and asks the code host which repositories the run can reach. */
+/** Chooses the credential of a repository for a run, and asks the code host which repositories the run can read. */
 import type { Repository } from '@runyard/contract/environments/environments';
 import type { CodeHostCredentialKind } from '@runyard/contract/team/code-hosts';
 import type { Vault } from '../../platform/secrets/vault.ts';
@@ -12,11 +12,11 @@ import { sealPurpose } from './records.ts';
 import { codeHostUrl, hostOf } from './url.ts';
 
 export interface CodeHosts {
-  /** Chooses the credential with which a caller of the API, or the executor of a run, reaches a repository. */
+  /** Chooses the credential for a repository of a caller of the API, or of the executor of a run. */
   credentialFor(user: CodeHostUser, repository: Repository): Promise<ChosenCredential>;
   /** Asks the code host for repositories as this user. The answers are in their order. The requests take 10 s at most. */
   ask(user: CodeHostUser, repositories: readonly Repository[]): Promise<RepositoryAnswer[]>;
-  /** Returns the secret parts of the credentials with which the user reaches the repositories. */
+  /** Returns the secret parts of the credentials that the user has for the repositories. */
   secretsFor(user: CodeHostUser, repositories: readonly Repository[]): Promise<string[]>;
   /** Returns the host that repositories of this owner are on. */
   hostOf(repository: Repository): string;

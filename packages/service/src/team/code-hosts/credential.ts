@@ -15,7 +15,7 @@ export type ChosenCredential =
       /** Called when the code host refused the credential, so that no cache returns it again. */
       readonly refused: () => void;
     }
-  /** No credential is stored for this repository: only public repositories can be reached. */
+  /** No credential is stored for this repository, so only a public repository can be read. */
   | { readonly kind: 'none' }
   /** A credential is stored but gives no access. The message has the reason and the next step. */
   | { readonly kind: 'unusable'; readonly message: string }

@@ -26,7 +26,7 @@ const limitMs = 10_000;
 /** The first line of the list of branches. */
 const headBytes = 8 * 1024;
 
-/** Asks the code host for the refs of a repository. `base` is the clone URL at which the host has it. */
+/** Asks the code host for the refs of a repository. `base` is the present clone URL of the repository. */
 export async function askAbout(
   { repository, clone, chosen, signal }: AboutRepository,
   protocol: 1 | 2,
@@ -62,15 +62,15 @@ export async function readDefaultBranch(about: AboutRepository): Promise<Default
 }
 
 /**
- * Reads the beginning of the answer to `info/refs` of protocol 1 (gitprotocol-http, "Smart Clients"). Returns null if
- * there is no default branch. Returns undefined if the answer does not say.
+ * Reads the beginning of the answer to `info/refs` of protocol 1 (gitprotocol-http, "Smart Clients"). Returns null if there is no default
+ * branch. Returns undefined if the answer does not say.
  */
 export function defaultBranchOf(advertisement: Buffer): string | null | undefined {
   try {
     for (const line of readPktLines(advertisement)) {
       if (typeof line === 'string' || line.toString('latin1', 0, 10) === '# service=') continue;
       const [ref = '', capabilities = ''] = lineText(line).split('\0');
-      // Without a HEAD in front, its branch has no commit yet.
+      // Without a HEAD before it, the branch has no commit yet.
       if (!ref.endsWith(' HEAD')) return null;
       return / symref=HEAD:refs\/heads\/(\S+)/.exec(` ${capabilities}`)?.[1];
     }

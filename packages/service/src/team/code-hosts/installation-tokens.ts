@@ -41,10 +41,10 @@ export function readAppKey(pem: string): KeyObject | string {
 }
 
 /**
- * Returns a JSON web token with which the App proves itself to GitHub
- * (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app), signed
- * with RS256 (RFC 7518, 3.3). The token begins a minute ago, because clocks differ, and ends before the ten minutes that GitHub allows. `nowMs`: Unix
- * time in milliseconds.
+ * Returns a JSON web token by which the App proves its identity to GitHub
+ * (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app),
+ * signed with RS256 (RFC 7518, 3.3). The token begins a minute ago, because clocks differ, and ends before the ten minutes that GitHub
+ * allows. `nowMs`: Unix time in milliseconds.
  */
 function signAppToken(appId: string, key: KeyObject, nowMs: number): string {
   const now = Math.floor(nowMs / 1000);
@@ -61,20 +61,20 @@ export interface StoredApp {
 }
 
 export interface InstallationTokens {
-  /** Returns a token for the repository. `openKey` returns the private key as PEM; it is called only when a token is asked for. */
+  /** Returns a token for the repository. `openKey` returns the private key as PEM; it is called only when a new token is needed. */
   tokenFor(app: StoredApp, openKey: () => string, host: URL, repository: Repository): Promise<ChosenCredential>;
 }
 
-/** A token is not used in the last minutes of its life, because a request may start later. */
+/** A token is not used in the last minutes before it expires, because a request may start later. */
 const spareMs = 5 * 60_000;
-/** GitHub's tokens live for an hour. This limit uses only the clock of this machine. */
+/** GitHub's tokens live for an hour. This limit depends only on the clock of this machine. */
 const longestMs = 55 * 60_000;
 /** How long the installation of an owner is remembered. */
 const installationMs = 10 * 60_000;
 const askMs = 10_000;
 const maxRemembered = 1_000;
 
-/** An answer of the API, or the reason why there is no usable one. */
+/** The reason why an answer of the API is not usable. */
 class Failed extends Error {
   readonly kind: 'unusable' | 'unavailable';
   constructor(kind: Failed['kind'], message: string) {

@@ -182,12 +182,12 @@ export async function createCodeHostCredential(
   return made;
 }
 
-/** Deletes a credential. Returns false if there is none with this id, or the principal may not delete it. */
+/** Deletes a credential. Returns false if there is no credential with this id, or the principal may not delete it. */
 export async function deleteCodeHostCredential(tx: Queryable, principal: Principal, id: string): Promise<boolean> {
   const { teamId, role } = principal;
   const [row] = await tx.query(lockOne, [teamId, id]);
   if (!row || decideOwnership(principal, ownerOfRow(teamId, row), 'delete') !== 'allowed') return false;
-  // Team credentials give access to private repositories, so only administrators change them.
+  // Team credentials give access to private repositories, so only administrators may change them.
   if (row.user_uid === null && !isAtLeast(role, 'admin')) return false;
   await tx.query(remove, [id]);
   const change = { action: 'code_host_credential.delete', before: stateOf(row), endsAccess: true } as const;

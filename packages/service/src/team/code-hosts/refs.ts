@@ -9,8 +9,7 @@ const suffix = '/info/refs?service=git-upload-pack';
 
 interface RefsQuestion {
   /**
-   * 1: the answer lists the default branch first, then all others; 2: it lists the capabilities of the host, and no
-   * branches.
+   * 1: the answer lists the default branch first, then all other branches; 2: it lists the capabilities of the host, but no branches.
    */
   readonly protocol: 1 | 2;
   readonly authorization: string | undefined;
@@ -18,7 +17,7 @@ interface RefsQuestion {
   readonly maxBytes: number;
 }
 
-/** Asks for the refs of a repository. `base`: the clone URL at which the repository was found after redirects on the same host. */
+/** Asks for the refs of a repository. `base`: the clone URL of the repository after redirects on the same host. */
 export async function askForRefs(
   clone: URL,
   { protocol, authorization, signal, maxBytes }: RefsQuestion,
@@ -41,7 +40,7 @@ export async function askForRefs(
   }
 }
 
-/** Returns why the code host refuses a repository, from the status of its answer; null if it does not. */
+/** Returns the reason if the status of an answer means that the code host refuses a repository; otherwise null. */
 export function refusalOf(status: number, chosen: UsableCredential, { owner, repo }: Repository): string | null {
   const name = `${owner}/${repo}`;
   switch (status) {

@@ -13,8 +13,8 @@ import { createCodeHostCredential, deleteCodeHostCredential, listCodeHostCredent
 import { onlyHost } from './url.ts';
 
 const refusals = {
-  taken: 'There is a credential for this host and owner already; delete it first.',
-  too_many: `A team, and each person in it, has at most ${maxCodeHostCredentials} credentials of code hosts; delete one.`,
+  taken: 'There already is a credential for this host and owner; delete it first.',
+  too_many: `A team, and each person in it, can have at most ${maxCodeHostCredentials} credentials of code hosts; delete one first.`,
 } as const;
 
 export interface CodeHostRouteDeps {
@@ -24,8 +24,8 @@ export interface CodeHostRouteDeps {
 }
 
 /**
- * Returns the host of a new credential. `usual` is the only host of this provider; null if the owner is part of the
- * host name, so hosts differ.
+ * Returns the host of a new credential. `usual` is the only host of this provider; null if the owner is part of the host name, because
+ * hosts differ in this case.
  */
 function hostOf({ host: named }: CreateCodeHostCredentialRequest, usual: string | null): string | Refusal {
   const host = named?.toLowerCase() ?? usual;

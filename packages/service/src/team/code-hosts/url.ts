@@ -18,8 +18,8 @@ export function onlyHost(template: string): string | null {
 }
 
 /**
- * Returns the URL that `Location` names, if it is the same repository service on the same host; undefined: do not
- * follow it. GitHub redirects requests for renamed repositories in this way.
+ * Returns the URL of `Location`, if it is the same git service on the same host; undefined: do not follow it. GitHub redirects requests for
+ * renamed repositories in this way.
  */
 export function followed(from: URL, location: string | undefined, suffix: string): URL | undefined {
   const to = location === undefined ? null : URL.parse(location, from.href);

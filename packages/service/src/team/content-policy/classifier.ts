@@ -12,8 +12,7 @@ import type { ClassifierConfig } from './policy-file.ts';
 const Answer = z.object({ allowed: z.boolean(), reason: z.string().optional() });
 
 /**
- * `failed`: no answer came in time, or it was not readable; `reason` is for the log and contains no text of the
- * request.
+ * `failed`: no answer came in time, or the answer was not readable; `reason` is for the log and contains no text of the request.
  */
 export type ClassifierResult =
   | { readonly kind: 'allowed' }
@@ -26,7 +25,7 @@ const maxReasonLength = 500;
 /** Characters that could change how a terminal or a log shows the text. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Asks the classifier about the texts. Never throws, follows no redirect, reads at most 64 KB. */
+/** Asks the classifier about the texts. Never throws, follows no redirect, and reads at most 64 KB. */
 export async function askClassifier(
   config: ClassifierConfig,
   key: string | undefined,
@@ -78,7 +77,7 @@ async function send(
   const request = (url.protocol === 'https:' ? https : http).request(url, options);
   request.end(body);
   const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];
-  // The signal ends the body too, which then fails with the error of the signal.
+  // The signal also ends the body, whose error is then the error of the signal.
   signal.addEventListener('abort', () => response.destroy(signal.reason as Error), { once: true });
   return response;
 }

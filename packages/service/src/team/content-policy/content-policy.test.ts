@@ -39,7 +39,7 @@ async function serve(listener: RequestListener): Promise<string> {
 const prompt = (text: string) => [{ kind: 'prompt' as const, text }];
 
 describe('the rules of the content policy', () => {
-  test('refuse a text that matches, each for its kinds of texts, and log nothing of the text', async () => {
+  test('refuse a text that matches, each for its kinds of texts, and log no part of the text', async () => {
     const policy = await open({
       rules: [
         { name: 'no mining', pattern: '(?i)xmrig', message: 'Ask security@example.com.' },
@@ -83,7 +83,7 @@ describe('the rules of the content policy', () => {
 });
 
 describe('the classifier', () => {
-  test('gets the texts of its kinds with the key, and its reason is passed on as one bounded line', async () => {
+  test('gets the texts of its kinds with the key; its reason is forwarded as one line of limited length', async () => {
     const asked: unknown[] = [];
     const url = await serve(async (request, response) => {
       const parts: Buffer[] = [];

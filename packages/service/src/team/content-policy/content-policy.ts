@@ -16,7 +16,7 @@ export type PolicyVerdict =
   | { readonly kind: 'policy_unavailable'; readonly detail: string };
 
 export interface ContentPolicy {
-  /** Checks texts of a team. May take as long as the classifier, so call it outside of transactions. Never throws. */
+  /** Checks texts of a team. May take as long as the classifier, so do not call it inside a transaction. Never throws. */
   check(teamId: string, texts: readonly PolicyText[]): Promise<PolicyVerdict>;
   close(): Promise<void>;
 }

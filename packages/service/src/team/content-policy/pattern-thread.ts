@@ -19,7 +19,7 @@ export type FromPatternThread =
   | { readonly kind: 'searching' | 'found'; readonly rule: number };
 
 /**
- * `rule`: index of the rule. `too_slow`: the search for it took too much processor time. `busy`: too many checks wait, or the machine
+ * `rule`: index of the rule. `too_slow`: the search for the rule took too much processor time. `busy`: too many checks wait, or the machine
  * gives the thread no processor time.
  */
 export type PatternResult =
@@ -28,7 +28,7 @@ export type PatternResult =
   | { readonly kind: 'found' | 'too_slow'; readonly rule: number };
 
 export interface PatternThread {
-  /** Searches texts of a team, after those that wait; teams take turns. */
+  /** Searches texts of a team, after earlier calls; teams take turns. */
   search(teamId: string, texts: readonly PolicyText[]): Promise<PatternResult>;
   close(): Promise<void>;
 }

@@ -20,7 +20,7 @@ const refusedSecrets = (refusal: RefusedSecrets): Refusal =>
 export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRoute[] {
   const { db, vault, contentPolicy, lastRuns, checkSecrets } = deps;
   const readRuns = lastRuns.ofEnvironments;
-  /** Asks the content policy about the setup commands, outside of transactions; null if it allows them. */
+  /** Asks the content policy about the setup commands, outside of transactions; returns null if it allows them. */
   const refuseCommands = async (teamId: string, { setup_commands }: EnvironmentConfig): Promise<Refusal | null> => {
     const texts = (setup_commands ?? []).map((text) => ({ kind: 'setup_command' as const, text }));
     const verdict = await contentPolicy?.check(teamId, texts);

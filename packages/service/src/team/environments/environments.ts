@@ -21,13 +21,15 @@ import { newUid } from '../access/teams/uid.ts';
 import { visitByLink } from './link.ts';
 import { guestOf } from './may-use.ts';
 
-/** The caller: sees the environments of the team, and a person also those that admit the person as a guest or by their link. */
+/**
+ * The caller sees the environments of the team; a person also sees environments of which the person is a guest, invited or through a link.
+ */
 export interface EnvironmentContext {
   readonly teamId: string;
   readonly creator: RunActor;
 }
 
-/** Returns the uid by which the caller may be a guest; null if the caller is not a person. */
+/** Returns the uid under which the caller may be a guest; null if the caller is not a person. */
 export const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): string | null =>
   creator.kind === 'user' ? creator.uid : null;
 
@@ -35,8 +37,8 @@ export const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): stri
 export type EnvironmentRuns = Pick<Environment, 'setup_failed' | 'last_task_run_timestamp' | 'last_task_created'>;
 
 /**
- * Reads the last runs of environments by their UIDs. Only runs of the given team count, so that a guest sees no runs of others. Leaves out
- * environments without a run. `runs`, which is above this folder, passes the function.
+ * Reads the last runs of environments by their UIDs. Only runs of the given team count, so that a guest does not see runs of others. Leaves
+ * out environments without a run. The folder `runs`, which is above this folder, passes the function.
  */
 export type ReadEnvironmentRuns = (
   db: Queryable,
@@ -155,8 +157,8 @@ export async function listConfigs(
 }
 
 /**
- * Returns an environment; null if there is none with this uid that the caller may see. A person who has the link of one
- * may.
+ * Returns an environment; null if there is none with this uid that the caller may see. A person who has the link of an environment may see
+ * it.
  */
 export async function readEnvironment(
   db: Queryable,
@@ -172,8 +174,8 @@ export async function readEnvironment(
 }
 
 /**
- * Returns the form of a configuration for the audit log. It has only a fingerprint of the setup commands, because people write
- * passwords into them, and the log outlives the environment.
+ * Returns the form of a configuration for the audit log. It has only a fingerprint of the setup commands, because people write passwords
+ * into them, and the log is kept longer than the environment.
  */
 function stateOf({
   name,

@@ -25,7 +25,7 @@ interface GuestRouteDeps {
   baseUrl(): string;
 }
 
-/** The guests of an environment, their invitations and answers, and its sharing by link. */
+/** Routes for the guests of an environment, their invitations and answers, and sharing by link. */
 export function guestRoutes({ db, baseUrl }: GuestRouteDeps): readonly ServedRoute[] {
   const share = async (principal: Principal, uid: string, isShared: boolean): Promise<EnvironmentSharing | Refusal> => {
     if (!isUid(uid) || !(await setLinkSharing(db, principal, uid, isShared))) return notFound('environment');

@@ -42,7 +42,7 @@ export async function readGuestsOf(tx: Queryable, uid: string): Promise<Environm
   }));
 }
 
-/** Removes a guest. Returns false if the team has no such environment, or the person is no guest of it. */
+/** Removes a guest. Returns false if the team has no such environment, or the person is not a guest of it. */
 export async function removeGuest(tx: Queryable, by: Author, uid: string, userUid: string): Promise<boolean> {
   if ((await tx.query(remove, [by.teamId, uid, userUid])).length === 0) return false;
   const change = { action: 'environment_guest.delete', before: { guest: userUid }, endsAccess: true } as const;

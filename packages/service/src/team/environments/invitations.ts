@@ -62,14 +62,14 @@ const withdraw = defineStatement({
 });
 
 /**
- * SQL: the invitation `i` is for the person whose uid is $1. The address of a person is not verified, so an invitation by address also needs its
- * id, which cannot be guessed and which only the inviting team can pass on.
+ * SQL: the invitation `i` is for the person whose uid is $1. The address of a person is not verified. So an invitation by address also
+ * needs its id, which cannot be guessed and which only the inviting team can give to others.
  */
 const isForPerson = `
   (i.kind = 'user' AND i.invitee = $1
     OR i.kind = 'email' AND i.invitee = (SELECT lower(u.email) FROM users u WHERE u.uid = $1))`;
 
-/** Lists none by address: a person who joined a team with a false address would learn the id. */
+/** Does not list invitations by address: a person who joined a team with a false address would learn the id. */
 const readOwn = defineStatement({
   name: 'read_environment_invitations_of_person',
   text: `
@@ -134,9 +134,9 @@ export async function listInvitations(tx: Queryable, environmentUid: string): Pr
 }
 
 /**
- * Invites a person by UID or address. The outcome is the same whether the person exists or not, so that the caller does not learn which people use
- * this service. Returns null if the team has no such environment. `too_many`: the environment has its maximum number of
- * guests and invitations.
+ * Invites a person by UID or address. The outcome is the same whether the person exists or not, so that the caller does not learn who uses
+ * this service. Returns null if the team has no such environment. `too_many`: the environment has its maximum number of guests and
+ * invitations.
  */
 export async function inviteGuest(
   tx: Queryable,
@@ -158,7 +158,7 @@ export async function inviteGuest(
   return toInvitation(made);
 }
 
-/** Withdraws an invitation. Returns false if the environment of the team has none of this id. */
+/** Withdraws an invitation. Returns false if the environment of the team has no invitation with this id. */
 export async function withdrawInvitation(
   db: Database,
   by: Author,
@@ -190,7 +190,7 @@ export async function listOwnInvitations(db: Queryable, { creator }: Author): Pr
 
 /**
  * Accepts or declines an invitation of the person. The entry is in the log of the team that owns the environment.
- * Returns false if there is no invitation of this id for the person.
+ * Returns false if the person has no invitation with this id.
  */
 export async function answerInvitation(db: Database, by: Author, id: string, isAccepted: boolean): Promise<boolean> {
   const { uid } = by.creator;
@@ -211,7 +211,7 @@ export async function answerInvitation(db: Database, by: Author, id: string, isA
   });
 }
 
-/** Ends the access of the person to an environment of another team. Returns false if the person has none. */
+/** Ends the access of the person to an environment of another team. Returns false if the person has no access to it. */
 export async function leaveEnvironment(db: Database, by: Author, environmentUid: string): Promise<boolean> {
   const { uid } = by.creator;
   return await db.transaction(async (tx) => {

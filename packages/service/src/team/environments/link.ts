@@ -18,7 +18,7 @@ const removeVisitors: Statement = {
   text: 'DELETE FROM environment_visitors WHERE environment_uid = $1',
 };
 
-/** The lock orders a visit and the end of the sharing: an earlier visit is deleted by it, and a later one is refused. */
+/** The lock orders a visit and the end of the sharing: the end of the sharing deletes earlier visits, and later visits are refused. */
 const visit = defineStatement({
   name: 'visit_environment',
   text: `
@@ -31,7 +31,7 @@ const visit = defineStatement({
 });
 
 /**
- * Lets every person who has the uid of an environment use it as a guest, or ends that for everyone who opened the link.
+ * Lets every person with the uid of an environment use it as a guest, or ends this for everyone who opened the link.
  * Returns false if the team has no such environment.
  */
 export async function setLinkSharing(db: Database, by: Author, uid: string, isShared: boolean): Promise<boolean> {

@@ -1,10 +1,10 @@
-/** SQL: ids of the people of other teams who may use the environment with this uid: guests, and people who opened its link. */
+/** SQL: ids of the people of other teams who may use the environment with this uid: invited guests, and people who opened its link. */
 const admitted = (uid: string): string => `(
   SELECT g.user_id FROM environment_guests g WHERE g.environment_uid = ${uid}
   UNION ALL SELECT v.user_id FROM environment_visitors v WHERE v.environment_uid = ${uid})`;
 
 /**
- * SQL: whether a run may use an environment. The environment belongs to the run's team, or admits the person as whom the run executes.
+ * SQL: whether a run may use an environment. The environment belongs to the run's team, or the executor of the run is a guest of it.
  * `environment` and `run` are names of rows of `environments` and `runs`.
  */
 export const mayUse = (environment: string, run: string): string => `(${environment}.team_id = ${run}.team_id

@@ -20,14 +20,14 @@ const readNamed = defineStatement({
 
 /** The access of a request to the environment that it names. `config`: the configuration, if the caller may use it. */
 export type NamedEnvironment =
-  /** `isGuest`: it belongs to another team, which admits the caller. */
+  /** `isGuest`: it belongs to another team, and the caller is a guest of it. */
   | { readonly kind: 'own'; readonly isGuest: boolean; readonly config: EnvironmentConfig; readonly revision: number }
-  /** There is no such environment, or it belongs to another team: callers must not learn which. */
+  /** There is no such environment, or it belongs to another team; callers must not learn which of the two is true. */
   | { readonly kind: 'not_usable' };
 
 /**
- * Finds the environment that a request of the caller names. An environment that admits the caller as a guest, or by its link, counts as
- * the caller's own.
+ * Finds the environment that a request of the caller names. An environment of which the caller is a guest, invited or through its link,
+ * counts as the caller's own.
  */
 export async function findNamedEnvironment(
   db: Queryable,

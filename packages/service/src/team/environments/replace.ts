@@ -16,8 +16,7 @@ export interface ReplaceDeps {
   readonly vault: Vault;
   readonly lastRuns: { readonly ofEnvironments: ReadEnvironmentRuns };
   /**
-   * Returns why the caller may not give these secrets to an environment that has the secrets `before`; null if the
-   * caller may.
+   * Returns why the caller may not give these secrets to an environment that already has the secrets `before`; null if the caller may.
    */
   checkSecrets(
     db: Queryable,
@@ -34,7 +33,7 @@ export type ReplaceOutcome =
   | { readonly kind: 'not_found' }
   | RefusedSecrets;
 
-/** Replaces the configuration of an environment, if the caller may give it the secrets that it does not have yet. */
+/** Replaces the configuration of an environment, if the caller may use the secrets that are new in it. */
 export async function replaceEnvironment(
   { db, vault, lastRuns, checkSecrets }: ReplaceDeps,
   by: Principal,
@@ -42,7 +41,7 @@ export async function replaceEnvironment(
   config: EnvironmentConfig,
 ): Promise<ReplaceOutcome> {
   return await db.transaction(async (tx): Promise<ReplaceOutcome> => {
-    // The lock prevents that a secret which is deleted at the same time is stored again as one that the environment has.
+    // Without the lock, a secret that is deleted at the same time could be stored again, because the environment already had it.
     const before = await lockEnvironment(tx, by.teamId, uid);
     if (!before) return { kind: 'not_found' };
     const refused = await checkSecrets(tx, vault, by, config.secrets ?? [], before.secrets ?? []);

@@ -1,4 +1,4 @@
-/** The MCP servers of a run: those in its configuration, and stored ones that the configuration names. */
+/** The MCP servers of a run: the servers in its configuration, and stored servers that the configuration names. */
 import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/runs/config';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -40,7 +40,7 @@ export type RunMcpServer =
       readonly command: string;
       readonly args: readonly string[];
       readonly env: ServerValues;
-      /** The stored server whose present revision this is; absent: the configuration describes the server. */
+      /** The stored server and its revision; absent: the configuration itself describes the server. */
       readonly stored?: { readonly id: string; readonly revision: number };
     }
   | {

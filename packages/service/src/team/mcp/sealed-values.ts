@@ -4,7 +4,7 @@ import type { Vault } from '../../platform/secrets/vault.ts';
 /** Variables of a command or headers of an address, by name. */
 export type ServerValues = Readonly<Record<string, string>>;
 
-/** Encrypted values of one server. A copy of them under the id of another server cannot be decrypted. */
+/** Encrypted values of one server. A copy of these values under the id of another server cannot be decrypted. */
 export const purposeOf = (serverId: string): string => `mcp server ${serverId}`;
 
 /** Encrypts the values of a server together. */

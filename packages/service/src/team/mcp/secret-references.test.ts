@@ -48,9 +48,13 @@ describe('a secret that does not fit', () => {
     [
       'a line break in a header',
       { url, headers: { a: '${LINES}' } },
-      /headers\.a.*no value of an HTTP header.*line break/,
+      /headers\.a.*not a valid value of an HTTP header.*line break/,
     ],
-    ['a character that headers do not have', { url, headers: { a: '${UMLAUT}' } }, /no value of an HTTP header/],
+    [
+      'a character that headers do not have',
+      { url, headers: { a: '${UMLAUT}' } },
+      /not a valid value of an HTTP header/,
+    ],
     ['a long header', { url, headers: { a: '${LONG}' } }, /at most 8192/],
     ['many times one value', { command: 'x', env: { A: '${LONG}'.repeat(100_000) } }, /env\.A.*longer than 32768/],
     ['a line break in a variable', { command: 'x', env: { A: '${LINES}' } }, null],

@@ -15,7 +15,7 @@ export interface ServerSecret {
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}/g;
 
-/** Returns the values of a server in which names of secrets count. Names in stored servers are not replaced. */
+/** Returns the values of a server in which references to secrets are replaced. Names in stored servers are not replaced. */
 function valuesOf({ command, env = {}, url, headers = {} }: MCPServerConfig) {
   if (command !== undefined) return { member: 'env', as: 'mcp_variable', values: env } as const;
   return { member: 'headers', as: 'mcp_header', values: url === undefined ? {} : headers } as const;
@@ -90,7 +90,7 @@ export function faultsOfSecrets(
         return [{ path, message: `is longer than ${maxMcpVariableLength} characters with the values of its secrets` }];
       if (as === 'mcp_variable' || isHeader(key, putSecrets({ [key]: text }, secrets).values[key] ?? '')) return [];
       const message =
-        'is no value of an HTTP header with the values of its secrets: at most 8192 characters, no line breaks or other control characters, no characters outside of Latin-1. A file that is stored as a secret often ends with a line break';
+        'is not a valid value of an HTTP header after its secrets are inserted: at most 8192 characters, no line breaks or other control characters, no characters outside of Latin-1. A file that is stored as a secret often ends with a line break, which is not allowed';
       return [{ path, message }];
     });
   });

@@ -87,7 +87,7 @@ function toServer(row: ServerRow): McpServer {
   return { id, name, ...of, created_at, updated_at };
 }
 
-/** Returns the members of a server that the audit log shows: no values, and no arguments, into which people write secrets. */
+/** Returns the members of a server that the audit log shows: not the values or arguments, because people write secrets into them. */
 const stateOf = ({ name, command, args, url, value_names }: ServerRow) => ({
   name,
   ...(command === null
@@ -178,7 +178,7 @@ export async function updateMcpServer(
 }
 
 /**
- * Returns the fault of a change: a server keeps its kind, and stored values are sent to no program or address for which they were not
+ * Returns the fault of a change: a server keeps its kind, and stored values are never sent to a program or address for which they were not
  * given.
  */
 function faultOfChange(old: ServerRow, request: UpdateMcpServerRequest): Fault | null {

@@ -1,9 +1,9 @@
 /**
- * Well-known models and their prices: an estimate at the standard rate, without batch, flex, priority or regional tariffs. `catalogue.json` has the
- * data. Model names: the catalogues of the pinned @ai-sdk/anthropic, @ai-sdk/openai and @ai-sdk/google. Prices as published on
- * platform.claude.com/docs/en/about-claude/pricing, developers.openai.com/api/docs/pricing and ai.google.dev/gemini-api/docs/pricing, partly through
- * sites that quote them. Context windows and reasoning levels: the model map of LiteLLM 1.109.1. If no page has a price, the model has no price, or
- * the one that follows from the usual ratios of its family. docs/models.md describes how to renew the data.
+ * Well-known models and their prices: an estimate at the standard rate, without batch, flex, priority or regional tariffs. `catalogue.json`
+ * has the data. Model names: the catalogues of the pinned @ai-sdk/anthropic, @ai-sdk/openai and @ai-sdk/google. Prices as published on
+ * platform.claude.com/docs/en/about-claude/pricing, developers.openai.com/api/docs/pricing and ai.google.dev/gemini-api/docs/pricing,
+ * partly through sites that quote them. Context windows and reasoning levels: the model map of LiteLLM 1.109.1. If no page has a price, the
+ * model has no price, or a price from the usual ratios of its family. docs/models.md describes how to renew the data.
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -63,7 +63,7 @@ export interface CatalogueModel {
   /** Tokens; absent: not known. */
   readonly contextWindow?: number;
   readonly reasoningLevels?: readonly string[];
-  /** In the order of their first days; empty: no price is known. */
+  /** Sorted by their first days; empty: no price is known. */
   readonly prices: readonly Price[];
   /** Other names of the same model. */
   readonly aliases: readonly string[];
@@ -114,7 +114,7 @@ export const catalogue: readonly CatalogueModel[] = Object.freeze(
   file.models.map((entry) => withEntry(undefined, entry)),
 );
 
-/** Day on which names and prices were read, `YYYY-MM-DD`. */
+/** Day on which names and prices were collected, `YYYY-MM-DD`. */
 export const catalogueMadeOn = file.made_on;
 
 /** Days after which names and prices have probably changed. */

@@ -24,6 +24,6 @@ export interface ModelChoices {
 /** Choices of a team that has made none, while all providers work. */
 export const noChoices: ModelChoices = { defaultId: null, fallbackIds: [], disabledIds: [], outages: [] };
 
-/** Returns the outage of a provider; undefined: none is known. */
+/** Returns the outage of a provider; undefined: no outage is known. */
 export const outageOf = ({ outages }: ModelChoices, provider: ProviderName | undefined): Outage | undefined =>
   outages.find((outage) => outage.provider === provider);

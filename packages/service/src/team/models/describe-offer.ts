@@ -17,7 +17,7 @@ export function disableReason(
 
 /** Returns the refusal of a model that the team has disabled. */
 export const disabledMessage = (modelId: string): string =>
-  `an administrator of the team has disabled the model ${modelId}; name another one (GET /agent/models), or ask for it to be enabled`;
+  `an administrator of the team has disabled the model ${modelId}; use another model (GET /agent/models), or ask an administrator to enable it`;
 
 /** Returns the known facts about a model of a configured provider, as sentences; empty if there are none. */
 export function describeOffer(
@@ -28,7 +28,7 @@ export function describeOffer(
   const sentences: string[] = [];
   if (reason === 'ADMIN_DISABLED') sentences.push('An administrator of the team disabled it.');
   if (reason === 'OUT_OF_REQUESTS') sentences.push('The team has spent its budget.');
-  if (reason === 'PROVIDER_OUTAGE') sentences.push('Its provider does not work now; the service tries it again.');
+  if (reason === 'PROVIDER_OUTAGE') sentences.push('Its provider has an outage; the service tries it again.');
   if (contextWindow !== undefined) sentences.push(`Context window: ${contextWindow.toLocaleString('en-US')} tokens.`);
   if (reasoningLevels?.length) sentences.push(`Reasoning levels: ${reasoningLevels.join(', ')}.`);
   if (abilities?.kind === 'failed') sentences.push(`${probeWords}failed, because ${abilities.reason}.`);
@@ -36,7 +36,7 @@ export function describeOffer(
     const streams = abilities.streams ? 'streams its answer' : 'does not stream its answer';
     const calls = abilities.callsTools
       ? 'calls tools'
-      : 'did not call a tool when asked to, so agents cannot work with it';
+      : 'did not call a tool when a request required it, so agents cannot work with it';
     const usage = abilities.takesStreamOptions
       ? ''
       : ' It refuses stream_options, so the usage of its streams is estimated.';

@@ -40,7 +40,7 @@ export async function openLocalList(upstream: Upstream, options: LocalListOption
     const before = local?.ok;
     const answer = await fetchLocal(upstream, timeoutMs);
     askedAt = now().getTime();
-    // The last good list stays in use while the endpoint is down: runs then fail with the error of the endpoint, which says more.
+    // The last good list stays in use while the endpoint is down: runs then fail with the error of the endpoint, which is more precise.
     if (answer.ok || local?.ok !== true) local = answer;
     if (!answer.ok && before !== false)
       log?.warn({ reason: answer.reason }, 'RUNYARD_MODEL_BASE_URL does not list its models');

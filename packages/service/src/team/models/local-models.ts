@@ -10,12 +10,12 @@ import { endpointOf, type Upstream } from './providers.ts';
 
 const Answer = z.object({ data: z.array(z.object({ id: z.string().min(1).max(200) })).max(5000) });
 
-/** The models that an OpenAI-compatible endpoint lists, or the reason why it lists none, as a sentence without secrets. */
+/** The models in the list of an OpenAI-compatible endpoint, or the reason why there is no list, as a sentence without secrets. */
 export type LocalModels = { ok: true; ids: string[] } | { ok: false; reason: string };
 
 const maxBytes = 4 * 1024 * 1024;
 
-/** Asks `GET {base URL}/models`. Never throws, follows no redirect, reads at most 4 MB. */
+/** Asks `GET {base URL}/models`. Never throws, follows no redirect, and reads at most 4 MB. */
 export async function fetchLocalModels(upstream: Upstream, timeoutMs: number): Promise<LocalModels> {
   try {
     const response = await getModels(upstream, AbortSignal.timeout(timeoutMs));
@@ -56,11 +56,11 @@ function reasonOf(error: unknown, timeoutMs: number): string {
   return `it cannot be reached${connectionReason(error)}`;
 }
 
-/** Id that means the first model of the endpoint's list. A run that begins with it gets that model. */
+/** Id that means the first model of the endpoint's list. A run that begins with this id gets that model. */
 export const firstLocalId = 'local/auto';
 
 const describeMissingList = (local: LocalModels | undefined): string => {
-  if (local === undefined) return 'it was not asked yet';
+  if (local === undefined) return 'the endpoint was not asked yet';
   return local.ok ? 'it lists no model' : local.reason;
 };
 
@@ -81,6 +81,6 @@ export function unlistedModel(upstream: Upstream, local: LocalModels | undefined
 export function noListMessage(upstream: Upstream, local: LocalModels | undefined): string {
   const advice = local?.ok
     ? 'Load a model there (Ollama: `ollama pull qwen3`), then run again.'
-    : 'Start the endpoint, or correct RUNYARD_MODEL_BASE_URL and start Runyard again. If it lists no models, name one with RUNYARD_DEFAULT_MODEL=local/NAME.';
+    : "Start the endpoint, or correct RUNYARD_MODEL_BASE_URL and start Runyard again. If it lists no models, set the model's name with RUNYARD_DEFAULT_MODEL=local/NAME.";
   return `The models of the endpoint ${endpointOf(upstream)} (RUNYARD_MODEL_BASE_URL) are not known: ${describeMissingList(local)}. ${advice}`;
 }

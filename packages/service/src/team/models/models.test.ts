@@ -187,7 +187,7 @@ describe('RUNYARD_DEFAULT_MODEL', () => {
 });
 
 describe('RUNYARD_MODEL_BASE_URL', () => {
-  it('offers the models that the endpoint lists, and asks for them with its key', async () => {
+  it("offers the models that the endpoint lists, and requests the list with the endpoint's key", async () => {
     fake = await startFakeModels();
     const { RUNYARD_MODEL_BASE_URL = '', RUNYARD_MODEL_KEY = '' } = fake.env;
     const models = await opened({ RUNYARD_MODEL_BASE_URL, RUNYARD_MODEL_KEY });
@@ -246,7 +246,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
     expect(models.list().default_model_id).toBe(id ?? 'local/auto');
   });
 
-  it('never uses the runbook instead, and a run gets the first model as soon as the endpoint lists it', async () => {
+  it('never falls back to the runbook, and a run gets the first model as soon as the endpoint lists it', async () => {
     const answers: LocalModels[] = [
       { ok: false, reason: 'it cannot be reached (ECONNREFUSED)' },
       { ok: false, reason: 'it cannot be reached (ECONNREFUSED)' },
@@ -288,7 +288,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
   });
 });
 
-it('each provider is reached, whether its base URL has the version or not', () => {
+it('each provider is reached with a base URL with or without the version', () => {
   const parsed = parseSettings({
     ...anthropic,
     RUNYARD_ANTHROPIC_BASE_URL: 'https://proxy.example/v1/',

@@ -51,7 +51,9 @@ export type ModelResolution =
       readonly retryAfterSeconds: number;
     };
 
-/** `unreachable`: the run's model is not known, because its endpoint lists none; the run ends with `resource_unavailable`. */
+/**
+ * `unreachable`: the run's model is unknown, because its endpoint does not answer with a list; the run ends with `resource_unavailable`.
+ */
 export type TaskModelResolution =
   | ModelResolution
   | { readonly ok: false; readonly reason: 'unreachable'; readonly message: string };
@@ -64,7 +66,7 @@ export interface ModelTarget {
   readonly upstream: Upstream;
   /** Absent: not known. */
   readonly price: Price | undefined;
-  /** True: the probe of its endpoint has shown it. */
+  /** True: the probe of the model's endpoint has shown that it refuses stream_options. */
   readonly refusesStreamOptions?: boolean;
 }
 
@@ -73,7 +75,7 @@ export interface Models {
   list(choices?: ModelChoices): ListModelsResponse;
   /** Returns the model of a run; `undefined`, an empty text and `auto` mean the default. */
   resolve(modelId: string | undefined, choices?: ModelChoices): ModelResolution;
-  /** Returns the model of a run that begins. For `local/auto`, asks the endpoint for its models, for at most 10 s. */
+  /** Returns the model of a run that begins. For `local/auto`, it asks the endpoint for its models, and waits at most 10 s. */
   resolveForTask(modelId: string, choices?: ModelChoices): Promise<TaskModelResolution>;
   /** Returns true if a run that asks for this model gets `runbook` only because no model is configured. */
   fallsBackToRunbook(modelId: string | undefined): boolean;
@@ -89,7 +91,7 @@ export interface Models {
 export type OpenModelsResult = { ok: true; models: Models } | { ok: false; problems: string[] };
 
 export interface OpenModelsOptions extends Partial<LocalListOptions> {
-  /** Checks once which features the default model of the endpoint on this machine has; default: no check. */
+  /** Probes once the features of the default model of the endpoint on this machine; default: no probe. */
   readonly probe?: Probe;
 }
 
@@ -98,8 +100,8 @@ const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
   neededSetting === keySetting ? `no key set; set ${neededSetting}` : `no endpoint set; set ${neededSetting}`;
 
 /**
- * Opens the catalogue for `settings`. Waits for the local endpoint at most 3 s; if it is down, the service starts
- * without it and asks again later. Problems name the setting and the reason.
+ * Opens the catalogue for `settings`. Waits at most 3 s for the local endpoint; if it is down, the service starts without it and asks again
+ * later. Problems name the setting and the reason.
  */
 export async function openModels(settings: ModelSettings, options: OpenModelsOptions = {}): Promise<OpenModelsResult> {
   const { log, now = () => new Date(), fetchLocal = fetchLocalModels, probe } = options;
@@ -230,7 +232,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     };
   };
 
-  /** Probes the default model of the endpoint, or else its first one, as soon as its models are known. */
+  /** Probes the endpoint's default model, or else its first model, as soon as its models are known. */
   const probeOnce = (): void => {
     const offer = offers().find(({ id }) => id === defaultOfService());
     const tried = offer?.provider === 'local' ? offer : firstLocal();

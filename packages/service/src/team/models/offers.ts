@@ -23,7 +23,7 @@ export function splitModelId(id: string): { provider: ProviderName; providerMode
   return { provider: provider as ProviderName, providerModel };
 }
 
-/** Returns an offer for a model of which only the name is known. */
+/** Returns an offer for a model of which nothing but the name is known. */
 export function namedOffer(provider: ProviderName, providerModel: string): Offer {
   // Such a model may or may not accept images. The agent may send them, and the provider may refuse.
   const visionSupported = provider !== 'local';
@@ -59,8 +59,8 @@ export function listOffers(offers: readonly Offer[], local: LocalModels | undefi
 }
 
 /**
- * Finds a model by its id, the provider's name, an alias or a name of the public service; a name that two providers have means the usable one. Before the endpoint on
- * this machine has listed its models (`localIsListed` false), each name after `local/` is accepted.
+ * Finds a model by its id, the provider's name, an alias or a name of the public service. If two providers use the name, returns the usable
+ * model. Before the endpoint on this machine has listed its models (`localIsListed` false), each name after `local/` is accepted.
  */
 export function findOffer(
   all: readonly Offer[],

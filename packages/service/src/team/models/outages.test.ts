@@ -14,7 +14,7 @@ const due = () => db.query("UPDATE model_outages SET next_probe_at = clock_times
 const ended = (seconds: number) =>
   db.query("UPDATE model_outages SET ended_at = clock_timestamp() - $1 * interval '1 second'", [seconds]);
 
-test('an outage begins once, is seen by all, and ends once', async () => {
+test('an outage begins once, is visible to all processes, and ends once', async () => {
   const begun = await Promise.all([1, 2, 3].map(() => beginOutage(db, 'anthropic', 'it fails')));
   expect(begun.filter(Boolean)).toHaveLength(1);
   const [outage] = await outages();
@@ -26,7 +26,7 @@ test('an outage begins once, is seen by all, and ends once', async () => {
   expect(await outages()).toEqual([]);
 });
 
-test('an unstable provider begins no outage within 30 s of the last, and its probes keep their distance', async () => {
+test('an unstable provider has no new outage within 30 s of the last one, and its probes keep their intervals', async () => {
   await beginOutage(db, 'openai', 'it fails');
   await due();
   await claimOutageProbes(db, ['openai']);
@@ -56,7 +56,7 @@ test.each([
   expect((await outages())[0]?.probeInSeconds).toBe(seconds);
 });
 
-test('a success that was sent before an outage began does not end a later outage', async () => {
+test('a success of a request that was sent before an outage does not end a later outage', async () => {
   await beginOutage(db, 'google', 'it fails');
   const [first] = await outages();
   await ended(31);
@@ -65,7 +65,7 @@ test('a success that was sent before an outage began does not end a later outage
   expect(await outages()).toHaveLength(1);
 });
 
-test('one of several processes probes, at growing intervals, and only configured providers', async () => {
+test('only one of several processes probes, at growing intervals, and only configured providers', async () => {
   await beginOutage(db, 'local', 'it fails');
   expect(await claimOutageProbes(db, ['local'])).toEqual([]);
   const waits: number[] = [];

@@ -7,7 +7,7 @@ import { forgetModelChoices } from './team-models.ts';
 
 /** Seconds between the end of an outage of a provider and the beginning of its next one. */
 export const quietSeconds = 30;
-/** Seconds after the end of an outage after which its probes no longer count. */
+/** Seconds after the end of an outage after which the number of its probes is forgotten. */
 const forgivenSeconds = 600;
 const longestProbeSeconds = 300;
 

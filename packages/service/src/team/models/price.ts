@@ -1,7 +1,7 @@
 import type { ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import type { ProviderName } from './providers.ts';
 
-/** US dollars per million tokens. An absent member is not known, which does not mean that it is free. */
+/** US dollars per million tokens. An absent member is unknown, which does not mean free. */
 export interface Rates {
   readonly input: number;
   readonly output: number;
@@ -43,7 +43,7 @@ export function priceAt(prices: readonly Price[], at: Date): Price | undefined {
   return prices.findLast((price) => price.from === undefined || price.from <= day);
 }
 
-/** Returns the cost of `tokens` at `price`; null if the price of a kind of token that was used is not known. */
+/** Returns the cost of `tokens` at `price`; null if the price of a used kind of token is unknown. */
 export function costOf(tokens: TokenCounts, price: Price | undefined): Cost | null {
   if (price === undefined) return null;
   const prompt = tokens.input + tokens.cacheRead + tokens.cacheWrite;
@@ -75,8 +75,8 @@ function dearestRates(price: Price): Required<Rates> {
 }
 
 /**
- * Returns the amount that a request counts against budgets, US dollars: its cost, or, if the price of a kind of token is not known, the cost at the
- * highest known rates. 0 for a model without any price: budgets do not admit it.
+ * Returns the amount that a request counts against budgets, US dollars: its cost, or, if the price of a kind of token is unknown, the cost
+ * at the highest known rates. 0 for a model without any price, because budgets do not admit such a model.
  */
 export function chargeOf(tokens: TokenCounts, price: Price | undefined): number {
   const known = costOf(tokens, price);
@@ -96,8 +96,8 @@ export type ToolCalls = Readonly<Partial<Record<ProviderTool, number>>>;
 
 /**
  * Prices of the providers' own tools, US dollars for one call, as published on platform.claude.com/docs/en/about-claude/pricing,
- * developers.openai.com/api/docs/pricing and ai.google.dev/gemini-api/docs/pricing. The input that a tool reads is billed as tokens besides.
- * Containers are billed by time: here each call costs their shortest time.
+ * developers.openai.com/api/docs/pricing and ai.google.dev/gemini-api/docs/pricing. The input that a tool reads is billed as tokens
+ * besides. Containers are billed by time: here each call costs as much as their shortest time.
  */
 type Prices = Readonly<Partial<Record<ProviderTool, number>>>;
 
@@ -107,7 +107,7 @@ const prices: Readonly<Record<ProviderName, Prices>> = {
   anthropic: { web_search: 0.01, code_execution: 0.005 },
   openai,
   google: { web_search: 0.035, maps: 0.025 },
-  // An endpoint of the same protocol, whose prices are not known.
+  // The endpoint has the same protocol as OpenAI; its own prices are unknown.
   local: openai,
 };
 

@@ -65,7 +65,7 @@ const question = (model: string, withOptions: boolean) => ({
   ],
 });
 
-/** Probes one model. Never throws, follows no redirect, reads at most 256 KB and waits at most `timeoutMs` for the whole answer. */
+/** Probes one model. Never throws, follows no redirect, reads at most 256 KB, and waits at most `timeoutMs` for the whole answer. */
 export async function probeEndpoint(upstream: Upstream, model: string, timeoutMs: number): Promise<Abilities> {
   const failed = (reason: string): Abilities => ({ kind: 'failed', reason });
   try {

@@ -13,7 +13,7 @@ export interface ProviderKind {
   readonly protocol: AgentModel['protocol'];
   /** Base URL of the provider's SDK, below the server root. */
   readonly gatewayPath: string;
-  /** Settings without which it is not usable, for error texts. */
+  /** Settings that the provider needs, for error texts. */
   readonly neededSetting: SettingName;
   /** Setting that holds its credential, for error texts. */
   readonly keySetting: SettingName;
@@ -119,7 +119,7 @@ export function upstreamsOf(settings: ModelSettings): Readonly<Partial<Record<Pr
   return upstreams;
 }
 
-/** Providers whose endpoints accept the same requests, apart from the name of the model. */
+/** Providers whose endpoints accept the same requests, except for the name of the model. */
 const families: Readonly<Record<ProviderName, string>> = {
   anthropic: 'anthropic',
   openai: 'openai',
@@ -127,7 +127,7 @@ const families: Readonly<Record<ProviderName, string>> = {
   local: 'openai',
 };
 
-/** Returns whether a harness that uses one model could use the other one at the same endpoint. */
+/** Returns whether a harness that uses one model could use the other model at the same endpoint. */
 export function speakSameProtocol(one: string, other: string): boolean {
   const [left, right] = [one, other].map((id) => families[id.slice(0, id.indexOf('/')) as ProviderName]);
   return left !== undefined && left === right;

@@ -18,7 +18,7 @@ function isNewer(one: readonly number[], other: readonly number[]): boolean {
 }
 
 /**
- * Returns the model that another name means: `opus`, `sonnet` and `haiku` are the newest Claude model of the family, as for Claude Code.
+ * Returns the model with this alternative name: `opus`, `sonnet` and `haiku` are the newest Claude model of the family, as in Claude Code.
  * `claude-4-5-haiku` is `claude-haiku-4-5`, and `gpt-5-6-terra` is `gpt-5.6-terra`.
  */
 export function findByPublicName(all: readonly Offer[], wanted: string): Offer | undefined {
@@ -40,8 +40,8 @@ const publicName =
 const lettersOf = (name: string): string => name.replaceAll(/[^a-z]/g, '');
 
 /**
- * Returns whether a name that no offer has can be a model of the public service. False for a misspelt name of an offer; another version
- * number is no misspelling.
+ * Returns whether a name that no offer has can be a model of the public service. Returns false for a misspelt name of an offer; a different
+ * version number does not count as a misspelling.
  */
 export function isPublicName(all: readonly Offer[], wanted: string): boolean {
   if (!publicName.test(wanted)) return false;

@@ -40,7 +40,7 @@ export const modelRoutes = (
       case 'changed':
         return toSettings(outcome.models);
       case 'conflict': {
-        const message = `${outcome.modelId} would be disabled; choose another one, or enable it`;
+        const message = `${outcome.modelId} would be disabled; choose another model, or enable it`;
         return invalid([{ path: outcome.path, message }]);
       }
       case 'too_many':

@@ -64,7 +64,7 @@ const readBatched = batched<Queryable, Asked>(200, async (db, items) => {
   for (const item of items) item.found = found.get(item.teamId);
 });
 
-/** Reads the present choices of a team. Concurrent reads, such as those of many creates, share a query. */
+/** Reads the present choices of a team. Concurrent reads, such as the reads of many creates, share a query. */
 export async function readModelChoices(db: Queryable, teamId: string): Promise<ModelChoices> {
   const asked: Asked = { teamId };
   await readBatched(db, asked);
@@ -78,8 +78,9 @@ const maxRemembered = 10_000;
 const recent = new WeakMap<Queryable, Map<string, { readonly readAt: number; readonly value: ModelChoices }>>();
 
 /**
- * Returns the choices of a team, at most a second old, without a query for each create. This is exact enough for the check of a request: the choices
- * are read again when the run begins, and for each request to a model. `tx`: the transaction of the caller, if it has one.
+ * Returns the choices of a team, at most a second old, without a query for each create. This is exact enough for the check of a request,
+ * because the choices are read again when the run begins, and for each request to a model. `tx`: the transaction of the caller, if it has
+ * one.
  */
 export async function readRecentModelChoices(db: Queryable, teamId: string, tx = db): Promise<ModelChoices> {
   const known = recent.get(db) ?? new Map();
@@ -176,7 +177,7 @@ const stateOf = ({ defaultId, fallbackIds, disabledIds }: TeamModels) => ({
   disabled_model_ids: disabledIds,
 });
 
-/** Changes the choices of a team. Two changes at once are done one after the other. */
+/** Changes the choices of a team. Concurrent changes are made one after the other. */
 export async function changeTeamModels(
   db: Database,
   by: Author & { readonly teamUid: string },
@@ -224,7 +225,7 @@ export function resolveChange(
   | { readonly ok: true; readonly change: TeamModelsChange }
   | { readonly ok: false; readonly faults: readonly Fault[] } {
   const faults: Fault[] = [];
-  /** Returns the ids of named models in the form of the list; with `isAnyKnown` also those of models that cannot be used now. */
+  /** Returns the ids of named models in the form of the list; with `isAnyKnown` also the ids of models that cannot be used now. */
   const idsOf = (path: string, named: readonly string[], isAnyKnown = false): string[] =>
     named.flatMap((name, index) => {
       const resolved = models.resolve(name);
@@ -240,7 +241,7 @@ export function resolveChange(
     ...(wanted === undefined ? {} : { defaultId: wanted === null ? null : (defaultId ?? null) }),
     ...(fallbacks ? { fallbackIds: [...new Set(idsOf('fallback_model_ids', fallbacks))] } : {}),
     disable: idsOf('disable', disable, true),
-    // A model that is not known any more can be enabled too: its id is removed from the list.
+    // A model that is no longer known can also be enabled: its id is removed from the list.
     enable: enable.map((name) => {
       const resolved = models.resolve(name);
       return resolved.ok ? resolved.model.id : name;

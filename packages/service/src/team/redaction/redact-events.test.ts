@@ -8,7 +8,7 @@ const redactor = createRedactor([secret]);
 const at = '2026-01-02T03:04:05.000Z';
 const end: AgentEvent = { seq: 1, occurred_at: at, type: 'turn_finished', step_id: 's' };
 
-/** Returns the stored transcript of these lines and the end of a turn. Each line is a batch of its own. */
+/** Returns the stored transcript of these lines and the end of a turn. Each line is a separate batch. */
 function transcriptOf(lines: readonly string[], by = redactor): string[] {
   const held: HeldTexts = {};
   const events = [...lines.map((line): AgentEvent => ({ seq: 1, occurred_at: at, type: 'transcript', line })), end];
@@ -93,7 +93,7 @@ it('lines without a secret stay the same, to the byte', () => {
   expect(transcriptOf(lines)).toEqual(lines);
 });
 
-it('the held text of a message is stored before the line that ends the message, with its ids', () => {
+it('the held text of a message is stored before the line that ends the message, with the ids of the message', () => {
   const call = update({ sessionUpdate: 'tool_call', toolCallId: 't1', title: 'x' });
   const other = update({ sessionUpdate: 'usage_update', used: 1 });
   const stored = transcriptOf([chunk('We wai r', { messageId: 'm1' }), other, call, chunk('!', { messageId: 'm2' })]);
@@ -107,7 +107,7 @@ it('the held text of a message is stored before the line that ends the message, 
   expect(stored.slice(4)).toEqual([chunk('!', { messageId: 'm2' })]);
 });
 
-it('the held output of a command is stored at the end of this command, not at the end of another', () => {
+it('the held output of a command is stored at the end of this command, and not of another command', () => {
   const of = (toolCallId: string, data: string, more: object = {}) =>
     update({ sessionUpdate: 'tool_call_update', toolCallId, _meta: { terminal_output: { data } }, ...more });
   const stored = transcriptOf([
@@ -124,7 +124,7 @@ it('the held output of a command is stored at the end of this command, not at th
   ]);
 });
 
-it('the text of at most about 200 streams is held back at a time', () => {
+it('text of at most about 200 streams is held at a time', () => {
   const held: HeldTexts = {};
   const events = Array.from(
     { length: 1_000 },

@@ -9,7 +9,7 @@ import { isChunk, isLineStream, lineOf, readLine, shapeOf, type TranscriptLine }
  */
 export type HeldTexts = Record<string, string>;
 
-/** Returns the streams that end with this line: another message or a tool call ends a message, its end ends a command's output. */
+/** Returns the streams that end with this line: another message or a tool call ends a message, and the end of a command ends its output. */
 function endedBy({ piece, update, session }: TranscriptLine, held: HeldTexts): string[] {
   if (!update) return [];
   const { sessionUpdate, status, toolCallId } = update;
@@ -32,8 +32,8 @@ function releaseLine(stream: string, held: HeldTexts): string | undefined {
 }
 
 /**
- * Returns the line without secrets, after the held texts of the streams that it ends. Changes `held`. Text at the end of a piece that may be the
- * beginning of a secret is held back and redacted together with the next piece of the same stream.
+ * Returns the line without secrets, after the held texts of the streams that it ends. Changes `held`. Text at the end of a piece that may
+ * be the beginning of a secret is held and redacted together with the next piece of the same stream.
  */
 function redactLine(line: string, redactor: Redactor, held: HeldTexts): string[] {
   const read = readLine(line);
@@ -61,7 +61,7 @@ function streamOf(event: AgentEvent): string | null {
   return null;
 }
 
-/** Returns the streams that an event ends. Their held texts are released before the event. */
+/** Returns the streams that an event ends. The held texts of these streams are released before the event. */
 function endedStreams(event: AgentEvent, held: HeldTexts): string[] {
   if (event.type === 'action_result')
     return Object.keys(held).filter((stream) => stream === `output ${event.action_id}`);
@@ -70,9 +70,9 @@ function endedStreams(event: AgentEvent, held: HeldTexts): string[] {
 }
 
 /**
- * Redacts the events of an agent. All of an agent's events pass here before they are stored. Removes secrets, even those that span
- * pieces or lines, and replaces NUL. May return more events than it was given, because each released text becomes a piece of its own.
- * Changes `held`.
+ * Redacts the events of an agent. All events of an agent pass through this function before they are stored. Removes secrets, even those
+ * that span pieces or lines, and replaces NUL. May return more events than it received, because each released text becomes a separate
+ * piece. Changes `held`.
  */
 export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, held: HeldTexts): AgentEvent[] {
   const stored: AgentEvent[] = [];

@@ -1,16 +1,16 @@
 /**
- * Finds texts in raw transcript lines that continue a text of another line. Models and commands send their text in
- * small pieces, each in a JSON line of its own.
+ * Finds texts in raw transcript lines that continue a text of another line. Models and commands send their text in small pieces, each in a
+ * separate JSON line.
  */
 
 type JsonObject = Record<string, unknown>;
 
 /** A text of a line that continues in other lines. */
 interface Piece {
-  /** The stream of the piece: the key of its held text, from which `lineOf` can make a line. */
+  /** The stream of the piece: the key of its held text. `lineOf` can make a line from it. */
   readonly stream: string;
   readonly text: string;
-  /** Returns the line with another text in the place of this one. */
+  /** Returns the line with `text` in place of its own text. */
   with(text: string): string;
 }
 
@@ -22,7 +22,7 @@ export interface TranscriptLine {
   readonly session?: unknown;
 }
 
-/** Bounds a stream's key: it contains ids from a harness, and is stored as long as text of the stream is held back. */
+/** Limits the length of a stream's key, because the key contains ids from a harness, and is stored while text of the stream is held. */
 const maxStreamChars = 1_000;
 
 const asObject = (value: unknown): JsonObject | undefined =>
@@ -86,7 +86,7 @@ export function readLine(line: string): TranscriptLine {
   return withoutPiece;
 }
 
-/** Makes a line of its own from the held text of a stream that has ended. */
+/** Makes a separate line from the held text of a stream that has ended. */
 export function lineOf(stream: string, text: string): string {
   const shape = shapeOf(stream);
   if (shape.plain === true) return text;

@@ -72,7 +72,7 @@ export async function createSavedView(
   return made;
 }
 
-/** Changes and moves a view; null if the person has none with this id, which may be any text. */
+/** Changes and moves a view; null if the person has no view with this id. The id may be any text. */
 export async function updateSavedView(
   tx: Queryable,
   person: Person,
@@ -91,7 +91,7 @@ export async function updateSavedView(
   return { ...changed, position: order.indexOf(changed) };
 }
 
-/** Deletes a view. Returns false if the person has none with this id, which may be any text. */
+/** Deletes a view. Returns false if the person has no view with this id. The id may be any text. */
 export async function deleteSavedView(db: Queryable, person: Person, id: string): Promise<boolean> {
   return isUuid(id) && (await db.query(remove, [...keyOf(person), id])).length > 0;
 }

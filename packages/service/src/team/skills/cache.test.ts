@@ -15,7 +15,7 @@ test('the cache holds at most its number of bytes, and drops the least recently 
   expect([cache.get('a'), cache.get('c'), cache.get('d')]).toEqual([undefined, undefined, 'D']);
 });
 
-test('the cache stores no value that is larger than itself, and deletes the older value of that name', () => {
+test('the cache does not store a value that is larger than the cache, and deletes the older value with that name', () => {
   const cache = makeCache<string>(100);
   cache.set('a', 'A', 1);
   cache.set('b', 'B', 1);

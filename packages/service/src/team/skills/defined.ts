@@ -24,8 +24,8 @@ export type ReadDefinedSkill = (
 ) => Promise<{ readonly version: number; readonly files: readonly SkillSource[] } | null>;
 
 /**
- * Returns the skill whose SKILL.md has this path, or why it cannot be used. `all`: the files of the definition; only those in the
- * folder of the skill are used. Definitions store no modes, so a file that begins with `#!` is executable.
+ * Returns the skill whose SKILL.md has this path, or the reason why it cannot be used. `all`: the files of the definition; only those in
+ * the folder of the skill are used. Definitions store no modes, so a file that begins with `#!` is executable.
  */
 export function bundleOf(path: string, all: readonly SkillSource[]): SkillBundle | string {
   const folder = path.slice(0, -'SKILL.md'.length);

@@ -18,7 +18,7 @@ export interface SkillPlace {
 const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 const fileName = 'SKILL.md';
 
-/** Returns the skills below the folders that are searched, in the order of these folders, then by path. */
+/** Returns the skills in the searched folders, in the order of these folders, then by path. */
 export function findSkills(entries: readonly TreeEntry[]): SkillPlace[] {
   const sorted = inOrder(entries);
   const paths = skillFolders.flatMap((folder) => {
@@ -42,7 +42,8 @@ function findIn(sorted: readonly TreeEntry[], path: string): SkillPlace | undefi
   if (entry?.path !== path) return undefined;
   const folder = folderOf(path);
   const [start, end] = rangeBelow(sorted, folder);
-  // The other files at the top of a repository belong to the repository, not to the skill. One file above the limit is enough for the fault.
+  // If SKILL.md is at the top of a repository, the other files there belong to the repository, not to the skill. One file above the limit
+  // is enough for the fault.
   const files = folder === '' ? [entry] : sorted.slice(start, Math.min(end, start + maxSkillFiles + 1));
   const fault = faultOf(entry, files);
   return {
@@ -56,7 +57,7 @@ function findIn(sorted: readonly TreeEntry[], path: string): SkillPlace | undefi
 
 const comesBefore = (a: string, b: string): boolean => a < b;
 
-/** Returns the entries sorted by path. Git lists them so, but a hostile repository can have 200,000 in any order. */
+/** Returns the entries sorted by path. Git sorts entries itself, but a hostile repository can have 200,000 entries in any order. */
 function inOrder(entries: readonly TreeEntry[]): readonly TreeEntry[] {
   const isSorted = entries.every(({ path }, at) => at === 0 || !comesBefore(path, entries[at - 1]?.path ?? ''));
   return isSorted ? entries : entries.toSorted((a, b) => (comesBefore(a.path, b.path) ? -1 : 1));
@@ -93,7 +94,7 @@ function faultOf(entry: TreeEntry, files: readonly TreeEntry[]): string | undefi
 
 const quotePath = (path: string): string => JSON.stringify(path.slice(0, 200));
 
-/** Returns the fault of the size of a skill's files; undefined if they fit. */
+/** Returns the fault if a skill's files are too large; undefined if they fit. */
 export function faultOfSizes(files: readonly TreeEntry[], sizes: ReadonlyMap<string, number>): string | undefined {
   let total = 0;
   for (const { id } of files) total += sizes.get(id) ?? 0;

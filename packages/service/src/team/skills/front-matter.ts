@@ -16,9 +16,9 @@ const maxDescriptionLength = 1024;
 const maxCompatibilityLength = 500;
 
 /**
- * Reads a SKILL.md in the Agent Skills format (https://agentskills.io/specification). `folder`: the name of its folder, which must be the name of the
- * skill; null if the file is at the top of the repository. Returns the fault as a string. Front matter is plain YAML:
- * no other language, no tag and no alias is accepted, so reading it runs no code and cannot expand.
+ * Reads a SKILL.md in the Agent Skills format (https://agentskills.io/specification). `folder`: the name of its folder, which must be the
+ * name of the skill; null if the file is at the top of the repository. Returns the fault as a string. Front matter is plain YAML: no other
+ * language, tag or alias is accepted, so reading it runs no code and cannot expand.
  */
 export function parseSkill(bytes: Buffer, folder: string | null): SkillText | string {
   if (bytes.length > maxSkillTextBytes) return `is larger than ${maxSkillTextBytes / 1024} KB`;
@@ -57,7 +57,7 @@ function readYaml(text: string): Map<unknown, unknown> | string {
     const [error] = document.errors;
     const [warning] = document.warnings;
     const fault = error ?? warning;
-    // The library reports an overflow of its stack as an error of the text.
+    // The library reports its own stack overflow as an error of the text.
     if (document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) return tooDeep;
     // The first line of the front matter is the second of the file.
     if (fault)
@@ -84,7 +84,7 @@ function faultOf(members: Map<unknown, unknown>, folder: string | null): string 
   if (typeof description !== 'string' || description.trim() === '') return 'has no description in its front matter';
   if (description.length > maxDescriptionLength)
     return `has a description of more than ${maxDescriptionLength} characters`;
-  // Escapes such as "\0" give a text characters that the file itself may not have, and that the database cannot store.
+  // Escapes such as "\0" can put characters into a text that the file itself may not have, and that the database cannot store.
   if (description.includes('\0') || !description.isWellFormed())
     return 'has a description with a NUL character or half of a surrogate pair';
   if (compatibility !== undefined && typeof compatibility !== 'string') return 'has a compatibility that is not text';

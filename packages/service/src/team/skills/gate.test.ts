@@ -15,7 +15,7 @@ function works() {
   return { begun, work, end: (name: string) => ends.get(name)?.() };
 }
 
-test('the gate limits calls in total, for each team and for a key, and runs the others in their order', async () => {
+test('the gate limits calls in total, for each team and for a key, and runs waiting calls in their order', async () => {
   const gate = makeGate(limits);
   const { begun, work, end } = works();
   const run = (teamId: string, key: string) => gate.run({ teamId, key }, work(`${teamId}${key}`));

@@ -1,4 +1,4 @@
-/** Bounds how many repositories this process reads at once: in total, for a team, and one at a time of each repository. */
+/** Limits how many repositories this process reads at once: in total, for a team, and only one read of the same repository at a time. */
 
 export interface GateLimits {
   readonly total: number;
@@ -36,7 +36,7 @@ export function makeGate(limits: GateLimits): Gate {
     countOf(working, teamId) < limits.perTeam &&
     ![...working].some((place) => place.key === key);
 
-  /** Admits the first waiter that may enter. A team that waits for its own readers does not delay other teams. */
+  /** Admits the first waiter that may enter. A team that waits for its own earlier reads does not delay other teams. */
   function admit(): void {
     const next = waiting.find(mayEnter);
     if (next === undefined) return;

@@ -93,7 +93,7 @@ describe('a repository', () => {
     ['site:two', 'skills/deep/er/two/SKILL.md', ['SKILL.md']],
     ['site:elsewhere/three/SKILL.md', 'elsewhere/three/SKILL.md', ['SKILL.md']],
     ['site:SKILL.md', 'SKILL.md', ['SKILL.md']],
-  ])('gives the skill %s with its files and its commit', async (written, at, files) => {
+  ])('returns the skill %s with its files and its commit', async (written, at, files) => {
     const found = await read(written);
     if (found.kind !== 'skill') throw new Error(found.message);
     expect(found).toMatchObject({ commit, skill: { path: at } });
@@ -187,7 +187,7 @@ describe('a code host with wrong answers', () => {
     return found.kind === 'unreadable' ? found.message : found;
   };
 
-  test('is not read to its end if it sends more bytes than the limit', async () => {
+  test('is not read to its end if it has more bytes than the limit', async () => {
     const big = randomBytes(200_000).toString('latin1');
     await whole.commit('acme', 'giant', { 'skills/a/SKILL.md': skill('a'), big });
     expect(await unreadable('giant', { maxPackBytes: 131_072 }, whole)).toContain('more than 0.125 MB');
@@ -229,7 +229,7 @@ function endless(response: ServerResponse): void {
 describe('the cache', () => {
   const packs = () => host.requests.filter(({ method }) => method === 'POST').length;
 
-  test('answers from memory for five minutes, and later or on refresh asks only for the commit if it is the same', async () => {
+  test('answers from memory for five minutes; later, or on refresh, asks only for the commit if it is unchanged', async () => {
     let now = 0;
     const library = open({ now: () => now });
     await host.commit('acme', 'cached', { 'skills/a/SKILL.md': skill('a') });
@@ -251,7 +251,7 @@ describe('the cache', () => {
     await host.commit('acme', 'busy', { 'skills/a/SKILL.md': skill('a') });
     const before = packs();
     await Promise.all([...Array(20)].map((_, n) => library.list(from('busy', none, `team ${n}`), n % 2 === 0)));
-    // One more request for the commit serves all callers that came after the first read had begun.
+    // One further request for the commit serves all callers that came after the first read had begun.
     expect(packs()).toBe(before + 4);
     await Promise.all([...Array(20)].map(() => read('busy:a', library)));
     expect(packs()).toBe(before + 7);
@@ -273,7 +273,7 @@ describe('the cache', () => {
     await earlier;
   });
 
-  test('never shows content that one credential read to another credential', async () => {
+  test('never shows content that was read with one credential to a user of another credential', async () => {
     const library = open();
     await host.commit('acme', 'private', { 'skills/secret/SKILL.md': skill('secret') });
     expect(Object.values(await list('private', library, credential('1', 'right')))).toEqual(['secret']);

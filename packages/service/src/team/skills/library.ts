@@ -24,7 +24,7 @@ export interface NotReadable {
 
 export type SkillList = { readonly kind: 'skills'; readonly skills: readonly ListedSkill[] } | NotReadable;
 
-/** `unfit`: there is no such skill, or it cannot be used. */
+/** `unfit`: the skill does not exist or cannot be used. */
 export type SkillOutcome =
   | { readonly kind: 'skill'; readonly commit: string; readonly skill: SkillBundle }
   | { readonly kind: 'unfit'; readonly message: string }
@@ -71,7 +71,7 @@ export function openSkillLibrary(options: LibraryOptions): SkillLibrary {
   const heads = makeCache<{ readonly commit: string; readonly until: number }>(mb);
   const inFlight = new Map<string, Promise<unknown>>();
 
-  /** Does work once for all callers that want it meanwhile. */
+  /** Does work once for all callers that request it at the same time. */
   function together<T>(name: string, work: () => Promise<T>): Promise<T> {
     const begun = inFlight.get(name) as Promise<T> | undefined;
     if (begun !== undefined) return begun;

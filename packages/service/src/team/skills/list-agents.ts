@@ -10,7 +10,7 @@ import type { SkillLibrary, SkillList } from './library.ts';
 import type { ListedSkill } from './read-repository.ts';
 
 /**
- * Reads when the team created the last run of each of these skills; one without a run is left out. A function of `runs`, which is above
+ * Reads when the team created the last run of each of these skills; skills without a run are left out. A function of `runs`, which is above
  * this folder.
  */
 export type ReadLastRuns = (

@@ -1,4 +1,4 @@
-/** The skills of a run: read from the code host before its first agent begins, and stored in that state from then on. */
+/** The skills of a run: they are read from the code host before its first agent begins, and stored for all later agents. */
 import { randomUUIDv7 } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -19,7 +19,7 @@ import type { SkillLibrary } from './library.ts';
 import type { SkillBundle } from './read-repository.ts';
 import { parseSkillSpec, type SkillSpec } from './spec.ts';
 
-/** A skill of a run. The text of the first one is a part of its base prompt. */
+/** A skill of a run. The text of the first skill is a part of the run's base prompt. */
 export interface RunSkill extends SkillBundle {
   /** owner/repo:path/to/SKILL.md, or the spec of a skill of a factory's definition. */
   readonly spec: string;
@@ -34,8 +34,8 @@ export interface RunSkillDeps {
 }
 
 /**
- * `unfit`: a skill does not exist or is malformed; `refused`: the code host gives no access; `unavailable`: it cannot be asked now. The
- * message names the skill. `isNew`: the skills were read now, and the run does not show them yet.
+ * `unfit`: a skill does not exist or is malformed; `refused`: the code host gives no access; `unavailable`: the code host does not answer
+ * now. The message names the skill. `isNew`: the skills were read now, and the run does not show them yet.
  */
 export type RunSkills =
   | { readonly kind: 'skills'; readonly skills: readonly RunSkill[]; readonly isNew: boolean }
@@ -49,8 +49,8 @@ const readStored = defineStatement({
 });
 
 /**
- * Stores all skills of a run or none: a faster agent of the run may have stored them already. A run whose files were deleted long after
- * its end gets them again.
+ * Stores all skills of a run or none: a faster agent of the run may have stored them already. If the files of a run were deleted long after
+ * its end, they are stored again.
  */
 const insert = defineStatement({
   name: 'insert_skills_of_run',
@@ -66,7 +66,7 @@ const insert = defineStatement({
 });
 
 /**
- * SQL: the skill that a run follows, as JSON; NULL if it follows none, or no agent has begun it. `run` is a row of
+ * SQL: the skill that a run follows, as JSON; NULL if it follows none, or no agent has begun the run. `run` is a row of
  * `runs`.
  */
 export const skillOfRun = (run: string): string => `CASE WHEN ${run}.skill_spec IS NOT NULL THEN (
@@ -103,7 +103,7 @@ export interface RunWithSkills {
   readonly teamId: string;
   /** Owner of the code hosts' credentials that it uses. */
   readonly codeHostActor: RunActor;
-  /** Contents that the run executes: the revisions of the definitions whose skills it has. */
+  /** Contents that the run executes: the revisions of the definitions that its skills come from. */
   readonly contents: readonly RunContent[];
   /** By `skillsOfRun`. */
   readonly specs: readonly string[];
@@ -150,7 +150,7 @@ function sameName(read: readonly ReadSkill[], { name }: RunSkill, written: strin
   return { kind: 'unfit', message };
 }
 
-/** `repository` and `commit` of a skill of a definition: the factory, and the version of its definition. */
+/** `repository` and `commit` of a skill from a definition: the factory, and the version of its definition. */
 interface ReadSkill {
   readonly kind: 'read';
   readonly commit: string;
@@ -159,8 +159,8 @@ interface ReadSkill {
 }
 
 /**
- * Reads a skill of the definition of a factory in the revision that the run executes; returns a string with the reason
- * if there is none.
+ * Reads a skill of the definition of a factory in the revision that the run executes; returns the reason as a string if there is no such
+ * skill.
  */
 async function readDefined(
   { definedSkills }: RunSkillDeps,
@@ -168,7 +168,7 @@ async function readDefined(
   defined: DefinedSkill,
 ): Promise<ReadSkill | string> {
   const { factoryUid, path } = defined;
-  // A run that is older than revisions has the first one: no decision about its rights covers later revisions.
+  // A run that is older than revisions has the first revision, because no decision about its rights covers later revisions.
   const revision = contents.find(({ kind, uid }) => kind === 'definition' && uid === factoryUid)?.revision ?? 1;
   const found = await definedSkills(teamId, defined, revision);
   const bundle = found ? bundleOf(path, found.files) : 'is not there';
@@ -240,7 +240,8 @@ async function loadStored({ db, blobs }: RunSkillDeps, runId: string): Promise<R
 }
 
 /**
- * Returns the skill without these secrets in its texts and files: a person who can push to its repository may have copied them there.
+ * Returns the skill without these secrets in its texts and files, because a person who can push to its repository may have copied secrets
+ * there.
  */
 export function withoutValues<T extends SkillBundle>(skill: T, values: readonly string[]): T {
   if (values.length === 0) return skill;

@@ -4,7 +4,7 @@ import path from 'node:path';
 /** A read takes less than a minute. An older folder belongs to a process that was killed. */
 export const leftoverMs = 10 * 60_000;
 
-/** Returns the folder in which repositories are while they are read. */
+/** Returns the folder that holds repositories while they are read. */
 export const readFolder = (dataDir: string): string => path.join(dataDir, 'repositories');
 
 /** Removes folders of reads that a crash ended. */

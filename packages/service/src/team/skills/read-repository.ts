@@ -50,7 +50,7 @@ async function withObjects<T>(options: ReadOptions, read: (objects: GitObjects) 
   }
 }
 
-/** Fetches files that are missing. Returns those that do not fit into `maxBytes` together. */
+/** Fetches files that are missing. Returns files that do not fit into `maxBytes` together. */
 async function fetchMissing(
   { remote }: ReadOptions,
   objects: GitObjects,
@@ -69,7 +69,7 @@ async function fetchMissing(
 /** A pack compresses its files, but a file of random bytes becomes a little larger. */
 const roomFor = (bytes: number): number => bytes + 64 * 1024;
 
-/** Reads all skills in the folders that are searched, the malformed ones too. */
+/** Reads all skills in the searched folders, including malformed skills. */
 export async function readSkills(options: ReadOptions): Promise<ListedSkill[]> {
   return await withObjects(options, async (objects) => {
     const places = findSkills(await objects.list(options.commit, skillFolders));
@@ -89,7 +89,7 @@ export async function readSkills(options: ReadOptions): Promise<ListedSkill[]> {
 /** Milliseconds for the front matter of all skills of a repository. The front matter of one skill usually takes less than a millisecond. */
 const parseMs = 3_000;
 
-/** Reads the texts, with a pause after each in which the process does other work. */
+/** Parses the texts, with a pause after each, so that the process can do other work. */
 async function parseAll(places: readonly SkillPlace[], contents: ReadonlyMap<string, Buffer>): Promise<ListedSkill[]> {
   const skills: ListedSkill[] = [];
   let spentMs = 0;
@@ -105,7 +105,7 @@ async function parseAll(places: readonly SkillPlace[], contents: ReadonlyMap<str
   return skills;
 }
 
-/** Reads one skill with its files. Returns why there is no such skill, or why it cannot be used, as a string. */
+/** Reads one skill with its files. Returns the reason as a string if the skill does not exist or cannot be used. */
 export async function readBundle(options: ReadOptions, { place }: SkillSpec): Promise<SkillBundle | string> {
   return await withObjects(options, async (objects) => {
     const found = await findPlace(options, objects, place);

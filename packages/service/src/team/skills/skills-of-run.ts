@@ -1,7 +1,7 @@
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 
 /**
- * Returns the specs of a run's skills, without repetitions: the skill that the run follows first. No other code decides which skills a
+ * Returns the specs of a run's skills, without repetitions: the skill that the run follows first. Only this function decides which skills a
  * run has.
  */
 export function skillsOfRun(

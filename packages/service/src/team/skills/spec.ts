@@ -3,7 +3,7 @@ import { Repository } from '@runyard/contract/environments/environments';
 /** A skill as a request names it. */
 export interface SkillSpec {
   readonly repository: Repository;
-  /** `path` of its SKILL.md in the repository; or `name`, the folder of the SKILL.md. */
+  /** `path` of its SKILL.md in the repository; or `name`, the name of the folder with SKILL.md. */
   readonly place: { readonly path: string } | { readonly name: string };
 }
 

@@ -27,7 +27,7 @@ export function storedSecretsDomain(deps: SecretDeps, faultOfTeamSecret: FaultOf
       if (unreadable && unreadable.count > 0)
         log.warn(
           { secrets: unreadable.count },
-          'stored secrets were sealed with a key that is not here: put the right secrets-key (or RUNYARD_SECRETS_KEY) back and restart, or set them again',
+          'stored secrets were encrypted with a key that is missing: restore the right secrets-key (or RUNYARD_SECRETS_KEY) and restart, or set them again',
         );
     },
     retention: { deleteRunDetail: deleteRunSecrets },
@@ -40,7 +40,7 @@ export function storedSecretsDomain(deps: SecretDeps, faultOfTeamSecret: FaultOf
 }
 
 /**
- * Follows changes of the vault's keys: every service process reads them again and encrypts the rows of all domains with the first one.
+ * Follows changes of the vault's keys: every service process reads the keys again, and encrypts the rows of all domains with the first key.
  * When no row needs an earlier key, the key is removed from the file.
  */
 export function vaultDomain({ log, vault, settings }: SecretDeps, domains: readonly Domain[]): Domain {
@@ -53,7 +53,7 @@ export function vaultDomain({ log, vault, settings }: SecretDeps, domains: reado
     for (const domain of domains) left += (await domain.sealAgain?.()) ?? 0;
     if (left > 0 || settings.RUNYARD_SECRETS_KEY !== undefined) return;
     if (await forgetEarlierKeys(path.resolve(settings.RUNYARD_DATA_DIR), new Date()))
-      log.info({ key_id: vault.keyId }, 'earlier keys of secrets are removed: nothing is sealed with them');
+      log.info({ key_id: vault.keyId }, 'earlier keys of secrets are removed, because no value is encrypted with them');
   };
   return { name: 'vault', loops: async () => [{ name: 'sealing secrets again', everyMs: 3_000, work: follow }] };
 }

@@ -11,8 +11,8 @@ export type RefusedSecrets =
   | { readonly kind: 'forbidden'; readonly detail: string };
 
 /**
- * Checks the secrets that the caller gives to an environment. They must be secrets of the team, because every run in the environment
- * gets them, and the caller must be allowed to use each that the environment does not have already. Null: no fault.
+ * Checks the secrets that the caller gives to an environment. The secrets must belong to the team, because every run in the environment
+ * gets them. The caller must be allowed to use each secret that the environment does not have yet. Null: no fault.
  */
 export async function checkEnvironmentSecrets(
   db: Queryable,

@@ -132,8 +132,8 @@ function readerFor(db: Queryable, { teamId, actor, contents = [] }: SecretUser) 
 }
 
 /**
- * Returns the secrets that the run gets, or the first name of its own that it may not have. A variable that the run names itself replaces
- * the same one of the environment.
+ * Returns the secrets that the run gets, or the first secret of the run's own list that it may not have. A variable of the run's
+ * configuration replaces the same variable of the environment.
  */
 export async function findUsableSecrets(
   db: Queryable,
@@ -200,9 +200,9 @@ const toRight = ({ id, is_personal }: SecretRow, reference: NamedSecret): RightT
 const open = (vault: Vault, { id, sealed_value }: SecretRow): string => vault.open(purposeOfSecret(id), sealed_value);
 
 /**
- * Returns the present values of secrets that a run has the right to, or the first one that it may not have any more: since the run was created, the
- * secret may have been deleted, or its executor or an author may have left the team. Secrets that only the owner of the run's worker pool may not use
- * are withheld, because the pool may have got its owner since then.
+ * Returns the present values of secrets that a run may use, or the first secret that it may no longer use. After the run was created, the
+ * secret may have been deleted, or its executor or an author may have left the team. Secrets that the owner of the run's worker pool may
+ * not use are withheld, because the pool may have got this owner after the run was created.
  */
 export async function readRights(
   db: Queryable,
@@ -273,7 +273,7 @@ export async function findLacking(
   });
 }
 
-/** Returns the fault of the references themselves: two of them cannot be in one variable. */
+/** Returns the fault of the references themselves: two of them cannot use the same variable. */
 export function faultsOfReferences(references: readonly SecretReference[]): Fault[] {
   const taken = new Set<string>();
   return references.flatMap((reference, index) => {

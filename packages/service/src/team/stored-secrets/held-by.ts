@@ -1,8 +1,7 @@
 /**
  * SQL: whether each of some principals may use a stored secret, as a JSON list in their order. People use their personal secrets and the
- * team's while they are members; service accounts use the team's secrets that name them, and agent identities also the
- * secrets that the identity names. Deleted principals use no secrets. `secret` is the name of a row of
- * `stored_secrets`, `kinds` and `uids` are lists.
+ * team's secrets while they are members. Service accounts use the team's secrets that list them; agent identities also use the secrets in
+ * the identity's list. Deleted principals use no secrets. `secret` is the name of a row of `stored_secrets`, `kinds` and `uids` are lists.
  */
 export const heldBy = (secret: string, kinds: string, uids: string): string => `(
   SELECT jsonb_agg(CASE

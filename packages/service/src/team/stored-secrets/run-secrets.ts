@@ -1,6 +1,6 @@
 /**
- * Encrypted copies of the values that the sandboxes of a run got, or that the gateway adds for it. They are removed from the output of
- * the run.
+ * Encrypted copies of the values that the sandboxes of a run received, or that the gateway adds for the run. The values are redacted in the
+ * output of the run.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { DeletedDetail } from '../../platform/domain.ts';
@@ -56,7 +56,10 @@ const markUsed = defineStatement({
 /** A value to remove from the output of the run. */
 export interface RunSecret {
   readonly name: string;
-  /** `granted`: a stored secret of this name; `configured`: another value in the sandbox; `withheld`: a value that never reaches the sandbox. */
+  /**
+   * `granted`: a stored secret with this name; `configured`: another value in the sandbox; `withheld`: a value that never reaches the
+   * sandbox.
+   */
   readonly kind: 'granted' | 'configured' | 'withheld';
   readonly value: string;
 }
@@ -72,7 +75,9 @@ export const copyOf = ({
   kind: isInSandbox({ as }) ? 'granted' : 'withheld',
 });
 
-/** Returns every value that is removed. Throws if this process does not have the key of one, because then nothing can be redacted. */
+/**
+ * Returns every value that is removed. Throws if this process lacks the key of one of them, because in this case nothing can be redacted.
+ */
 export async function readRunSecrets(db: Queryable, vault: Vault, runId: string): Promise<RunSecret[]> {
   const rows = await db.query(readCopies, [runId]);
   return rows.map(({ id, name, kind, sealed_value }) => ({
@@ -94,8 +99,8 @@ export async function readGrantedNames(db: Queryable, runId: string): Promise<st
 }
 
 /**
- * Stores copies of values that a sandbox of the run is about to get, or whose effects it is about to see. Must be committed before.
- * The caller has locked the run, so that of two requests of its agent the second sees the copies of the first.
+ * Stores copies of values that a sandbox of the run will receive, or whose effects it will see. Must be committed before.
+ * The caller has locked the run, so that the second of two requests of its agent sees the copies of the first.
  * `usedIds`: the stored secrets among them.
  */
 export async function keepRunSecrets(

@@ -1,6 +1,6 @@
 import { defineSealedRows } from '../../platform/secrets/seal-again.ts';
 
-/** Purpose of an encrypted secret: one that is copied to another row cannot be decrypted there. */
+/** Purpose in the encryption of a secret: a value that is copied to another row cannot be decrypted there. */
 export const purposeOfSecret = (id: string): string => `secret ${id}`;
 /** Purpose of the encrypted copy of a secret that a run has. */
 export const purposeOfRunSecret = (id: string): string => `secret of a run ${id}`;

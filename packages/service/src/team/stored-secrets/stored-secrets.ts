@@ -1,4 +1,4 @@
-/** Sets, lists and deletes secrets. No function of this file returns a value. */
+/** Sets, lists and deletes secrets. No function of this file returns a secret's value. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxSecrets } from '@runyard/contract/limits';
 import type { PutSecretRequest, Secret, SecretScope } from '@runyard/contract/secrets/secrets';
@@ -102,8 +102,8 @@ export async function listSecrets(db: Queryable, { teamId, creator }: SecretCall
 }
 
 /**
- * Creates the secret or replaces its value. `too_many`: the team or the person has the largest number allowed. Creates of one owner
- * wait for each other, so of two at once the second sees the row of the first.
+ * Creates the secret or replaces its value. `too_many`: the team or the person has the largest number allowed. Creates of one owner wait
+ * for each other, so the second of two concurrent creates sees the row of the first.
  */
 export async function putSecret(
   tx: Queryable,
@@ -176,7 +176,7 @@ const readMissing = defineStatement({
   row: { name: text() },
 });
 
-/** Returns the names of which the team has no secret. Personal secrets do not count. */
+/** Returns the names that are not names of secrets of the team. Personal secrets do not count. */
 export async function findMissingSecrets(db: Queryable, teamId: string, names: readonly string[]): Promise<string[]> {
   if (names.length === 0) return [];
   return (await db.query(readMissing, [teamId, names])).map(({ name }) => name);

@@ -29,22 +29,22 @@ export interface RunTokenHolder {
   readonly factoryUid: string | null;
 }
 
-/** One request of a run to a model, reported once, at its end. */
+/** One request of a run to a model; it is reported once, at its end. */
 export interface ModelUsage extends RunTokenHolder {
   readonly provider: ProviderName;
   /** UUID of this request. */
   readonly requestId: string;
-  /** Tokens that were neither read from nor written to a cache: no token counts in two of the four kinds. */
+  /** Tokens that were neither read from nor written to a cache: no token counts twice. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
-  /** US dollars; null: the price is not known. A request that was interrupted costs at least this. */
+  /** US dollars; null: the price is not known. An interrupted request costs at least this amount. */
   readonly costUsd: number | null;
   readonly breakdown: Cost | null;
   /** US dollars for the provider's own tools, a part of `costUsd`. */
   readonly toolsUsd: number;
-  /** Amount that counts against budgets, US dollars: the cost, or an upper bound where a part of it is not known. */
+  /** Amount that counts against budgets, US dollars: the cost, or an upper bound if a part of the cost is unknown. */
   readonly chargedUsd: number;
   /** True: the provider answered, or was asked and had no time to: the request counts as a turn. */
   readonly isAnswer: boolean;

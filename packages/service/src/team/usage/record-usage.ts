@@ -65,12 +65,12 @@ const closeRequest = defineStatement({
   row: {},
 });
 
-/** Returns the value of a column of a thing: '' where the run has none, NULL where an older version of the service stored the request. */
+/** Returns the value of a column for a thing: '' if the run has none, NULL if an older version of the service stored the request. */
 const columnOf = (uid: string | null | undefined): string | null => (uid === null ? '' : (uid ?? null));
 
 /**
- * Accounts for one request to a model, once for each `requestId`: for its run, the runs above it, its team, and the report. The costs are NULL if the
- * price is not known.
+ * Records the usage of one request to a model, only once for each `requestId`: for its run, the runs above it, its team, and the report.
+ * The costs are NULL if the price is not known.
  */
 export async function recordUsage(db: Database, usage: ModelUsage): Promise<void> {
   await db.transaction((tx) => recordUsageWithin(tx, usage));

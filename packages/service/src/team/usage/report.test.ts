@@ -85,7 +85,7 @@ describe('the usage report', () => {
     expect(rows[0]).not.toHaveProperty('day');
   });
 
-  it('gives every row once over its pages', async () => {
+  it('returns every row once across its pages', async () => {
     const path = 'group_by=day&group_by=model&limit=1';
     const first = await report(path);
     const second = await report(`${path}&cursor=${first.page_info.next_cursor}`);

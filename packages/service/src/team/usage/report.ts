@@ -12,10 +12,13 @@ import { readProfiles } from '../access/profiles.ts';
 /** Returns the names of factories of the team by UID. */
 export type ReadFactoryNames = (teamId: string, uids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
-/** Value in the place of a thing that the service did not record. No UID is equal to it. */
+/** Value in the place of a thing that the service did not record. No UID has this value. */
 const notKnown = '?';
 
-/** Sums of the whole team, or of one creator ($11, $12). A member that does not group the report is '' in every row, so one order serves all groupings. */
+/**
+ * Sums of the whole team, or of one creator ($11, $12). A member that does not group the report is '' in every row, so one sort order works
+ * for all groupings.
+ */
 const readRows = defineStatement({
   name: 'read_usage_report',
   text: `
@@ -76,7 +79,7 @@ export type ReportOutcome =
 const invalid = (path: string, message: string): ReportOutcome => ({ kind: 'invalid', faults: [{ path, message }] });
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
-/** Returns a page of the sums of a team's requests to models. `creator`: only of runs that this one created; null: of all runs. */
+/** Returns a page of the sums of a team's requests to models. `creator`: only runs that this person or key created; null: all runs. */
 export async function readUsageReport(
   deps: ReportDeps,
   teamId: string,
@@ -170,7 +173,7 @@ async function toUsageRows(
   });
 }
 
-/** Returns the thing by which a column groups the report. */
+/** Returns the thing by which this column groups the report. */
 function thingOf(column: string, names: ReadonlyMap<string, string>): UsageThing {
   if (column === notKnown) return { kind: 'not_known' };
   if (column === '') return { kind: 'none' };

@@ -31,7 +31,7 @@ const readRequests = defineStatement({
   },
 });
 
-/** Returns the requests of an execution that ended after a time, at most 1,000, the first ones first. */
+/** Returns the requests of an execution that ended after a time, at most 1,000, in the order of time. */
 export async function readRequestsOfExecution(
   db: Queryable,
   { runId, executionId }: { readonly runId: string; readonly executionId: string },

@@ -36,7 +36,7 @@ const usage = (runId: string, changes: Partial<ModelUsage> = {}): ModelUsage => 
   ...changes,
 });
 
-it('the usage of a run sums up its tokens and costs, in credits and in dollars', async () => {
+it('the usage of a run is the sum of its tokens and costs, in credits and in dollars', async () => {
   const [first, second, idle] = [await service.newRun(), await service.newRun(), await service.newRun()];
   await recordUsage(database.db, usage(first, { modelId: 'a-small-model', inputTokens: 1, cacheReadTokens: 0 }));
   await recordUsage(database.db, usage(first));
@@ -69,7 +69,7 @@ it('a request that is recorded twice counts once', async () => {
   expect((await usageOfRuns(database.db, [run])).get(run)?.total_tokens).toBe(177);
 });
 
-it('the usage of a run has no cost if the price of one request is not known', async () => {
+it('the usage of a run has no cost if the price of one request is unknown', async () => {
   const run = await service.newRun();
   await recordUsage(database.db, usage(run));
   await recordUsage(database.db, usage(run, { costUsd: null, breakdown: null }));
@@ -79,7 +79,7 @@ it('the usage of a run has no cost if the price of one request is not known', as
   });
 });
 
-it('a request without tokens is free if the price of its model is not known', async () => {
+it('a request without tokens is free even if the price of its model is unknown', async () => {
   const run = await service.newRun();
   const nothing = {
     inputTokens: 0,

@@ -10,7 +10,7 @@ export type RunUsage = Pick<
   'total_tokens' | 'model_token_usage' | 'inference_cost' | 'inference_cost_usd' | 'inference_cost_breakdown_usd'
 >;
 
-/** Sums up the requests of each run. A request that used no tokens costs nothing, so it does not make the cost of its run unknown. */
+/** Sums up the requests of each run. A request without tokens costs nothing, so the cost of its run stays known. */
 const sumRequests = defineStatement({
   name: 'sum_model_requests_of_runs',
   text: `SELECT run_id,

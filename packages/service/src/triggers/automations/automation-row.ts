@@ -36,7 +36,7 @@ export const automationRow = {
   /** Why the last run could not be created. */
   last_spawn_error: nullable(text()),
   spawn_failures: integer,
-  /** Revision of its content, which its runs execute. */
+  /** Revision of the automation as a content that its runs execute. */
   revision: integer,
   created_at: timestamp,
   updated_at: timestamp,

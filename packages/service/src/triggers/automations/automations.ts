@@ -32,8 +32,8 @@ const readOne = defineStatement({
 });
 
 /**
- * Takes the strongest lock, which a delete or a new name needs. Taking it later could deadlock with a delivery, which first reads all its automations
- * and then locks those that it starts.
+ * Takes the strongest lock, which a delete or a new name needs. Taking this lock later could cause a deadlock with a delivery, which first
+ * reads all its automations and then locks the ones that it starts.
  */
 const lockOne = defineStatement({
   name: 'lock_automation',
@@ -43,7 +43,7 @@ const lockOne = defineStatement({
   row: automationRow,
 });
 
-/** $2: its name; $3: the automation that has the name already, or NULL. */
+/** $2: its name; $3: the automation that already has the name, or NULL. */
 const readOthers = defineStatement({
   name: 'read_other_automations_of_factory',
   text: `
@@ -78,8 +78,7 @@ const remove = defineStatement({
 });
 
 /**
- * Returns the members that the audit log shows. For a prompt it shows only the length, because people write secrets
- * into prompts.
+ * Returns the members that the audit log shows. Of a prompt it has only the length, because people write secrets into prompts.
  */
 const stateOf = (row: AutomationRow) => ({
   name: row.name,
@@ -161,7 +160,7 @@ export async function createAutomation(
   return { kind: 'stored', automation: row };
 }
 
-/** Replaces an automation. Its runs act as the author from now on, and it begins a new count of failures. */
+/** Replaces an automation. From now on, its runs act as the author, and its count of failures begins again. */
 export async function updateAutomation(
   deps: CheckDeps,
   tx: Queryable,
@@ -187,7 +186,7 @@ export async function updateAutomation(
 }
 
 /**
- * Deletes an automation, and the deliveries and fires that wait for it. Returns false if the team has none with these
+ * Deletes an automation, and its waiting deliveries and fires. Returns false if the team has none with these
  * UIDs.
  */
 export async function deleteAutomation(

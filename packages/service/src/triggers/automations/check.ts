@@ -31,7 +31,7 @@ export type CheckOutcome =
   | Exclude<RequestOutcome, { kind: 'ok' }>;
 
 /**
- * Returns the agent with which a request is checked; null if the factory has none of this name. If the agent was deleted
+ * Returns the agent for the check of a request; null if the factory has no agent with this name. If the agent was deleted
  * after the automation was stored, the name may stay, so that other members can be changed. The check then uses the
  * foreman.
  */

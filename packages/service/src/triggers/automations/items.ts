@@ -90,6 +90,6 @@ export async function toItems(db: Queryable, teamId: string, rows: readonly Auto
   });
 }
 
-/** Why an automation starts nothing after its editor has left the team or become a viewer. */
+/** The reason why an automation starts nothing after its editor has left the team or become a viewer. */
 export const editorMayNot =
-  'the one who last edited the automation may not start runs of the team any more; have somebody else save it';
+  'the person or agent who last edited the automation may no longer start runs of the team; ask somebody else to save it';

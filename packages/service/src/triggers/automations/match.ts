@@ -44,7 +44,7 @@ const readFed = defineStatement({
   row: { ...automationRow, webhook_uids: texts, may_start: boolean, agent_of_run: nullable(json<AgentOfRun>()) },
 });
 
-/** An automation, the webhooks that feed it, whether its editor may start runs of the team, and the agent of its runs. */
+/** An automation, the webhooks that it reads, whether its editor may start runs of the team, and the agent of its runs. */
 export type FedAutomation = RowOf<typeof readFed>;
 
 /** A webhook that feeds automations. */
@@ -159,7 +159,10 @@ function reasonOfEvent({ in: wanted, not_in: excluded }: Matcher, event: string 
   return event !== null && excluded?.includes(event) ? `${found}; not allowed: ${list(excluded)}` : null;
 }
 
-/** Returns the conditions that a trigger does not meet; null if it matches; undefined if it does not select the webhook. */
+/**
+ * Returns the conditions of a trigger that the delivery does not meet; null if the trigger matches; undefined if the trigger does not
+ * select the webhook.
+ */
 function mismatch(plan: Plan, delivery: MatchedDelivery, total: Budget): readonly Check[] | null | undefined {
   if (plan.provider === 'webhook') {
     if (!plan.webhookUids.includes(delivery.webhookUid)) return undefined;
@@ -202,8 +205,8 @@ export function matcherOf(delivery: MatchedDelivery): (automation: AutomationRow
 }
 
 /**
- * Returns the lane of a run: the group of runs to which the overlap policy applies. It is a hash of the value at the
- * concurrency key. Returns null if the automation has no key, or the payload has no text, number or boolean at the key.
+ * Returns the lane of a run: the group of runs to which the overlap policy applies. It is a hash of the payload's value at the concurrency
+ * key. Returns null if the automation has no key, or the payload has no text, number or boolean at the key.
  */
 export function laneOf(
   { concurrency_key: path }: Pick<AutomationRow, 'concurrency_key'>,

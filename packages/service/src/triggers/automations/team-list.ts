@@ -12,7 +12,7 @@ import { readStartNumbers } from '../history/numbers.ts';
 import { automationRow } from './automation-row.ts';
 import { toItems } from './items.ts';
 
-/** SQL of the columns of an automation without the large ones, which the list does not show. */
+/** SQL of the columns of an automation except the large columns, which the list does not show. */
 const columns = Object.keys(automationRow)
   .map((name) => (name === 'prompt' ? `'' AS prompt` : name === 'config' ? 'NULL::jsonb AS config' : name))
   .join(', ');

@@ -51,7 +51,8 @@ export async function applyAutomations(
       continue;
     }
     applied.push([name, outcome.automation.uid]);
-    // Values of secrets are stored redacted. Otherwise the automation would always differ from its file, and not do what the file defines.
+    // Values of secrets are stored redacted. If the automation contained such a value, it would always differ from its file, and not do
+    // what the file defines.
     for (const { member } of differencesOfAutomation(outcome.automation, wanted))
       faults.add(
         pathOf.automation(name),

@@ -115,7 +115,7 @@ export async function applyWebhooks(
     applied.push([webhook.name, present.uid]);
     const address = { ...factory, webhookUid: present.uid };
     if (differencesOfWebhook(present, state, webhook, found).length === 0) continue;
-    // The name gives the webhook the secret of the team itself, so that later values act at once.
+    // The webhook stores the name of the team's secret, so later values of the secret count at once.
     const request = {
       ...members,
       delivery_id_header: webhook.deliveryIdHeader ?? null,

@@ -55,7 +55,7 @@ export type ApplyOutcome =
   | { readonly kind: 'other_version'; readonly version: number }
   /** 409: the factory takes its definition from this repository. */
   | { readonly kind: 'has_source'; readonly repository: string }
-  /** Only of a sync: the source has changed meanwhile, or another sync has started. */
+  /** Only for a sync: the source has changed meanwhile, or another sync has started. */
   | { readonly kind: 'superseded' }
   /** 422, by file, line and column. */
   | { readonly kind: 'faulty'; readonly faults: readonly DefinitionFault[] };
@@ -169,7 +169,7 @@ async function applyWithin(
   const problems = await readProblems(tx, factory, applied.automations);
   const notices = noticesOf(deps.models, toNoticed(read));
   const answer = { dry_run: request.dry_run, changes, drift: toChanges(drift), notices, problems };
-  // In a repository that has other files too, most commits change nothing here.
+  // In a repository that also has other files, most commits do not change the definition.
   if (from && stored && changes.length + drift.length === 0 && isDeepStrictEqual(stored.files, files)) {
     await noteCommit(tx, factoryUid, from.commit);
     return { kind: 'applied', response: { ...answer, version } };

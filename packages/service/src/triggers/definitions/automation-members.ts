@@ -1,4 +1,4 @@
-/** The members of an automation that files define, in the form in which they are stored. */
+/** The members of an automation that files define, in their stored form. */
 import { type AutomationTrigger, CreateAutomationRequest } from '@runyard/contract/automations/automations';
 import { pathOf } from '@runyard/contract/factories/files/layout';
 import { plainMessage } from '@runyard/contract/wire/plain-message';
@@ -10,8 +10,7 @@ import type { FaultList } from './fault-list.ts';
 export type AutomationMembers = CreateAutomationRequest;
 
 /**
- * Returns an automation as the files define it. Its configuration has only the members that override its agent's
- * members.
+ * Returns an automation as the files define it. Its configuration has only members that override the agent's members.
  */
 export function toAutomationMembers(definition: FactoryDefinition, automation: DefinedAutomation): AutomationMembers {
   const config = toConfig(automation, definition);

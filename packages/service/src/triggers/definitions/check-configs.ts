@@ -37,7 +37,7 @@ export async function checkConfigs(
     { file: 'factory.yaml', base: ['agentDefaults'], members: factory.agentDefaults },
     { file: 'factory.yaml', base: [], members: factory },
   ];
-  // Most runs of a factory differ only in the prompt of their agent, and only the length of the prompt matters here.
+  // Most runs of a factory differ only in the prompt of their agent, and the check depends only on the length of the prompt.
   const known = new Map<string, readonly Problem[]>();
   const reported = new Set<string>();
   const check = async (config: AmbientAgentConfig, own: readonly Place[]) => {

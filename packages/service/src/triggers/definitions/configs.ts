@@ -39,7 +39,7 @@ export function toConfig(
   const servers = mcpServers && Object.entries({ ...ofAll.mcpServers, ...mcpServers });
   return {
     ...(modelId ? { model_id: modelId } : {}),
-    // `model` is short for the built-in harness with it.
+    // `model` is short for the built-in harness with this model.
     ...(model ? { harness: { type: 'oz' } } : {}),
     ...(harness ? { harness: toHarness(harness) } : {}),
     ...(environmentId ? { environment_id: environmentId } : {}),
@@ -95,8 +95,7 @@ export function toFactoryMembers(definition: FactoryDefinition): CreateFactoryRe
 }
 
 /**
- * Returns an agent in the form in which it is stored. Skills of the definition come after those of repositories, its
- * own or inherited ones.
+ * Returns an agent in its stored form. Skills of the definition come after the skills of repositories, both own and inherited.
  */
 export function toFactoryAgent(agent: DefinedAgent, definition: FactoryDefinition, factoryUid: string): FactoryAgent {
   const { factory } = definition;
@@ -111,7 +110,7 @@ export function toFactoryAgent(agent: DefinedAgent, definition: FactoryDefinitio
   };
 }
 
-/** Returns the configuration for the runs of an agent, or of an automation, which uses its agent or the foreman. */
+/** Returns the configuration for the runs of an agent, or of an automation, whose agent is the foreman unless it names another one. */
 export function configOfRun(
   definition: FactoryDefinition,
   factoryUid: string,

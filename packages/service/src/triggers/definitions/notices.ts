@@ -36,7 +36,7 @@ export interface NamedModel {
   readonly name: string;
 }
 
-/** A definition without faults, as far as notices depend on it. */
+/** The parts of a definition without faults that notices depend on. */
 export interface Noticed {
   /** Notices about its files. */
   readonly notices: readonly DefinitionFault[];
@@ -55,8 +55,8 @@ export function toNoticed({ definition, notices, locate }: Extract<ReadDefinitio
 }
 
 /**
- * Returns the parts of a definition that have no effect on this service: the notices about its files, and each model that the public service offers
- * and this one does not. At most 100, by file and line.
+ * Returns the parts of a definition that have no effect on this service: the notices about its files, and each model that only the public
+ * service offers. At most 100, by file and line.
  */
 export function noticesOf(models: Models, { notices, named }: Noticed): DefinitionFault[] {
   const collected = collectFaults();

@@ -9,7 +9,7 @@ import { driftOf, type FactoryAddress, readFactoryState, readTeamSecrets } from 
 import { readStoredDefinition } from './stored.ts';
 
 /**
- * Returns the last applied definition, and how the factory differs from it now. Returns null if no definition was
+ * Returns the last applied definition, and the differences between it and the present factory. Returns null if no definition was
  * applied, or the team has no such factory.
  */
 export async function readFactoryDefinition(

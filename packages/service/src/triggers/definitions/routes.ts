@@ -49,14 +49,16 @@ export const definitionRoutes = (deps: DefinitionDeps, checks: FileChecks): read
       case 'checked':
         return outcome.response;
       case 'busy':
-        return tooBusy('Too many checks of definition files wait already, of this caller or of all.');
+        return tooBusy(
+          'Too many checks of definition files are already waiting, from this caller or from all callers.',
+        );
       case 'too_slow':
         return invalid([{ path: 'files', message: 'take too long to read; send fewer files, or simpler YAML' }]);
     }
   }),
 ];
 
-/** Never aborts: a sync that was requested continues when its client has disconnected. */
+/** Never aborts: a sync continues even if the client that requested it disconnects. */
 const neverAborted = new AbortController().signal;
 
 interface SourceRouteDeps extends SyncDeps {

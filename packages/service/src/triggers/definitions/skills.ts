@@ -9,7 +9,10 @@ import type { StoredFile } from './stored.ts';
 
 const nameOf = (path: string): string => path.split('/').at(-2) ?? '';
 
-/** Returns the specs of the skills of an agent: its own, and those of all agents unless it has one with the same name. */
+/**
+ * Returns the specs of the skills of an agent: its own skills, and the skills of all agents except those with the same name as an own
+ * skill.
+ */
 export function skillsOfAgent({ skills }: FactoryDefinition, factoryUid: string, agent: string): string[] {
   const paths = skills.map(({ path }) => path).filter(isSkillPath);
   const own = paths.filter((path) => path.startsWith(`agents/${agent}/`));
@@ -18,7 +21,7 @@ export function skillsOfAgent({ skills }: FactoryDefinition, factoryUid: string,
   return [...own, ...shared].map((path) => definedSkillSpec({ factoryUid, path }));
 }
 
-/** Milliseconds for the front matter of all skills. Each usually takes less than one, and a hostile one 100. */
+/** Milliseconds for the front matter of all skills. Each skill usually takes less than one millisecond; a hostile skill can take 100. */
 const parseMs = 3_000;
 
 /** Adds a fault for each SKILL.md that no run could use. */

@@ -25,7 +25,7 @@ export interface FactoryAddress {
   readonly factoryUid: string;
 }
 
-/** Webhooks and automations of a factory by UID, also those that no file defines. */
+/** Webhooks and automations of a factory by UID, including those that no file defines. */
 export interface FactoryState {
   readonly webhooks: ReadonlyMap<string, StoredWebhook>;
   readonly webhookSecrets: ReadonlyMap<string, string | null>;
@@ -48,7 +48,7 @@ export async function readFactoryState(db: Queryable, vault: Vault, factory: Fac
   };
 }
 
-/** A value, or the reason why there is none. */
+/** A value, or the reason why there is no value. */
 export type TeamSecret = { readonly value: string } | { readonly problem: string };
 
 /** Returns the secrets of the team that webhooks name, by name. */
@@ -91,7 +91,7 @@ function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
   };
 }
 
-/** Returns the differences between a webhook and its file. For the secret it returns only that it differs. */
+/** Returns the differences between a webhook and its file. For the secret, it only returns that the secret differs. */
 export function differencesOfWebhook(
   present: StoredWebhook,
   { webhookSecrets }: FactoryState,

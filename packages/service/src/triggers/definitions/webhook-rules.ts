@@ -1,7 +1,7 @@
 import type { WebhookRules } from '@runyard/contract/webhooks/webhook-rules';
 import type { DefinedWebhook } from '@runyard/definitions/definition';
 
-/** The rules of a webhook in the names of its file. */
+/** The rules of a webhook, with the names that its file uses. */
 type FileRules = Pick<DefinedWebhook, 'deliveryIdPath' | 'eventHeader' | 'duplicateWindowSeconds' | 'signature'>;
 
 const present = (members: Readonly<Record<string, unknown>>): object =>
@@ -33,7 +33,7 @@ export function rulesOfFile({
   });
 }
 
-/** Returns the rules of a webhook, in the names of its file. */
+/** Returns the rules of a webhook, with the names that its file uses. */
 export function fileOfRules({
   delivery_id_path,
   event_header,

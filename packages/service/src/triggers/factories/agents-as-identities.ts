@@ -1,4 +1,4 @@
-/** The agents of a factory in the form in which published clients read agents. */
+/** The agents of a factory in the form that published clients read. */
 
 import type { FactoryAgent } from '@runyard/contract/factories/factories';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';

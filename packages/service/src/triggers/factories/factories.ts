@@ -34,9 +34,9 @@ const lockAutomations = defineStatement({
 
 /**
  * Locks the webhooks and automations of a factory, which the caller has locked. Call it before the first of several changes: later
- * deliveries wait, and deliveries that have begun end first. All transactions lock in one order: factory, webhooks by UID, automations by
- * UID, schedules. A delivery locks its webhook, then the automations that it feeds, and takes no lock of the factory. The count of the audit
- * log comes last.
+ * deliveries wait, and deliveries that have begun end first. All transactions take locks in one order: factory, webhooks by UID,
+ * automations by UID, schedules. A delivery locks its webhook, then the automations that read the webhook; it does not lock the factory.
+ * The count of the audit log comes last.
  */
 export async function lockPartsOfFactory(tx: Queryable, factoryUid: string): Promise<void> {
   await tx.query(lockWebhooks, [factoryUid]);
@@ -221,7 +221,10 @@ export async function reviseDefinition(
   await tx.query(revise, [factoryUid, creator.kind, creator.uid]);
 }
 
-/** Creates a factory with a foreman. `too_many`: the team has the largest number allowed. `taken`: the team has one with this alias. */
+/**
+ * Creates a factory with a foreman. `too_many`: the team has the largest number allowed. `taken`: another factory of the team has this
+ * alias.
+ */
 export async function createFactory(
   tx: Queryable,
   by: Author,
@@ -256,7 +259,7 @@ export async function defineFactory(
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
   wanted: CreateFactoryRequest,
 ): Promise<'defined' | 'taken'> {
-  // Takes the lock of the factories of a team, so that the alias stays free until the end of the transaction.
+  // Locks the factories of a team, so that no other factory takes the alias before the end of the transaction.
   await teamHasRoom(tx, teamId, 'factories', maxFactories);
   const [owner] = await tx.query(readAliasOwner, [teamId, wanted.alias ?? null]);
   if (owner && owner.uid !== factoryUid) return 'taken';

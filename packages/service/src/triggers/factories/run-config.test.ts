@@ -75,7 +75,7 @@ describe('configOfFactoryRun', () => {
   });
 });
 
-test('the skills of the definition stay beside those that an automation names in either member', () => {
+test('the skills of the definition stay in addition to the skills that an automation lists in either member', () => {
   const defined = '@factory/abcdefghij0123456789AB:skills/deploy/SKILL.md';
   const agent = { prompt: '', config: { skills: ['acme/site:greet', defined] } };
   const skillsWith = (overrides: AmbientAgentConfig) => configOfFactoryRun({ defaults: {}, agent, overrides });

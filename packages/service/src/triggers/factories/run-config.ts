@@ -12,11 +12,10 @@ export interface FactoryRunParts {
 }
 
 /**
- * Returns the configuration of a run: the defaults of the factory, replaced member by member by the values of its
- * agent, and then by the overrides. The agent's prompt comes after the base prompt of the defaults. Members of a
- * harness are replaced one by one while its type stays the same. Skills of the factory's definition are kept when other
- * skills replace the rest. An empty `worker_host` means any worker, and an empty `reasoning_level` the harness's own
- * level.
+ * Returns the configuration of a run: the defaults of the factory, in which members of the agent, and then of the overrides, replace the
+ * same members. The agent's prompt comes after the base prompt of the defaults. Members of a harness are replaced one by one while its type
+ * stays the same. Skills of the factory's definition are kept when other skills replace the rest. An empty `worker_host` means any worker,
+ * and an empty `reasoning_level` the harness's own level.
  */
 export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryRunParts): AmbientAgentConfig {
   const basePrompt = [defaults.base_prompt, agent.config.base_prompt, agent.prompt]
@@ -29,7 +28,7 @@ export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryR
 
 function replaceMembers(inherited: AmbientAgentConfig, own: AmbientAgentConfig): AmbientAgentConfig {
   const kept = { ...inherited };
-  // Both members of a pair mean the same, and a run accepts only one of them.
+  // The two members of a pair have the same meaning, and a run accepts only one of them.
   if (own.skill_spec !== undefined) delete kept.skills;
   if (own.skills !== undefined) delete kept.skill_spec;
   if (own.harness?.model_id !== undefined) delete kept.model_id;

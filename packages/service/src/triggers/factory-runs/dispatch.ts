@@ -13,7 +13,7 @@ import { insertTask } from './tasks/write.ts';
 
 type Dispatched = Omit<DispatchResponse, 'run_url'>;
 
-/** Outcome of a dispatch. `no_factory`: 404; the other refusals are the refusals of creating a run. */
+/** Outcome of a dispatch. `no_factory`: 404; the other refusals are those of creating a run. */
 export type DispatchOutcome =
   | { readonly kind: 'dispatched'; readonly response: Dispatched }
   | { readonly kind: 'no_factory' }
@@ -29,12 +29,12 @@ export interface Dispatch {
 }
 
 interface Ticket {
-  /** As the answer of the dispatch shows it. */
+  /** The ticket in the form of the dispatch's answer. */
   readonly ref: string;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Returns the ticket of a dispatch: `SOURCE:ID`, an id without a source, or without either a new one of the source `adhoc`. */
+/** Returns the ticket of a dispatch: `SOURCE:ID`, or an id without a source; without a ticket, a new one with the source `adhoc`. */
 function ticketOf({ ticket_ref: given, ticket_url }: DispatchRequest): Ticket {
   const url: Record<string, string> = ticket_url === undefined ? {} : { ticket_url };
   if (given === undefined) {

@@ -47,10 +47,10 @@ function refusedCreate(outcome: Exclude<CreateTaskOutcome, { kind: 'created' }>)
     case 'no_conversation':
       return wrong('there is no such conversation');
     case 'child':
-      return wrong('belongs to runs that other runs started; name the conversation of the run above them');
+      return wrong('belongs to runs that other runs started; use the conversation of the run above them');
     case 'taken':
       return refuse('conflict', {
-        detail: `conversation_id: the conversation has the task ${outcome.uid} of the factory ${outcome.factoryUid}; change that one, or delete it first.`,
+        detail: `conversation_id: the conversation already has the task ${outcome.uid} of the factory ${outcome.factoryUid}; change that task, or delete it first.`,
       });
   }
 }

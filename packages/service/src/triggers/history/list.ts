@@ -46,7 +46,7 @@ const readPageOfAutomation = defineStatement({
   row: { ...row, trigger_name: text() },
 });
 
-/** The index `starts_log` gives each schedule its last starts, so the size of the table does not matter. */
+/** The index `starts_log` returns the last starts of each schedule directly, so the size of the table does not matter. */
 const readLast = defineStatement({
   name: 'read_last_starts_of_schedules',
   text: `
@@ -58,7 +58,7 @@ const readLast = defineStatement({
 
 type FireRow = RowOf<typeof readPage> & { readonly trigger_name?: string };
 
-/** Returns the last fires of schedules of a team, newest first, by the id of the schedule: at most `maxLastFires` of each. */
+/** Returns the last fires of schedules of a team, newest first, by the id of the schedule: at most `maxLastFires` for each schedule. */
 export async function readLastFires(
   db: Queryable,
   teamId: string,

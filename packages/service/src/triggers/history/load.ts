@@ -1,4 +1,4 @@
-/** The runs and starts of a lane: the group to which the overlap policy of a schedule or an automation applies. */
+/** The runs and starts of a lane. A lane is the group to which the overlap policy of a schedule or an automation applies. */
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer } from '../../platform/store/database/statement.ts';
 
@@ -10,14 +10,14 @@ export interface Lane {
   readonly kind: 'schedule' | 'automation';
   /** Id of the schedule, or UID of the automation. */
   readonly owner: string;
-  /** Hash of the payload's value at the concurrency key of an automation; null: there is none. */
+  /** Hash of the payload's value at the concurrency key of an automation; null: there is no such value. */
   readonly lane: string | null;
 }
 
 /** SQL of the owner of a start. The index `starts_waiting` has the same. */
 export const ownerOf = (start: string): string => `coalesce(${start}.automation_uid, ${start}.schedule_id::text)`;
 
-/** SQL: the live runs `r` of a schedule, those that a person started by hand too. */
+/** SQL: the live runs `r` of a schedule, including runs that a person started by hand. */
 export const liveOfSchedule = (schedule: string): string =>
   `FROM runs r WHERE r.schedule_id = ${schedule} AND r.state IN ${liveStates}`;
 
@@ -39,7 +39,7 @@ const countLoads = defineStatement({
   row: { live: integer, waiting: integer },
 });
 
-/** Runs of a lane that have not ended, and its starts that wait for the end of one. */
+/** Live runs of a lane, and its starts that wait for the end of a run. */
 export interface Load {
   readonly live: number;
   readonly waiting: number;

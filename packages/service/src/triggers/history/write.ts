@@ -136,8 +136,8 @@ export async function noteCancelled(db: Queryable, startId: string): Promise<voi
 }
 
 /**
- * Deletes starts of more than 30 days ago. Keeps those that still wait, and those of automations with a live run: only the start knows the
- * lane of the run. The ids sort by time, so the primary key finds old rows.
+ * Deletes starts of more than 30 days ago. Keeps starts that still wait, and starts of automations with a live run, because only the start
+ * records the lane of the run. The ids sort by time, so the primary key finds old rows.
  */
 export const oldStarts: RowRule = {
   table: 'starts',

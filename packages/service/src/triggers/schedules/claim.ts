@@ -3,13 +3,13 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, float, nullable, timestamp } from '../../platform/store/database/statement.ts';
 import { type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
-/** Maximum number of schedules that one transaction fires, and of teams that they belong to. */
+/** Maximum number of schedules, and of their teams, that one transaction fires. */
 export const batchSize = 200;
 
 const claimedRow = { ...scheduleRow, next_run_at: timestamp, claimed_at: timestamp };
 
 /**
- * Locks schedules that are due. Teams share a batch equally, so that one with very many due schedules does not delay the others.
+ * Locks schedules that are due. Teams share a batch equally, so that a team with very many due schedules does not delay the others.
  * The locks end with the connection of a process that is killed. `now()` and not `clock_timestamp()`, because an index cannot be
  * searched with a volatile function.
  */
@@ -36,14 +36,14 @@ const claimOne = defineStatement({
   row: claimedRow,
 });
 
-/** A schedule that is due, and that the transaction has locked. */
+/** A due schedule that the transaction has locked. */
 export interface DueSchedule extends ScheduleRow {
   readonly next_run_at: string;
   /** Database's time of the claim. */
   readonly claimed_at: string;
 }
 
-/** Locks a batch of due schedules; skips those that other processes have locked. */
+/** Locks a batch of due schedules; skips schedules that other processes have locked. */
 export const claimDueSchedules = (tx: Queryable): Promise<DueSchedule[]> => tx.query(claimDue);
 
 /** Locks one schedule if it is due and no other process has locked it. */
@@ -58,8 +58,8 @@ const readWait = defineStatement({
 });
 
 /**
- * Returns the milliseconds until the next schedule is due by the database's clock, below 0 if one is due already; null
- * if there is none.
+ * Returns the milliseconds until the next schedule is due by the database's clock, negative if one is already due; null if there is no
+ * schedule.
  */
 export async function waitForNext(db: Queryable): Promise<number | null> {
   return (await db.query(readWait))[0]?.wait_ms ?? null;

@@ -58,7 +58,7 @@ export async function toItems(
   });
 }
 
-/** Returns the stored time, which may be due already, and the times after it. */
+/** Returns the stored time, which may already be due, and the times after it. */
 function upcomingOf(row: ScheduleRow): string[] {
   if (row.next_run_at === null) return [];
   return [row.next_run_at, ...upcomingTimes(timesOf(row), Date.parse(row.next_run_at), upcomingCount - 1)];

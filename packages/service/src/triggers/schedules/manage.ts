@@ -30,8 +30,8 @@ type CheckFailure = Exclude<CheckOutcome, { kind: 'ok' }>;
 const allowed: PolicyVerdict = { kind: 'allowed' };
 
 /**
- * Asks the content policy about the prompt as it would be stored, outside of transactions. A request that is refused for another reason
- * is allowed here.
+ * Asks the content policy about the prompt in its stored form, outside of transactions. If another check will refuse the request, this
+ * function allows it.
  */
 export async function checkPrompt(
   deps: ManageDeps,
@@ -90,7 +90,7 @@ export async function changeSchedule(
   });
 }
 
-/** Deletes a schedule. Returns false if there is none that the caller may delete. */
+/** Deletes a schedule. Returns false if there is no such schedule that the caller may delete. */
 export async function removeSchedule(db: Database, by: Principal, id: string): Promise<boolean> {
   if (!isUuid(id)) return false;
   return await db.transaction(async (tx) => {
@@ -100,7 +100,7 @@ export async function removeSchedule(db: Database, by: Principal, id: string): P
   });
 }
 
-/** Pauses a schedule, or resumes it. Returns null if there is none that the caller may change. */
+/** Pauses a schedule, or resumes it. Returns null if there is no such schedule that the caller may change. */
 export async function switchSchedule(
   db: Database,
   by: Principal,

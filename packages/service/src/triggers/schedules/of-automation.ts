@@ -79,8 +79,8 @@ export const readSchedulesOfAutomations = (db: Queryable, automationUids: readon
   db.query(readAll, [automationUids]);
 
 /**
- * Gives an automation the schedules of its triggers, and deletes its others with their history. A schedule whose name stays keeps its
- * next time, unless expression, zone or `enabled` change.
+ * Gives an automation the schedules of its triggers, and deletes its other schedules with their history. A schedule that keeps its name
+ * keeps its next time, unless expression, time zone or `enabled` change.
  */
 export async function setSchedulesOfAutomation(
   tx: Queryable,

@@ -1,4 +1,4 @@
-/** Changes that the fires of a schedule make in its row: its next time, and the count of its failures. */
+/** Changes that fires make in the row of a schedule: its next time, and the count of its failures. */
 import type { FireOutcome } from '@runyard/contract/schedules/schedules';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, uuid } from '../../platform/store/database/statement.ts';
@@ -13,7 +13,7 @@ export interface FiredTime {
   readonly scheduleId: string;
   /** The time that fires, as the claim read it. */
   readonly dueAt: string;
-  /** Null: there is none. */
+  /** Null: there is no next time. */
   readonly nextRunAt: string | null;
   readonly outcome: FireOutcome;
   readonly reason?: string | undefined;
@@ -23,7 +23,8 @@ export interface FiredTime {
 
 /**
  * Returns the SQL that sets the next times of schedules, returning their ids and whether they are enabled. The argument names the parameter
- * that `timesParameter` returns. Compare-and-set on the time that fires: does not return a schedule whose time was changed meanwhile.
+ * that `timesParameter` returns. The statement compares the time that fires: it does not return a schedule whose time was changed
+ * meanwhile.
  */
 export const moveTimes = (rows: string): string => `
       UPDATE schedules s SET
@@ -72,7 +73,7 @@ const recordLater = defineStatement({
 });
 
 /**
- * Counts a start that waited. `failure`: why there is no run, and whether it counts; null if the run was created.
+ * Counts a start that waited. `failure`: why there is no run, and whether this counts as a failure; null if the run was created.
  * Returns whether the schedule is still enabled.
  */
 export async function recordLaterStart(

@@ -60,7 +60,7 @@ export function scheduleRoutes(deps: ScheduleRouteDeps): readonly ServedRoute[] 
     serveOnce(routes.createSchedule, {
       check: async ({ principal, body }) => {
         if (ownerOf(principal, body.team === false ? 'personal' : 'team') === 'forbidden')
-          return refuse('not_authorized', { detail: 'team: agents have no personal schedules; leave it out.' });
+          return refuse('not_authorized', { detail: 'team: agents cannot have personal schedules; leave team out.' });
         const verdict = await checkPrompt(deps, principal, body);
         return verdict.kind === 'allowed' ? null : refusedByPolicy(verdict);
       },

@@ -22,9 +22,9 @@ export const scheduleRow = {
   team_id: uuid,
   /** The person of a personal schedule; null: the schedule belongs to the team. */
   user_uid: nullable(text()),
-  /** The automation whose trigger it is; null: it is a schedule of its own. */
+  /** The automation that has the schedule as a trigger; null: the schedule belongs to no automation. */
   automation_uid: nullable(text()),
-  /** Name of the schedule in the automation; empty: it has none there. */
+  /** Name of the schedule in the automation; empty: it has no name there. */
   trigger_name: nullable(text()),
   name: text(),
   cron_schedule: text(),
@@ -47,7 +47,7 @@ export const scheduleRow = {
   creator_uid: text(),
   editor_kind: text<RunActor['kind']>(),
   editor_uid: text(),
-  /** Revision of its content, which its runs execute. */
+  /** Revision of the schedule as a content that its runs execute. */
   revision: integer,
   created_at: timestamp,
   updated_at: timestamp,

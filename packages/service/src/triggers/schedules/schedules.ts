@@ -74,15 +74,15 @@ export async function listSchedules(db: Queryable, caller: Principal): Promise<S
   return rows.filter((row) => maySee(caller, ownerOfSchedule(row)));
 }
 
-/** Returns a schedule; null if the team has none with this id that the caller may see. */
+/** Returns a schedule; null if the team has no schedule with this id that the caller may see. */
 export async function readSchedule(db: Queryable, caller: Principal, id: string): Promise<ScheduleRow | null> {
   const [row] = await db.query(readOne, [caller.teamId, id]);
   return row && maySee(caller, ownerOfSchedule(row)) ? row : null;
 }
 
 /**
- * Returns a schedule that stays locked until the transaction ends; null if there is none with this id that the caller
- * may use in this way. Throws `MadeByPerson`.
+ * Returns a schedule that stays locked until the transaction ends; null if there is no such schedule that the caller may use in this way.
+ * Throws `MadeByPerson`.
  */
 export async function lockSchedule(
   tx: Queryable,
@@ -97,7 +97,7 @@ export async function lockSchedule(
 }
 
 /**
- * Returns the members of a schedule that the audit log shows. For a prompt it shows only the length, because people write secrets into
+ * Returns the members of a schedule that the audit log shows. Of a prompt it has only the length, because people write secrets into
  * prompts.
  */
 const stateOf = ({

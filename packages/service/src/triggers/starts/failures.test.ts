@@ -27,7 +27,7 @@ const missing =
   'config.environment_id: there is no such environment, or it belongs to another team. List yours with GET /agent/environments.';
 
 describe('an automation whose runs cannot be created', () => {
-  test('is disabled after the tenth failure in a row, of deliveries and times together, and continues when it is enabled', async () => {
+  test('is disabled after the tenth failure in a row, counting deliveries and times together, and continues when it is enabled', async () => {
     const environment_id = await newEnvironment();
     const webhook = await createWebhook();
     const { uid } = await create([on(webhook), at()], { config: { environment_id } });
@@ -78,7 +78,7 @@ describe('an automation whose runs cannot be created', () => {
     ]);
   });
 
-  test('that makes the service fail delays no other automation, and its schedule pauses with the reason', async () => {
+  test('that causes an internal error delays no other automation, and its schedule pauses with the reason', async () => {
     const bad = await create([at()]);
     const good = await create([at()]);
     // The API never stores such a value: it makes the create throw.
@@ -88,7 +88,7 @@ describe('an automation whose runs cannot be created', () => {
     await fireNow(good.uid);
     expect((await fires(good.uid)).map(({ outcome }) => outcome)).toEqual(['started']);
     expect(await fires(bad.uid)).toMatchObject([
-      { outcome: 'failed', reason: expect.stringContaining('its log says why') },
+      { outcome: 'failed', reason: expect.stringContaining('its log has the reason') },
     ]);
     expect((await read(bad.uid)).problems).toEqual([expect.stringContaining('triggers[0]: Paused after 10 failures')]);
     const saved = await change(bad.uid, { config: {} });
@@ -128,7 +128,7 @@ describe('an automation whose runs cannot be created', () => {
   });
 });
 
-test('an editor who lost access to an environment starts nothing in it, and the delivery has the reason', async () => {
+test('an editor who lost access to an environment starts nothing in it, and the delivery shows the reason', async () => {
   const uid = await newEnvironment(service.otherKey);
   const guest = (await create([at()])).updated_by?.uid;
   await admitGuest(service, uid, { uid: guest ?? '', key: service.key }, { key: service.otherKey });
@@ -162,7 +162,7 @@ describe('the agent of an automation', () => {
     return (await service.request<RunItem>('GET', `/agent/runs/${fire?.run_id}`)).body.agent_config;
   };
 
-  test('gives the run its configuration, which members of the automation override; without an agent, the foreman does', async () => {
+  test('gives the run its configuration, which members of the automation override; without an agent, the foreman is used', async () => {
     await apply({ reviewer: '---\nworkerHost: mac\n---\n\nReview.\n' });
     const named = await create([at()], { agent: 'reviewer', config: { idle_timeout_minutes: 3 } });
     expect(named.agent).toBe('reviewer');
@@ -193,7 +193,7 @@ describe('the agent of an automation', () => {
     });
   });
 
-  test('may be deleted later: the automation stays, reports why it starts nothing, and can be disabled', async () => {
+  test('may be deleted: the automation stays, reports why it starts nothing, and can be disabled', async () => {
     await apply({ reviewer: '---\n---\n\nReview.\n' });
     const { uid } = await create([at()], { agent: 'reviewer' });
     await apply({});

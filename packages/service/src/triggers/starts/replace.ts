@@ -12,7 +12,7 @@ const pageSize = 100;
 
 const row = { id: uuid, automation_uid: nullable(text()), schedule_id: nullable(uuid), lane: nullable(text()) };
 
-/** Finds starts whose runs replace older ones. */
+/** Finds starts whose runs replace older runs. */
 export const findReplacing = defineStatement({
   name: 'find_starts_that_cancel_runs',
   text: `SELECT id, automation_uid, schedule_id, lane FROM starts WHERE cancels_previous ORDER BY id LIMIT ${pageSize}`,
@@ -54,8 +54,8 @@ const readReplaced = (db: Queryable, { id, automation_uid: uid, schedule_id: sch
   uid === null ? db.query(readAboveLimit, [scheduleId]) : db.query(readEarlier, [uid, lane, id]);
 
 /**
- * Cancels live runs that newer runs replace. The next round tries a PENDING run again. Each process does this; cancelling twice changes
- * nothing.
+ * Cancels live runs that newer runs replace. The next round tries a PENDING run again. Each process does this, because cancelling twice has
+ * no further effect.
  */
 export async function cancelReplaced(
   deps: StartDeps,

@@ -25,7 +25,7 @@ test.each([
   ['cancel runs', 'find_starts_that_cancel_runs'],
   ['may start', 'find_startable_starts'],
 ])(
-  'the search of each second for starts that %s reads no other starts, even after many starts at once',
+  'the search for starts that %s, once a second, reads no other starts, even after many starts at once',
   async (_, name) => {
     const { uid } = await automations.create([at()]);
     const statement = definedStatements.find((each) => each.name === name);
@@ -88,7 +88,7 @@ describe('a hundred starts that stay', () => {
   });
 });
 
-test('the deletion of old starts keeps those that still wait', async () => {
+test('the deletion of old starts keeps starts that still wait', async () => {
   const { uid } = await automations.create([at()], { overlap: 'queue' });
   await automations.fireNow(uid);
   await automations.fireNow(uid);

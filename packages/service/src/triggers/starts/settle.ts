@@ -1,4 +1,6 @@
-/** Finishes the work that overlap policies postpone: starts events that wait for the end of a run, and cancels runs that a newer run replaces. */
+/**
+ * Finishes work that overlap policies postpone: starts events that wait for the end of a run, and cancels runs that a newer run replaces.
+ */
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 import { type FailedRows, sweepPages } from '../../platform/store/database/sweep.ts';
@@ -28,8 +30,8 @@ import {
 const pageSize = 100;
 
 /**
- * SQL of a page of the oldest starts of their lanes that may start, or whose automation is disabled. A later change of the policy does not
- * make them wait longer.
+ * SQL of a page of the oldest starts of their lanes that may start now, or whose automation is disabled. A later change of the policy does
+ * not make them wait longer.
  */
 const startable = (behind: string): string => `
     SELECT w.id, w.automation_uid, w.schedule_id, w.lane
@@ -76,8 +78,8 @@ const lockAutomation = defineStatement({
 });
 
 /**
- * Starts in each lane the start that has waited longest, as long as the lane has room. A failure ends the round of its lane. Returns how many lanes
- * had room. `failed`: the starts that failed in earlier rounds.
+ * Starts in each lane the start that has waited longest, as long as the lane has room. A failure ends the round for its lane. Returns how
+ * many lanes had room. `failed`: the starts that failed in earlier rounds.
  */
 export async function startWaiting(
   deps: StartDeps,
@@ -175,7 +177,7 @@ async function eventOf(
   };
 }
 
-/** Notes the outcome of a start that waited where the owner, its schedule and the log of its webhook show it. */
+/** Records the outcome of a start that waited in the automation, its schedule and the log of its webhook. */
 async function noteLater(
   tx: Queryable,
   { owner, automation }: Locked,

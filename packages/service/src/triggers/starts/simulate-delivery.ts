@@ -26,7 +26,7 @@ interface Team {
   readonly factoryUid: string;
 }
 
-/** Why there is nothing to simulate. `invalid`: 400. `not_found`: 404. */
+/** Why nothing can be simulated. `invalid`: 400. `not_found`: 404. */
 export type Unsimulated =
   | { readonly kind: 'invalid'; readonly fault: Fault }
   | { readonly kind: 'not_found'; readonly what: string };
@@ -51,7 +51,7 @@ function bytesOf(payload: unknown): Buffer | Unsimulated {
       fault: { path: 'payload', message: `must have at most ${maxWebhookBytes} bytes as JSON` },
     };
   } catch {
-    // JSON.stringify throws where the nesting is too deep for its stack.
+    // JSON.stringify throws if the value is nested too deeply for its stack.
     return {
       kind: 'invalid',
       fault: { path: 'payload', message: 'nests too deep; send it to the webhook and give its delivery_id' },
@@ -67,7 +67,7 @@ interface Target extends Pick<StoredWebhook, 'uid' | 'name' | 'signature_scheme'
 const targetOf = (webhook: StoredWebhook): Target =>
   webhook.enabled ? webhook : { ...webhook, refusal: 'the webhook is disabled' };
 
-/** Used as the GitHub webhook of a factory that has none. */
+/** Stands for the GitHub webhook of a factory that has no such webhook. */
 const noGithubWebhook: Target = {
   uid: '0'.repeat(22),
   name: 'github',
@@ -76,8 +76,8 @@ const noGithubWebhook: Target = {
 };
 
 /**
- * Returns the webhook that feeds the automation: the named webhook, else the first existing webhook, else a webhook that a trigger
- * selects although it does not exist. Returns undefined if there is none with this name, or no trigger accepts deliveries.
+ * Returns the webhook for the simulated delivery: the named webhook, else the first existing webhook, else a webhook that a trigger selects
+ * although it does not exist. Returns undefined if there is no webhook with this name, or no trigger accepts deliveries.
  */
 function findTarget(
   { triggers }: Pick<AutomationRow, 'triggers'>,
@@ -102,7 +102,7 @@ function findTarget(
   return named === undefined && takesGithub ? noGithubWebhook : undefined;
 }
 
-/** Reads the payload that a request names, or takes its own. */
+/** Returns the payload of a request, or reads the stored payload that it names. */
 async function payloadOf(
   db: Queryable,
   team: Team,
@@ -185,14 +185,14 @@ export async function dryRunAutomation(
   if (found.kind !== 'payload') return found;
   const named = found.webhookUid ?? request.webhook_uid;
   if (found.webhookUid !== undefined && (request.webhook_uid ?? found.webhookUid) !== found.webhookUid) {
-    const message = 'must be the webhook of the delivery; leave it out';
+    const message = 'is the webhook of another delivery; leave it out';
     return { kind: 'invalid', fault: { path: 'webhook_uid', message } };
   }
   const webhooks = await listWebhooks(db, team.teamId, team.factoryUid);
   const target = findTarget(row, webhooks, named, found.event);
   if (!target && named !== undefined) return { kind: 'not_found', what: 'webhook' };
   if (!target) {
-    const message = 'no trigger takes deliveries; try a schedule trigger with schedule_name';
+    const message = 'no trigger accepts deliveries; simulate a schedule trigger with schedule_name';
     return { kind: 'invalid', fault: { path: 'payload', message } };
   }
   const [start] = await simulateStarts(deps, [row], deliveryTo(target, team, request, found));

@@ -12,7 +12,7 @@ import type { AcceptedDelivery } from '../webhooks/ingest/take-deliveries.ts';
 import { readOwners, scheduleOfRun } from './decide/owner.ts';
 import { decide, liveLimitOf } from './decide/start.ts';
 
-/** A delivery that is not sent, or not again. */
+/** A delivery that is only simulated. */
 export type SimulatedDelivery = AcceptedDelivery & {
   /** Why the sender of the delivery would get 404; absent: it would not. */
   readonly refusal?: string;
@@ -59,7 +59,7 @@ export async function simulateTime(
   return { automation_id: row.uid, name: row.name, matched: true, ...start };
 }
 
-/** Returns why the event would not reach the automation; undefined if it would. */
+/** Returns why the event would not reach the automation; undefined if it would reach it. */
 function refusalOf(row: AutomationRow, event: SimulatedEvent): string | undefined {
   if (event.kind === 'delivery') return event.delivery.refusal;
   const { enabled, last_spawn_error: error } = event.schedule;

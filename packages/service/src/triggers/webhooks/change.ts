@@ -1,4 +1,4 @@
-/** Changes webhooks. Each change raises the version, so that no process accepts a delivery with an earlier state. */
+/** Changes webhooks. Each change raises the version, so that no process accepts a delivery with an outdated state. */
 import type { UpdateWebhookRequest } from '@runyard/contract/webhooks/webhooks';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -28,7 +28,7 @@ const lockOne = defineStatement({
   row: { ...webhookRow, has_secret: boolean },
 });
 
-/** $6: name of the team's secret that the webhook uses from now on; NULL: its secret stays. */
+/** $6: name of the team's secret that the webhook uses from now on; NULL: the secret is unchanged. */
 const update = defineStatement({
   name: 'update_webhook',
   text: `
@@ -42,7 +42,7 @@ const update = defineStatement({
   row: webhookRow,
 });
 
-/** $6: seconds that the old secret is accepted. A secret that was encrypted with another key cannot be decrypted, so it is dropped. */
+/** $6: seconds that the old secret is accepted. A secret that was encrypted with a missing key cannot be decrypted, so it is dropped. */
 const rotate = defineStatement({
   name: 'rotate_secret_of_webhook',
   text: `

@@ -104,7 +104,7 @@ const remove = defineStatement({
 /** A webhook without its URL, which depends on the address of the service. */
 export type StoredWebhook = Omit<Webhook, 'url'>;
 
-/** A webhook with its sealed secret, base64; null: it has no secret yet, or it uses a secret of the team. */
+/** A webhook with its encrypted secret, base64; null: it has no secret yet, or it uses a secret of the team. */
 export interface SealedWebhook {
   readonly webhook: StoredWebhook;
   readonly sealedSecret: string | null;
@@ -159,7 +159,7 @@ export const badSecret = (path: string, message: string): BadSecret => ({
   fault: { path, message },
 });
 
-/** Finds the secret of the team that a webhook names. Returns null if the team has none with this name. */
+/** Finds the secret of the team that a webhook names. Returns null if the team has no secret with this name. */
 export async function findFittingSecret(
   tx: Queryable,
   vault: Vault,
@@ -197,8 +197,8 @@ export async function readWebhook(db: Queryable, address: WebhookAddress): Promi
 }
 
 /**
- * Creates a webhook with the team's secret that it names, with the given secret, or with a new one; a webhook whose provider makes
- * the secret is disabled until it has it. `no_factory`: the team has no such factory. `too_many`: the factory has the largest number
+ * Creates a webhook with the named secret of the team, with the given secret, or with a new one. If the provider makes the secret, the
+ * webhook is disabled until it has the secret. `no_factory`: the team has no such factory. `too_many`: the factory has the largest number
  * allowed.
  */
 export async function createWebhook(

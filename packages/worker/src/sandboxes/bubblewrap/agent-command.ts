@@ -6,7 +6,7 @@ import { inside, runTokenDescriptor } from './arguments.ts';
 
 /**
  * Returns the command of the agent program inside a sandbox. gVisor reads a program with the rights of the sandbox's user, so it cannot
- * start a file that this user cannot read. gVisor's kernel lets a process trace only its own descendants instead.
+ * start a file that this user cannot read. Instead, gVisor's kernel lets a process trace only its own descendants.
  */
 export function agentCommand(args: readonly string[], gvisor: Gvisor | undefined): string[] {
   const program = gvisor === undefined ? agentProgram(inside.runtime) : readableAgentProgram(inside.runtime);

@@ -15,7 +15,7 @@ const shells = [
 
 function run(shell: (typeof shells)[number], given: Parameters<typeof initCommand>[1], command: readonly string[]) {
   const [, ...args] = initCommand('label', given);
-  // Run without the right of root to raise its own limits.
+  // The test runs without root's right to raise its own limits.
   const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
   const env = { PATH: '/usr/bin:/bin', ...commandSetting(command) };
   const options = { argv0: shell.argv0, env, encoding: 'utf8', cwd: '/', ...user } as const;
@@ -23,7 +23,7 @@ function run(shell: (typeof shells)[number], given: Parameters<typeof initComman
 }
 
 describe.each(shells)('init in $name', (shell) => {
-  test('gives the command limits that it cannot raise, soft and hard', () => {
+  test('gives the command soft and hard limits that it cannot raise', () => {
     const { stdout, status, stderr } = run(shell, { ...limits, dataBytes: 3 * 2 ** 30 }, ['cat', '/proc/self/limits']);
     const rows = [...stdout.matchAll(/^Max (.+?)\s{2,}(\S+)\s+(\S+)/gm)].map(([, name, soft, hard]) => [
       name,

@@ -34,11 +34,11 @@ export const filterDescriptor = 5;
 const megabyte = 1024 * 1024;
 
 /**
- * Returns bwrap's options, for `--args FD`: every process of the machine can read the real argument list, and `--clearenv`
- * would leave our environment readable in /proc/1/environ (containers/bubblewrap#725).
+ * Returns bwrap's options, for `--args FD`: every process of the machine can read the real argument list, and `--clearenv` would leave the
+ * worker's environment readable in /proc/1/environ (containers/bubblewrap#725).
  *
- * `--as-pid-1` makes our own init the first process, so that bwrap reaps it and ends only when the kernel has ended the whole pid
- * namespace. With bwrap's own init, each run leaves a process to the machine's pid 1 (`bench/sandbox.md`).
+ * `--as-pid-1` makes Runyard's init the first process, so that bwrap reaps it and ends only when the kernel has ended the whole pid
+ * namespace. With bwrap's own init, each run would leave a process to the machine's pid 1 (`bench/sandbox.md`).
  */
 export function bubblewrapOptions(view: SandboxView): string[] {
   const { folders, limits } = view;
@@ -71,12 +71,12 @@ export function commandSetting(command: readonly string[]): Record<string, strin
   return { [commandVariable]: words.join(' ') };
 }
 
-/** Descriptor from which the agent reads the run token. It passes through bwrap and init, whose shell knows only single digits. */
+/** Descriptor from which the agent reads the run token. It passes through bwrap and init; init's shell supports only single digits. */
 export const runTokenDescriptor = 4;
 
 /**
  * First process of the sandbox: starts the agent, forwards SIGTERM to it, reaps orphans, and exits with the agent's exit code
- * (128 + signal). It is a shell script, because every machine has a shell.
+ * (128 + signal). It is a shell script, because a shell exists on every machine.
  */
 const initScript = [
   `eval "set -- $${commandVariable}"; unset ${commandVariable}`,
@@ -84,12 +84,14 @@ const initScript = [
   '"$@" & p=$!',
   `exec ${runTokenDescriptor}<&-`,
   'wait "$p"; s=$?',
-  // A wait that the signal interrupted returns 128 + 15 although the agent still runs; 127: the agent was already reaped.
+  // If the signal interrupts the wait, the wait returns 128 + 15 although the agent still runs; 127: the agent was already reaped.
   'while [ "$t" ]; do t=; wait "$p"; r=$?; [ "$r" = 127 ] || s=$r; done',
   'exit "$s"',
 ].join('\n');
 
-/** Limits that the kernel counts per process or per user. The limits are set inside the sandbox, so that only its own processes count. */
+/**
+ * Limits that the kernel counts per process or per user. The limits are set inside the sandbox, so that only the sandbox's processes count.
+ */
 export interface ProcessLimits {
   readonly nproc: number;
   readonly nofile: number;
@@ -103,8 +105,8 @@ export const leastDataBytes = 1024 * megabyte;
 
 /**
  * Returns the lines of a shell that set the limits, and end the shell with a message if one cannot be set. A program for this (`prlimit`)
- * would be one more start for each sandbox. POSIX has only `-f`; dash and busybox call the limit of processes `-p`, bash calls it `-u`, where
- * `-p` cannot be set. The unit of `-f` is 512 bytes in all three shells when they run as `sh`.
+ * would be one more start for each sandbox. POSIX defines only `-f`. The option for the number of processes is `-p` in dash and busybox; in
+ * bash it is `-u`, and bash cannot set `-p`. The unit of `-f` is 512 bytes in all three shells when they run as `sh`.
  */
 function limitScript({ nproc, nofile, fileBytes, dataBytes }: ProcessLimits): string {
   const set = [`ulimit -n ${nofile}`, 'ulimit -c 0', `ulimit -f ${Math.ceil(fileBytes / 512)}`];
@@ -114,8 +116,8 @@ function limitScript({ nproc, nofile, fileBytes, dataBytes }: ProcessLimits): st
 }
 
 /**
- * Returns the command of every sandbox: a shell that sets the limits and is init, which reads the agent's command from its
- * environment. `label` is in its arguments, so that init is found even if bwrap, whose name is the label, was killed first.
+ * Returns the command of every sandbox: a shell that sets the limits and then acts as init; it reads the agent's command from its
+ * environment. `label` is one of its arguments, so that init is found even if bwrap, which has the label as its name, was killed first.
  */
 export function initCommand(label: string, limits: ProcessLimits): string[] {
   return ['/bin/sh', '-c', `${limitScript(limits)}\n${initScript}`, label];

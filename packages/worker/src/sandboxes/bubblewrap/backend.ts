@@ -16,21 +16,22 @@ export interface BubblewrapBackendOptions {
   readonly limits: SandboxLimits;
   readonly level: SandboxLevel;
   readonly make: MakeSandbox;
-  /** Sandboxes in which an agent waits for its run. */
+  /** Number of sandboxes in which an agent waits for its run. */
   readonly warm: number;
   readonly log: { warn(fields: object, message: string): void };
 }
 
 /**
- * Creates the backend. It keeps one prepared sandbox without any process of its own, and `warm` sandboxes in which an agent waits. All
- * of them have the worker's own limits. A run with other needs gets a new sandbox.
+ * Creates the backend. It keeps one prepared sandbox without a process in it, and `warm` sandboxes in which an agent waits. All of them
+ * have the worker's default limits. A run with other needs gets a new sandbox.
  */
 export function bubblewrapBackend({ limits, level, make, warm, log }: BubblewrapBackendOptions): SandboxBackend {
   const prepared = openPool(() => make(limits, false), { size: 1, refillMs });
   const waiting = openPool(() => make(limits, true), {
     size: warm,
     refillMs,
-    onFailure: (reason) => log.warn({ reason }, 'no agent waits for a run at the moment; runs start without one'),
+    onFailure: (reason) =>
+      log.warn({ reason }, 'no agent waits for a run at the moment; runs start without a waiting agent'),
   });
   const take = async (specification: SandboxSpecification): Promise<PooledSandbox> => {
     if (!sameLimits(specification.limits, limits)) return await make(specification.limits, false);
@@ -60,7 +61,7 @@ export function bubblewrapBackend({ limits, level, make, warm, log }: Bubblewrap
   };
 }
 
-/** Returns true if a sandbox differs from every other only by its task: an agent that waits has no hosts and no variables. */
+/** Returns true if a sandbox differs from other sandboxes only by its task: a waiting agent has no hosts and no variables. */
 function isPlain({ egress, variables = [] }: SandboxSpecification): boolean {
   return egress === undefined && variables.length === 0;
 }

@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => rm(top, { recursive: true }));
 
 describe('/etc of the sandboxes', () => {
-  test('has generated files, copies of some texts, and empty files for the rest', async () => {
+  test('has generated files, copies of some text files, and empty files in place of the others', async () => {
     const { folder, places } = await writeEtc(top, source);
     expect((await readdir(folder)).toSorted()).toEqual(
       ['group', 'hostname', 'hosts', 'ld.so.cache', 'ld.so.conf.d', 'nsswitch.conf', 'passwd', 'services', 'ssl']
@@ -34,7 +34,7 @@ describe('/etc of the sandboxes', () => {
     expect(await readFile(path.join(folder, 'passwd'), 'utf8')).toContain('agent:x:1000:');
   });
 
-  test("can be read by every user and written only by the worker's user, whatever the umask", async () => {
+  test("can be read by every user and written only by the worker's user, with any umask", async () => {
     const before = process.umask(0o077);
     const { folder } = await writeEtc(top, source).finally(() => process.umask(before));
     const modes = await Promise.all(
@@ -63,7 +63,7 @@ describe('/etc of the sandboxes', () => {
     expect(await readdir(path.join(top, 'etc'))).toHaveLength(1);
   });
 
-  test('leaves out texts that cannot be read or are too long', async () => {
+  test('omits text files that cannot be read or are too long', async () => {
     await writeFile(path.join(source, 'protocols'), Buffer.alloc(1024 * 1024 + 1, 'x'));
     await rm(path.join(source, 'services'));
     await mkdir(path.join(source, 'services'));

@@ -57,16 +57,16 @@ const mostCopiedBytes = 1024 * 1024;
 /** The machine's /etc. */
 const hostEtc = '/etc';
 
-/** A folder that is /etc in all sandboxes, and the places in it that show parts of the machine's /etc. */
+/** The folder that is /etc in all sandboxes, and the paths in it that show parts of the machine's /etc. */
 export interface SandboxEtc {
   readonly folder: string;
   readonly places: readonly string[];
 }
 
 /**
- * Makes the folder that is /etc in all sandboxes: generated files, copies, and empty places for parts of `source`. The folder is one mount for many
- * files, because bwrap reads the table of all mounts after each mount that it makes. Each content has a folder of its own, which never changes:
- * sandboxes of an earlier worker may still see it.
+ * Makes the folder that is /etc in all sandboxes: generated files, copies, and empty places for parts of `source`. The folder is one mount
+ * for many files, because bwrap reads the table of all mounts after each mount that it makes. Each content has a separate folder, which
+ * never changes, because sandboxes of an earlier worker may still see it.
  */
 export async function writeEtc(stateRoot: string, source = hostEtc): Promise<SandboxEtc> {
   const files = new Map(Object.entries(etcFiles));
@@ -122,8 +122,8 @@ async function copyOf(source: string, name: string): Promise<[string, string][]>
 }
 
 /**
- * Returns bwrap's options for what all sandboxes of a worker share and cannot write: the machine's programs and libraries, the
- * programs of `harnessDir`, and the generated /etc. It is an allow-list; other files of the machine do not exist inside.
+ * Returns bwrap's options for the read-only files that all sandboxes of a worker share: the machine's programs and libraries, the programs
+ * of `harnessDir`, and the generated /etc. It is an allow-list; other files of the machine do not exist inside the sandbox.
  */
 export async function sharedFilesystem(etc: SandboxEtc, harnessDir?: string): Promise<string[]> {
   const options = ['--ro-bind', '/usr', '/usr'];

@@ -18,16 +18,16 @@ export interface BubblewrapGround {
   readonly labelPrefix: string;
   /** Prefix of the environment entry that marks processes in sandboxes of this data folder. */
   readonly variablePrefix: string;
-  /** Limits of a sandbox for which no other limits are specified. */
+  /** Default limits of a sandbox. */
   readonly limits: SandboxLimits;
   /** Descriptors that a process may open: 65,536, or the worker's own limit if that is lower. */
   readonly nofile: number;
   /** Options from `sharedFilesystem`. */
   readonly shared: readonly string[];
-  /** True if each sandbox has a user of its own. False if the worker is not root: all sandboxes then run under its user. */
+  /** True if each sandbox has a separate user. False if the worker is not root: all sandboxes then run under its user. */
   readonly ownUsers: boolean;
   readonly cgroups?: CgroupHierarchy;
-  /** Whether each sandbox has a disk of its own. */
+  /** Whether each sandbox has a separate disk. */
   readonly disks: ImageSupport;
   readonly log: { warn(fields: object, message: string): void };
 }
@@ -54,14 +54,14 @@ export interface GroundRequest {
   readonly log: BubblewrapGround['log'];
 }
 
-/** Finds or makes the worker's own cgroup; each sandbox gets a group in it. */
+/** Finds or creates the worker's cgroup; the cgroup of each sandbox is created in it. */
 export async function findWorkerCgroups(owner: string): Promise<CgroupSearch> {
   const membership = await readFile('/proc/self/cgroup', 'utf8').catch(() => '');
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return findCgroups(`runyard-${owner}`, { membership, mounts });
 }
 
-/** Makes the things that all sandboxes of this worker share. If there are no hard limits, `cgroups` says why. */
+/** Makes the things that all sandboxes of this worker share. If there are no hard limits, `cgroups` has the reason. */
 export async function makeGround(request: GroundRequest): Promise<{ ground: BubblewrapGround; cgroups: CgroupSearch }> {
   await mkdir(path.join(request.stateRoot, 's'), { recursive: true, mode: 0o711 });
   const [etc, cgroups, nofile, disks] = await Promise.all([

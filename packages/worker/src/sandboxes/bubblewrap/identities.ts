@@ -1,21 +1,21 @@
 import { randomInt } from 'node:crypto';
 import { takeName } from '../../state/take-name.ts';
 
-/** The uids begin here and end below 100,000, because distributions assign subordinate uids from there on. */
+/** The uids begin here and end below 100,000, because distributions assign subordinate uids from 100,000 on. */
 const firstUid = 70_000;
 const users = 30_000;
 
-/** The user of one sandbox, for its files and limits. No other live sandbox of the machine has it. */
+/** The user of one sandbox, for its files and limits. No other live sandbox of the machine has this user. */
 export interface Identity {
   /** Also the gid. */
   readonly uid: number;
-  /** Gives the user back. The kernel does the same when this process dies. */
+  /** Gives the user back. The kernel also does this when this process dies. */
   release(): void;
 }
 
 /**
- * Takes a user for a sandbox, which this process holds: the sandbox ends with the process. Only root can start processes under such a user.
- * Begins at a random place of the range, so that a released user id is rarely used again soon.
+ * Takes a user for a sandbox. This process holds the user, because the sandbox ends with the process. Only root can start processes under
+ * another user. Begins at a random place of the range, so that a released user id is rarely used again soon.
  */
 export async function takeIdentity(): Promise<Identity> {
   const first = randomInt(users);
@@ -24,5 +24,5 @@ export async function takeIdentity(): Promise<Identity> {
     const name = await takeName(`runyard-uid-${uid}`);
     if (name !== undefined) return { uid, release: () => void name.close() };
   }
-  throw new Error(`all ${users} users of sandboxes are in use on this machine`);
+  throw new Error(`all ${users} users for sandboxes are in use on this machine`);
 }

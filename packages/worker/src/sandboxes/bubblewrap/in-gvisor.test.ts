@@ -26,7 +26,7 @@ test('passes the environment of the run to the container, not to gVisor', () => 
   expect(options.join('\n')).not.toContain('geheim');
 });
 
-test('passes the length of the specification in bytes, because the token follows it', () => {
+test('passes the length of the specification in bytes, because the token follows the specification', () => {
   const { options, specification } = start();
   expect(options.join(' ')).toContain(`--setenv RUNYARD_SPECIFICATION_BYTES ${Buffer.byteLength(specification)}`);
 });

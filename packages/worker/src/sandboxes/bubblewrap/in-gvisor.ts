@@ -22,9 +22,9 @@ export interface ContainerStart {
 }
 
 /**
- * Returns bwrap's options for the sandbox around a gVisor container, and the text that its first process reads before the run token.
- * gVisor runs in the same kind of sandbox in which agents run without it, so a program that breaks out of gVisor's kernel is still
- * confined, and everything ends with bwrap. Only rights in its own namespaces are added: gVisor needs them to confine itself further.
+ * Returns bwrap's options for the sandbox around a gVisor container, and the text that its first process reads before the run token. gVisor
+ * runs in the same kind of sandbox that agents without gVisor use. So a program that breaks out of gVisor's kernel is still confined, and
+ * everything ends with bwrap. The only additional rights are in its own namespaces: gVisor needs them to confine itself further.
  */
 export function containerStart(start: ContainerStart): { options: string[]; specification: string } {
   const { gvisor, view, limits } = start;

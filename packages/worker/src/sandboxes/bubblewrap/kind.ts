@@ -30,7 +30,7 @@ const gvisorMissing = `gVisor is not installed: install runsc (https://gvisor.de
 /** Sandboxes by bubblewrap: a file system, processes, users and an empty network of their own. */
 export const bubblewrap = kindOf('bubblewrap');
 
-/** Sandboxes by bubblewrap in which programs run on gVisor, a kernel of their own. */
+/** Bubblewrap sandboxes in which programs run on gVisor, a separate kernel. */
 export const gvisor = kindOf('gvisor');
 
 function kindOf(backend: 'bubblewrap' | 'gvisor'): BackendKind {
@@ -50,7 +50,10 @@ function kindOf(backend: 'bubblewrap' | 'gvisor'): BackendKind {
   };
 }
 
-/** Removes leftover cgroups, including those around gVisor. Nothing else remains: gVisor keeps its state in the memory of the sandbox. */
+/**
+ * Removes leftover cgroups, including those around gVisor. Nothing else can remain, because gVisor keeps its state in the memory of the
+ * sandbox.
+ */
 async function sweep({ owner, kept, onSlow, log }: SweepRequest): Promise<number> {
   const cgroups = await findWorkerCgroups(owner);
   if (!cgroups.ok) return 0;
@@ -112,7 +115,7 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
     supervisors === undefined
       ? inThisProcess(ground, runtime, request)
       : await supervised(ground, runtime, request, supervisors);
-  // An agent that waits in gVisor would take more memory than the pool allows for.
+  // An agent that waits in gVisor would take more memory than the pool expects.
   const warm = kind === 'bubblewrap' ? request.warmSandboxes : 0;
   const backend = bubblewrapBackend({ limits, level, make, warm, log });
   return {

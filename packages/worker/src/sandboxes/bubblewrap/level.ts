@@ -10,7 +10,7 @@ import type { BubblewrapGround } from './ground.ts';
 import { prepareSandbox } from './prepare.ts';
 
 /**
- * Runs inside the sandbox and prints facts, one `name=value` on each line. Each fact is tested, because the options of bwrap prove
+ * Runs inside the sandbox and prints facts, one `name=value` on each line. Each fact is tested, because the options of bwrap alone prove
  * nothing.
  */
 const probeScript = [

@@ -43,22 +43,22 @@ export interface SandboxContents {
   /** Host folder that is /opt/runyard. */
   readonly runtime?: string;
   readonly writableCache?: SandboxView['writableCache'];
-  /** Opens the relay on a socket. Absent: the sandbox can connect to nothing. */
+  /** Opens the relay on a socket. Absent: the sandbox cannot connect to anything. */
   readonly relay?: (socketPath: string, uid: number | undefined, sandbox: SandboxOfRelay) => Promise<Relay>;
 }
 
 /** A sandbox that can run any command: the agent, or the script of the probe. */
 export interface RawSandbox extends Sandbox {
   run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): BubblewrapProcess;
-  /** Gives it the proxy to the hosts of its environment. Before `run`. */
+  /** Connects it to the proxy for the hosts of its environment. Before `run`. */
   openEgress(egress: SandboxEgress): Promise<void>;
   /** False if its process ended, which before `run` only an outsider can cause. */
   readonly isAlive: () => boolean;
   /** Resolves when its process has ended. */
   readonly gone: Promise<unknown>;
   /**
-   * Starts an agent that knows nothing of a run but the address of the service. `spawn` then gives it its run instead of starting one.
-   * Resolves when it waits. If it ends before, this rejects and the sandbox must be disposed of.
+   * Starts an agent that knows only the address of the service, and not its run. `spawn` then gives the agent its run instead of starting
+   * an agent. Resolves when it waits. If the agent ends before that, this rejects, and the caller must dispose of the sandbox.
    */
   startWaiting(serviceRoot: string, env?: Readonly<Record<string, string>>): Promise<void>;
 }
@@ -75,7 +75,7 @@ export const marksOf = (ground: Pick<BubblewrapGround, 'labelPrefix' | 'variable
   variable: `${ground.variablePrefix}${id}`,
 });
 
-/** Makes folders, user, cgroup and relay of a sandbox, and starts bwrap. If a step fails, removes what the earlier steps made. */
+/** Makes folders, user, cgroup and relay of a sandbox, and starts bwrap. If a step fails, removes the results of the earlier steps. */
 export async function prepareSandbox(
   ground: BubblewrapGround,
   contents: SandboxContents,
@@ -89,7 +89,7 @@ export async function prepareSandbox(
   };
   const processesOnHost = gvisor === undefined ? limits.processes : hostProcesses(gvisor, limits.processes);
   const { label, variable } = marksOf(ground, id);
-  // gVisor makes mounts, and has a filter of its own.
+  // gVisor needs to mount, and has its own filter.
   const filter = gvisor === undefined ? seccompFilter() : undefined;
   const identity = ground.ownUsers ? await takeIdentity() : undefined;
   const uid = identity?.uid;
@@ -119,7 +119,7 @@ export async function prepareSandbox(
     await attempt('relay', relay?.close());
     await attempt('egress', egress?.close());
     await attempt('folders', made ? removeFolders(ground.stateRoot, id) : undefined);
-    // If processes of this user may still live, no other sandbox may get the user.
+    // If processes of this user may still live, the user must not be given to another sandbox.
     if (problems.length === 0) identity?.release();
     if (problems.length > 0)
       ground.log.warn(
@@ -170,7 +170,7 @@ export async function prepareSandbox(
   const started = process;
   const egressSocket = path.join(hostFolders.top, 'egress.sock');
 
-  /** Starts the command. `text`: the whole input of its descriptor; undefined if the command gets the input later. */
+  /** Starts the command. `text`: the whole input of the command's descriptor; undefined: the command gets its input later. */
   const begin = (command: readonly string[], env: Readonly<Record<string, string>>, text: string | undefined): void => {
     const view = {
       shared: ground.shared,

@@ -18,7 +18,7 @@ export interface BubblewrapProcess {
   readonly spoke: () => Promise<void>;
   /** Sends the command the text that it reads from `runTokenDescriptor`. Once; before or after `release`. */
   give(text: string): void;
-  /** False when it has ended. */
+  /** Exit code of the agent and the end of its output; resolves when all processes of the sandbox have ended. */
   readonly isAlive: () => boolean;
   /** Exit code of the agent and the end of its output, when everything in the sandbox is gone. */
   readonly ended: Promise<{ exitCode: number; outputTail: string }>;
@@ -39,10 +39,10 @@ export interface BubblewrapStart {
 }
 
 /**
- * Starts bwrap with an empty environment. It reads its options from descriptor 3 to the end before it does anything else. So it can be
- * put into its cgroup first, and it can be started ahead of time: the fork of a worker's memory takes milliseconds
- * (`bench/sandbox.md`). If a worker dies in between, the pipe closes, and bwrap ends without options. Must be called on the main
- * thread: `--die-with-parent` follows the thread that started it.
+ * Starts bwrap with an empty environment. Before it does anything else, it reads its options from descriptor 3 to the end. So it can be
+ * moved into its cgroup first, and it can be started ahead of time, because forking a worker's memory takes milliseconds
+ * (`bench/sandbox.md`). If a worker dies in between, the pipe closes, and bwrap ends without options. Must be called on the main thread:
+ * `--die-with-parent` follows the thread that started it.
  */
 export async function startBubblewrap(start: BubblewrapStart): Promise<BubblewrapProcess> {
   const user = start.uid === undefined ? {} : { uid: start.uid, gid: start.uid };
@@ -68,7 +68,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     ...[null, Readable, Readable, Writable, Duplex],
     Writable | undefined,
   ];
-  // If bwrap ends early, it closes its side; its output says why.
+  // If bwrap ends early, it closes its side; its output has the reason.
   options.on('error', () => {});
   token.on('error', () => {});
   filter?.on('error', () => {});
@@ -125,7 +125,7 @@ function kill(child: ChildProcess, how: 'terminate' | 'kill'): void {
   }
   killProcesses(inits);
   if (inits.length === 0) child.kill('SIGKILL');
-  // If init does not end at once, the end of bwrap ends it too (`--die-with-parent`).
+  // If init does not end at once, killing bwrap also ends init (`--die-with-parent`).
   setTimeout(() => child.kill('SIGKILL'), 500).unref();
 }
 
@@ -138,8 +138,8 @@ function childrenOf(pid: number): number[] {
 }
 
 /**
- * Returns true if the process is bubblewrap, the first process of the sandbox, or the agent, which that starts. The kernel gives no other
- * process of a sandbox these numbers while the agent lives.
+ * Returns true if the process is bubblewrap, the first process of the sandbox, or the agent, which that process starts. While the agent
+ * lives, the kernel gives these numbers to no other process of a sandbox.
  */
 export function isOfAgent(pid: number): boolean {
   try {

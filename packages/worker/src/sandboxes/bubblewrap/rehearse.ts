@@ -20,7 +20,7 @@ process.exit(0);
 `;
 
 /**
- * Runs the agent of `runtime` once, on a task that does nothing, then loads the parts that this run did not need. Both programs keep
+ * Runs the agent of `runtime` once, with a task that does nothing, then loads the parts that this run did not need. Both programs store
  * their compiled code when they exit. Rejects if the agent does not exit with code 0.
  */
 export async function rehearseAgent(ground: BubblewrapGround, runtime: string): Promise<void> {
@@ -29,7 +29,7 @@ export async function rehearseAgent(ground: BubblewrapGround, runtime: string): 
   const args = ['agent', 'run', '--task-id', id, '--sandboxed', '--server-root-url', root, '--idle-on-complete', '0s'];
   const env = { TASK_ID: id, WARP_SERVER_ROOT_URL: root };
   await runOnce(ground, runtime, async (sandbox) => {
-    // An agent that waits runs all that a run needs, and its own rehearsal.
+    // An agent that waits has already loaded everything that a run needs, by its own rehearsal.
     if (ground.gvisor === undefined) await sandbox.startWaiting(root, keepCode);
     await sandbox.spawn({ args, env: { ...env, ...keepCode }, runToken: 'rehearsal' });
   });
@@ -63,7 +63,7 @@ async function runOnce(
   }
 }
 
-/** Gives the folder to the user: files of an earlier rehearsal belong to that one's user. */
+/** Changes the owner of the folder: files of an earlier rehearsal belong to the user of that rehearsal. */
 async function giveTo(folder: string, uid: number): Promise<void> {
   await chown(folder, uid, uid);
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {

@@ -12,7 +12,7 @@ export interface TemporaryGround {
   close(): Promise<void>;
 }
 
-/** Makes a ground without a worker: in a temporary folder, with its own users and cgroups. */
+/** Prepares the parts that sandboxes share without a worker: in a temporary folder, with separate users and cgroups. */
 export async function openTemporaryGround(
   request: Pick<GroundRequest, 'program' | 'gvisor' | 'limits' | 'log'>,
 ): Promise<TemporaryGround> {

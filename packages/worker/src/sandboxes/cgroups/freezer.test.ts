@@ -71,7 +71,7 @@ describe.each(roots)('the freezer of version %i', (version, root) => {
     await rm(folder, { recursive: true });
   });
 
-  test('stops the programs of an agent that waits, also those that start during the wait, and continues them', async () => {
+  test('stops the programs of an agent that waits, including those that start during the wait, and continues them', async () => {
     freezer.freeze((pid) => pid === agent.pid);
     await expect.poll(() => isCounting('one')).toBe(false);
     agent.stdin?.write(`touch ${path.join(folder, 'agent-works')}; ${counting('two')} &\n`);
@@ -102,7 +102,7 @@ describe.each(roots)('the freezer of version %i', (version, root) => {
     expect(size()).toBe(before);
   });
 
-  test('continues the programs of an agent that has ended, and freezes none after it is closed', async () => {
+  test('continues the programs of an agent that has ended, and freezes no programs after it is closed', async () => {
     freezer.freeze((pid) => pid === agent.pid);
     await expect.poll(() => isCounting('one')).toBe(false);
     agent.kill('SIGKILL');

@@ -13,7 +13,10 @@ const longestStopMs = 100;
 export interface Freezer {
   /** Adds a process, which starts others in the same group. */
   add(pid: number): void;
-  /** Freezes every process for which `stays` is false, also those that start later. Does nothing when they are frozen or it is closed. */
+  /**
+   * Freezes every process for which `stays` is false, including processes that start later. Does nothing when they are frozen or it is
+   * closed.
+   */
   freeze(stays: (pid: number) => boolean): void;
   /** Lets the processes continue. */
   thaw(): void;
@@ -21,7 +24,7 @@ export interface Freezer {
   close(): void;
 }
 
-/** The groups of a freezer in the folder of its sandbox: each process is in one of them. */
+/** The groups of a freezer in the cgroup of its sandbox; each process is in one of them. */
 export const freezerGroups = ['run', 'agent'] as const;
 
 const read = (file: string): string => {
@@ -33,8 +36,8 @@ const read = (file: string): string => {
 };
 
 /**
- * Makes the two groups in the folder of the sandbox. All processes are in `run`. To freeze them, `run` is frozen as a whole, and then the
- * agent moves to `agent`: no program can leave by starting others faster than they are moved.
+ * Makes the two groups in the folder of the sandbox. All processes are in `run`. To freeze them, the whole group `run` is frozen, and then
+ * the agent is moved to `agent`. So a program cannot escape by starting new processes faster than they are moved.
  */
 export async function openFreezer(version: 1 | 2, folder: string): Promise<Freezer> {
   const [run, agent] = freezerGroups.map((name) => path.join(folder, name)) as [string, string];
@@ -73,7 +76,7 @@ export async function openFreezer(version: 1 | 2, folder: string): Promise<Freez
 
   /** Moves processes that the agent has started since the last check. The agent is stopped meanwhile, so it starts no others. */
   async function look(stays: (pid: number) => boolean): Promise<void> {
-    // If the agent has ended, the others must end too, which a frozen process does not.
+    // If the agent has ended, the other processes must end too, and a frozen process cannot end.
     if (members(agent).filter(stays).length < staying) return thaw();
     if (isLooking || members(agent).every(stays)) return;
     isLooking = true;

@@ -8,24 +8,29 @@ import { type CgroupHierarchy, foldersOf } from './hierarchy.ts';
 
 /** A cgroup, in which the kernel limits all processes of one sandbox together. */
 export interface Cgroup {
-  /** Adds a process. The process must not start another one before this resolves. The kernel may take many milliseconds. */
+  /** Adds a process. The process must not start another process before this resolves. The kernel may take many milliseconds. */
   add(pid: number): Promise<void>;
-  /** Gives its processes only the processor time that no other sandbox wants, or their usual share again. */
+  /** Gives its processes only the processor time that no other sandbox uses, or gives them back their usual share. */
   rest(isResting: boolean): void;
-  /** Freezes its processes, but those for which `stays` is true; null: lets all continue. Does nothing where the kernel cannot. */
+  /**
+   * Freezes its processes, except those for which `stays` is true; null: lets all processes continue. Does nothing where the kernel cannot.
+   */
   freeze(stays: ((pid: number) => boolean) | null): void;
-  /** Lets its processes continue, because they are going to be killed, and freezes none any more. */
+  /** Lets its processes continue, because they will be killed, and freezes no process any more. */
   endFreeze(): void;
-  /** Returns how many of its processes the kernel killed for lack of memory. */
+  /** Returns how many of its processes the kernel killed because memory was used up. */
   oomKills(): Promise<number>;
   /**
-   * Kills its processes until none is left, however long that takes, and removes the group, which the kernel allows only when it
-   * is empty. Calls `onSlow` every few seconds with the remaining processes. Rejects if the empty group cannot be removed.
+   * Kills its processes until none is left, without a time limit, and removes the group; the kernel removes only an empty group. Calls
+   * `onSlow` every few seconds with the remaining processes. Rejects if the empty group cannot be removed.
    */
   remove(onSlow: (pids: readonly number[]) => void): Promise<void>;
 }
 
-/** Returns the text of a file of the kernel, empty if there is none. The kernel answers at once, so a thread for it would take longer. */
+/**
+ * Returns the text of a file of the kernel; empty if the file does not exist. The kernel answers at once, so reading in another thread
+ * would take longer.
+ */
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -43,10 +48,10 @@ function writeIfThere(file: string, text: string): void {
   }
 }
 
-/** Microseconds in which a group may use its share of the processors, the kernel's default. */
+/** Period in which a group may use its share of the processors, microseconds; the kernel's default. */
 const cpuPeriod = 100_000;
 
-/** Makes a group with limits. Without limits, opens an existing group in order to remove it. */
+/** Makes a group with limits. Without limits, opens an existing group so that it can be removed. */
 export async function openCgroup(
   hierarchy: CgroupHierarchy,
   name: string,
@@ -60,7 +65,7 @@ export async function openCgroup(
     const bytes = String(limits.memoryMb * 1024 * 1024);
     if (hierarchy.version === 2) {
       writeFileSync(path.join(memory, 'memory.max'), bytes);
-      // Without swap, memory is limited to exactly this; the file is missing if the kernel does not account swap.
+      // Without swap, memory is limited to exactly this value; the file is missing if the kernel does not account for swap.
       writeIfThere(path.join(memory, 'memory.swap.max'), '0');
     } else {
       writeFileSync(path.join(memory, 'memory.limit_in_bytes'), bytes);

@@ -38,7 +38,7 @@ test('uses a place below its own group in each hierarchy of version 1', async ()
   expect(await readdir(path.join(root, 'memory/own/group'))).toEqual(['runyard-x']);
 });
 
-test('finds its group in version 1 in a container, where the mount begins at its own group', async () => {
+test("finds its group in version 1 in a container whose mount begins at the container's group", async () => {
   for (const name of ['memory', 'pids', 'cpu']) await mkdir(path.join(root, name), { recursive: true });
   const mounts = [
     mount('cgroup', 'memory', 'memory', '/docker/abc'),
@@ -55,7 +55,7 @@ test('finds its group in version 1 in a container, where the mount begins at its
   );
 });
 
-test('goes up in version 2 to the first group that delegates both controllers, and delegates them further', async () => {
+test('finds in version 2 the first group above that delegates both controllers, and delegates them further', async () => {
   await group('.', 'cpu memory pids');
   await group('user.slice', 'memory pids cpu');
   await group('user.slice/session.scope', '');
@@ -71,7 +71,7 @@ test('goes up in version 2 to the first group that delegates both controllers, a
   );
 });
 
-test('passes the controllers down in version 2 in a group that systemd has delegated, and not in one with processes', async () => {
+test('delegates the controllers in version 2 in a group from systemd, but not in a group with processes', async () => {
   const files = { mounts: mount('cgroup2', '.', 'nsdelegate'), membership: '0::/unit.service/worker\n' };
   await group('unit.service', '');
   await group('unit.service/worker', '');

@@ -3,7 +3,7 @@ import { access, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/prom
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 
-/** Folders in which this worker may make groups: one folder for version 2, one for each controller of version 1. */
+/** Folders in which this worker may create groups: one folder for version 2, or one for each controller of version 1. */
 export interface CgroupHierarchy {
   readonly version: 1 | 2;
   readonly memory: string;
@@ -69,9 +69,9 @@ async function writable(folder: string): Promise<boolean> {
 }
 
 /**
- * Share of the processors that all sandboxes get together while programs outside of them want the processors too: that of two such programs
- * for each processor. So the service gets enough processor time besides any number of processes in sandboxes, and the sandboxes get enough
- * on a busy machine.
+ * Share of the processors that all sandboxes together get while programs outside of them also need processors: as much as two such programs
+ * for each processor. So the service gets enough processor time in competition with any number of sandbox processes, and the sandboxes get
+ * enough on a busy machine.
  */
 const programs = 2 * availableParallelism();
 const shares = { version1: 1024 * programs, version2: Math.min(100 * programs, 10_000) } as const;
@@ -118,8 +118,8 @@ async function versionOne(
 }
 
 /**
- * Returns the controllers that a group of version 2 passes down. A group without processes that passes none down does so from now on: systemd
- * leaves this to the program to which it has delegated the group (`DelegateSubgroup`).
+ * Returns the controllers that a group of version 2 passes down. Makes a group without processes delegate its controllers, if it does not
+ * do so yet: systemd leaves this to the program that it gave the group to (`DelegateSubgroup`).
  */
 async function handDown(group: string): Promise<string[]> {
   const file = path.join(group, 'cgroup.subtree_control');
@@ -132,8 +132,8 @@ async function handDown(group: string): Promise<string[]> {
 }
 
 /**
- * Version 2 allows limits only in groups whose parent passes the controllers down and, unless it is the root, contains no processes.
- * So the group is made beside our own or further up, in the first writable place that passes both controllers down.
+ * Version 2 allows limits only in groups whose parent delegates the controllers and, unless it is the root, contains no processes.
+ * So the group is created next to the worker's own group or further up, in the first writable place that delegates both controllers.
  */
 async function versionTwo(name: string, mount: Mount, membership: string): Promise<CgroupSearch> {
   const own = ownGroup(mount, membership) ?? mount.point;

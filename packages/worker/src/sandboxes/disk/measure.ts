@@ -11,7 +11,7 @@ export async function usedOnFileSystem(folder: string): Promise<number> {
 }
 
 /**
- * Returns the bytes that the folders take on disk, including files without a name that one of `pids` has open. Rejects if a part
+ * Returns the bytes that the folders take on disk, including files without a name that a process of `pids` has open. Rejects if a part
  * cannot be counted.
  */
 export async function usedInFolders(
@@ -21,7 +21,7 @@ export async function usedInFolders(
 ): Promise<number> {
   const named = await treeBytes(folders, signal).catch(async () => {
     signal.throwIfAborted();
-    // An agent under our own user may have removed the read permission of its folders.
+    // An agent under the worker's own user may have removed the read permission of its folders.
     await command('chmod', ['-R', 'u+rX', '--', ...folders], signal);
     return await treeBytes(folders, signal);
   });
@@ -29,7 +29,7 @@ export async function usedInFolders(
   return named + (await unlinkedBytes(await pids(), devices, signal));
 }
 
-/** Counts with `du`, which follows no symbolic links and has no limit on path lengths. */
+/** Counts with `du`, which does not follow symbolic links and has no limit on path lengths. */
 async function treeBytes(folders: readonly string[], signal: AbortSignal): Promise<number> {
   const { stdout, stderr } = await command('du', ['-s', '-c', '-x', '--block-size=1', '--', ...folders], signal);
   // `du` reports files that vanish while it counts; the total is still good enough.
@@ -39,7 +39,7 @@ async function treeBytes(folders: readonly string[], signal: AbortSignal): Promi
   return Number(total);
 }
 
-/** Returns the output of the program, whatever its exit code. Rejects if it could not be started or was killed. */
+/** Returns the output of the program, with any exit code. Rejects if it could not be started or was killed. */
 function command(
   name: string,
   args: readonly string[],

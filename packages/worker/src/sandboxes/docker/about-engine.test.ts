@@ -16,7 +16,7 @@ const facts: EngineFacts = {
   rootFolder: '/var/lib/docker',
 };
 
-test('names version, runtime and cgroup version of the engine, and its untested features', () => {
+test('has version, runtime and cgroup version of the engine, and its untested features', () => {
   expect(aboutEngine(facts)).toEqual([
     'engine 28.0.1, runtime runc, cgroup version 1',
     'never tested: rootless engines, which are refused; engines with cgroup version 2',
@@ -26,7 +26,7 @@ test('names version, runtime and cgroup version of the engine, and its untested 
   expect(untested).toContain('cgroup version 2, as this one is');
 });
 
-test('says that the facts of an engine are unknown if it does not report them', () => {
+test('says that facts of an engine are unknown if the engine does not report them', () => {
   const [engine] = aboutEngine({ ...facts, defaultRuntime: '', cgroupVersion: '' });
   expect(engine).toBe('engine 28.0.1, runtime unknown, cgroup version unknown');
 });

@@ -1,11 +1,11 @@
 import type { EngineFacts } from '../engine/engine.ts';
 
-/** Tells a person which engine this is, and which of its features no test of Runyard covers. */
+/** Describes the engine for a person, and lists its features that no test of Runyard covers. */
 export function aboutEngine(facts: EngineFacts, runtime = facts.defaultRuntime): string[] {
   const { name, cgroupVersion } = facts;
   const untested = [
     'rootless engines, which are refused',
-    `engines with cgroup version 2${cgroupVersion === '2' ? ', as this one is' : ''}`,
+    `engines with cgroup version 2${cgroupVersion === '2' ? ', such as this one' : ''}`,
   ];
   return [
     `${name}, runtime ${runtime || 'unknown'}, cgroup version ${cgroupVersion || 'unknown'}`,

@@ -6,7 +6,7 @@ import type { PooledSandbox } from '../supervisors.ts';
 import type { Images, PullWatcher } from './images/images.ts';
 import type { ContainerOrder } from './prepare.ts';
 
-/** Makes a sandbox, whose container starts with its agent. */
+/** Makes a sandbox; its container starts together with its agent. */
 export type MakeContainerSandbox = (
   order: Omit<ContainerOrder, 'runtime'>,
 ) => Promise<Omit<PooledSandbox, 'isAlive' | 'gone'>>;

@@ -22,7 +22,7 @@ interface Request {
 }
 const request = (change: Partial<ContainerView> = {}) => containerRequest({ ...view, ...change }) as Request;
 
-test('asks for a container without rights, network and engine, with limits, under a user of its own', () => {
+test('asks for a container with a separate user and limits, and without rights, network and engine', () => {
   expect(request()).toMatchObject({
     User: '70001:70001',
     Entrypoint: ['/opt/runyard/agent/node'],
@@ -53,7 +53,7 @@ test('limits processors only if the worker or the shape of the run does, and nam
   expect(request({ vcpus: 1.5, runtime: 'runsc' }).HostConfig).toMatchObject({ NanoCpus: 1.5e9, Runtime: 'runsc' });
 });
 
-test('keeps variables of the image, except those that change the programs of the agent', () => {
+test('keeps variables of the image, except those that affect the programs of the agent', () => {
   const env = [
     'JAVA_HOME=/jdk',
     'LD_PRELOAD=/evil.so',

@@ -1,4 +1,4 @@
-/** The request by which the engine makes the container of a sandbox. */
+/** The request that makes the engine create the container of a sandbox. */
 import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import { isVariableName } from '@runyard/contract/wire/variable-names';
 import { inside } from '../bubblewrap/arguments.ts';
@@ -8,7 +8,7 @@ import { type ContainerImage, ownFolders } from './images/image.ts';
 
 export interface ContainerView {
   readonly image: ContainerImage;
-  /** From the engine's runtimes; absent: the engine's own choice. */
+  /** One of the engine's runtimes; absent: the engine's default. */
   readonly runtime?: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   readonly folders: Pick<SandboxFolders, 'top' | 'workspace' | 'home'>;
@@ -34,7 +34,7 @@ const megabyte = 1024 * 1024;
 /** The engine's init, which counts as a process of the container. */
 const ownProcesses = 1;
 
-/** Variables of an image that would change programs of ours: the linker, Node, and the libraries in it read them. */
+/** Variables of an image that would affect Runyard's programs, because the linker, Node, or its libraries read them. */
 const changesPrograms =
   /^(?:LD_|NODE_|DYLD_|MALLOC_|GLIBC_|GCONV_|OPENSSL_|SSL_|UV_|V8_|TINI_|ICU_|NO_COLOR$|FORCE_COLOR$|LOCPATH$|NLSPATH$|HOSTALIASES$|RES_OPTIONS$|LOCALDOMAIN$|BASH_ENV$|ENV$|SHELLOPTS$|IFS$|PATH$|USER$|LANG$|TERM$|HARNESS_)/;
 
@@ -88,7 +88,7 @@ export function containerRequest(view: ContainerView): object {
       IpcMode: 'private',
       CgroupnsMode: 'private',
       Memory: memoryBytes,
-      // Without swap, memory is limited to exactly this.
+      // Without swap, memory is limited to exactly this value.
       MemorySwap: memoryBytes,
       PidsLimit: limits.processes + ownProcesses,
       ShmSize: limits.tmpMb * megabyte,
@@ -109,8 +109,8 @@ export function containerRequest(view: ContainerView): object {
 }
 
 /**
- * Returns the whole environment: `env`, with the folders of the image's `PATH` at the end of its own, and the variables of the image that
- * change no program of ours. A name without `=` removes a variable of the image (API, `Env`).
+ * Returns the whole environment: `env`, with the folders of the image's `PATH` added at the end of its `PATH`, and the variables of the
+ * image that do not affect Runyard's programs. A name without `=` removes a variable of the image (API, `Env`).
  */
 function containerEnvironment(ofImage: readonly string[], env: Readonly<Record<string, string>>): string[] {
   const names = ofImage.map((entry) => entry.split('=', 1)[0] ?? '');

@@ -57,7 +57,7 @@ export const docker: BackendKind = {
   sweep,
 };
 
-/** Tells a person how much the images of the engine take, and how much of it the worker keeps. */
+/** Describes for a person how much space the images of the engine take, and how much of it the worker keeps. */
 async function aboutImages(engine: Engine, { RUNYARD_DOCKER_PULLED_MB: kept }: DockerSettings): Promise<string> {
   const images = await engine.call<readonly { readonly Size?: number }[]>('GET', '/images/json');
   const sizeMb = Math.ceil(images.reduce((sum, { Size = 0 }) => sum + Size, 0) / megabyte);

@@ -12,7 +12,7 @@ export interface ContainerGround {
   readonly readsPrograms: boolean;
   readonly stateRoot: string;
   readonly owner: string;
-  /** True if each sandbox has a user of its own. False if all sandboxes run as the worker's user. */
+  /** True if each sandbox has a separate user. False if all sandboxes run as the worker's user. */
   readonly ownUsers: boolean;
   readonly disks: ImageSupport;
   readonly harnessDir?: string;

@@ -8,7 +8,7 @@ import { prepareContainer } from './prepare.ts';
 
 let folder = '';
 let server: Server;
-/** Statuses of the next answers to a kill; then 204, which ends the container. */
+/** Statuses of the next answers to kill requests; then 204, which ends the container. */
 let failures: number[];
 let kills: string[];
 let removalStatus: number;

@@ -22,7 +22,7 @@ import type { ContainerGround, ContainerPreparation } from './preparation.ts';
 import { type RunningContainer, startContainer } from './running.ts';
 import { userFiles } from './user-files.ts';
 
-/** Descriptor from which the agent reads the run token: engines pass on no other one. */
+/** Descriptor from which the agent reads the run token; engines pass only this descriptor to the container. */
 const runTokenDescriptor = 0;
 
 /** Returns the command of the agent program in a container. `readsPrograms`: the runtime cannot start a program that its user cannot read. */
@@ -31,7 +31,7 @@ const agentCommand = (args: readonly string[], readsPrograms: boolean): string[]
   ...args,
 ];
 
-/** Returns the agent's whole environment, besides what the image adds: `env` and what every program expects. */
+/** Returns the agent's whole environment without the variables of the image: `env`, and the variables that every program expects. */
 function agentEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   return {
     ...baseEnvironment(inside.runtime, inside.home, harnessFolderInside),
@@ -48,7 +48,7 @@ const killAgainMs = 1000;
 /** A container that can run any command: the agent, or the script of the probe. */
 export interface ContainerSandbox extends Sandbox {
   run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): Promise<RunningContainer>;
-  /** Gives it the proxy to the hosts of its environment. Before `run`. */
+  /** Connects it to the proxy for the hosts of its environment. Before `run`. */
   openEgress(egress: SandboxEgress): Promise<void>;
 }
 
@@ -58,8 +58,8 @@ export type ContainerOrder = Pick<
 >;
 
 /**
- * Makes folders, user and relay of a sandbox. The container is created when its command is known. If a step fails, removes what the earlier steps
- * made.
+ * Makes folders, user and relay of a sandbox. The container is created when its command is known. If a step fails, removes the results of
+ * the earlier steps.
  */
 export async function prepareContainer(
   ground: ContainerGround,
@@ -232,7 +232,7 @@ export async function prepareContainer(
   };
 }
 
-/** Writes the files by which programs in the container know their user. Returns their host paths by their paths inside. */
+/** Writes the files in which programs in the container look up their user. Returns their host paths by their paths inside. */
 async function writeUserFiles(top: string, uid: number, gid: number): Promise<Record<string, string>> {
   const files: Record<string, string> = {};
   for (const [name, text] of Object.entries(userFiles(uid, gid))) {

@@ -13,7 +13,7 @@ import type { ContainerGround } from './preparation.ts';
 import { prepareContainer } from './prepare.ts';
 
 /**
- * Runs in the container, in the agent's own Node, and prints facts as JSON. Each fact is tested, because the options of the engine
+ * Runs in the container, in the agent's own Node, and prints facts as JSON. Each fact is tested, because the options of the engine alone
  * prove nothing.
  */
 const probeScript = `
@@ -225,12 +225,12 @@ function levelOf(
   add(
     ownKernel ? 'own-kernel' : 'kernel',
     ownKernel,
-    'containers share the machine’s kernel: not a boundary against exploits of it; RUNYARD_DOCKER_RUNTIME=runsc (gVisor) or kata gives them one of their own',
+    'containers share the machine’s kernel, which does not protect against exploits of the kernel; RUNYARD_DOCKER_RUNTIME=runsc (gVisor) or kata gives each container a separate kernel',
   );
   add(
     'private-memory',
     !found.reads && !readsPrograms && !ownKernel,
-    'commands of a run may be able to read the memory of its agent: only the machine’s own kernel is known to prevent it',
+    'commands of a run may be able to read the memory of its agent: this protection is only known to work with the machine’s own kernel',
   );
   return { backend: 'docker', features, missing };
 }

@@ -13,7 +13,7 @@ export interface ContainerEnd {
 
 /** A container that was started. */
 export interface RunningContainer {
-  /** Resolves when the kernel has ended every process in it. */
+  /** Resolves when the kernel has ended every process in the container. */
   readonly ended: Promise<ContainerEnd>;
   oomKills(): Promise<number>;
 }
@@ -28,7 +28,7 @@ interface State {
   };
 }
 
-/** Pause between two requests to an engine that does not answer, such as one that is being upgraded. */
+/** Pause between two requests to an engine that does not answer, for example during its upgrade. */
 const askAgainMs = 500;
 
 /** Starts a container that was made, and gives `input` to its standard input. Rejects with the engine's reason if it does not start. */
@@ -55,7 +55,7 @@ export async function startContainer(engine: Engine, name: string, input: string
     return lastOomKills;
   };
 
-  /** Waits until the engine reports that the container has ended, however often the engine is restarted meanwhile. */
+  /** Waits until the engine reports that the container has ended, even if the engine is restarted meanwhile. */
   const untilEnded = async (): Promise<State['State'] | undefined> => {
     for (;;) {
       try {
@@ -63,7 +63,7 @@ export async function startContainer(engine: Engine, name: string, input: string
         const { State } = await inspect();
         if (State.Status === 'exited' || State.Status === 'dead') return State;
       } catch (error) {
-        // The container was removed, which ends it first.
+        // The container was removed, which means that it has ended.
         if (error instanceof EngineError && error.status === 404) return undefined;
       }
       await sleep(askAgainMs);
@@ -73,7 +73,7 @@ export async function startContainer(engine: Engine, name: string, input: string
   const ended = (async (): Promise<ContainerEnd> => {
     const state = await untilEnded();
     tail.close();
-    // The rest of the output; the engine closes the connection after it has sent everything.
+    // Waits for the rest of the output; the engine closes the connection after it has sent everything.
     await Promise.race([closed, sleep(2000)]);
     socket.destroy();
     const killed = state?.OOMKilled === true || lastOomKills > 0;

@@ -3,7 +3,10 @@ import { PassThrough, type Readable } from 'node:stream';
 /** Bytes before each piece: the stream's number, three zeros, the length (docs.docker.com/reference/api/engine, "Stream format"). */
 const headerBytes = 8;
 
-/** Returns the text of both outputs of a container in their order, from the connection that attached to it. `head`: bytes that had already arrived. */
+/**
+ * Returns the text of both outputs of a container, in order, from the connection that is attached to the container. `head`: bytes that had
+ * already arrived.
+ */
 export function outputsOf(source: Readable, head: Buffer): Readable {
   const output = new PassThrough();
   let header = Buffer.alloc(0);

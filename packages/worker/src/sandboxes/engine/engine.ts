@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { http } from '@runyard/system/node-http';
 
 /**
- * Newest version of the API that this code was written for. An engine that supports only older ones gets requests in its own newest
+ * Newest version of the API that this code was written for. If an engine supports only older versions, it gets requests in its newest
  * version.
  */
 const newestVersion = '1.47';
@@ -16,7 +16,7 @@ const longestAnswer = 16 * 1024 * 1024;
 /** Time for an answer that needs no work. */
 const answerMs = 60_000;
 
-/** Where an engine is, as JSON for the process that holds a sandbox. */
+/** The address of an engine, as JSON for the process that holds a sandbox. */
 export interface EngineAddress {
   readonly socketPath: string;
   /** Version of the API, such as `1.41`. */
@@ -171,7 +171,9 @@ export interface EngineFacts {
   readonly rootFolder: string;
 }
 
-/** Returns the socket of `RUNYARD_DOCKER_HOST`. Throws for an engine of another machine, which cannot see the files of this one. */
+/**
+ * Returns the socket of `RUNYARD_DOCKER_HOST`. Throws for an engine on another machine, because it cannot see the files of this machine.
+ */
 export function socketOf(host: string): string {
   if (/^unix:\/\/\/./.test(host)) return host.slice('unix://'.length);
   throw new Error(

@@ -3,7 +3,10 @@ import path from 'node:path';
 
 const mounts = '/sys/fs/cgroup';
 
-/** Returns how many processes the kernel has killed for lack of memory in the cgroup of a process. 0: none, or it cannot be seen. */
+/**
+ * Returns how many processes in the cgroup of a process the kernel has killed because memory was used up. 0: none, or the number cannot be
+ * read.
+ */
 export async function oomKillsOf(pid: number): Promise<number> {
   if (pid <= 0) return 0;
   const membership = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');

@@ -1,14 +1,14 @@
 import type { Gvisor } from './find-gvisor.ts';
 
-/** Where runsc and its files are in the outer sandbox. The container sees none of these files. */
+/** Paths of runsc and its files in the outer sandbox. The container sees none of these files. */
 export const outside = { runsc: '/run/runsc', bundle: '/run/bundle', state: '/run/state' } as const;
 
 /** Variable with the length of the specification, which comes before the run token on descriptor 4. */
 export const specificationBytesVariable = 'RUNYARD_SPECIFICATION_BYTES';
 
 /**
- * First process of the outer sandbox: writes the specification, starts the container with the rest of descriptor 4 as its standard
- * input, forwards SIGTERM to the container's init, and exits with its exit code.
+ * First process of the outer sandbox: writes the specification, starts the container with the rest of descriptor 4 as its standard input,
+ * forwards SIGTERM to the container's init, and exits with the container's exit code.
  */
 const runScript = [
   'umask 077',
@@ -22,10 +22,9 @@ const runScript = [
 ].join('\n');
 
 /**
- * Options of runsc. `--rootless`: in the outer sandbox root is the run's own user, with rights in its own namespaces only.
- * `--host-uds=open`: programs may connect to sockets in the files that they see, which are the sockets of the relay and
- * of the egress proxy. Programs cannot make sockets that other sandboxes see. `--ignore-cgroups`: the outer sandbox is
- * in its cgroup already.
+ * Options of runsc. `--rootless`: root in the outer sandbox is the run's own user, with rights only in its own namespaces.
+ * `--host-uds=open`: programs may connect to sockets in the files that they see. These are the sockets of the relay and of the egress
+ * proxy. Programs cannot make sockets that other sandboxes see. `--ignore-cgroups`: the outer sandbox is in its cgroup already.
  */
 const options = ['--rootless', '--network=none', '--ignore-cgroups', '--host-uds=open', '--oci-seccomp'];
 

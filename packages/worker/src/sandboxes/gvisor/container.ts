@@ -26,8 +26,9 @@ export interface ContainerView {
 }
 
 /**
- * First process of the container: as init of a bubblewrap sandbox it starts the command, forwards SIGTERM to it, reaps orphans, and
- * exits with its exit code. The run token arrives on standard input, the only descriptor that every gVisor passes on.
+ * First process of the container. Like the init of a bubblewrap sandbox, it starts the command, forwards SIGTERM to it, reaps orphans, and
+ * exits with the command's exit code. The run token arrives on standard input, because this is the only descriptor that all versions of
+ * gVisor pass on.
  */
 const initScript = [
   'exec 4<&0 </dev/null',
@@ -39,15 +40,15 @@ const initScript = [
   'exit "$s"',
 ].join('\n');
 
-/** init, and `unshare` before it, count as processes of the user. */
+/** init, and `unshare` before it, also count as processes of the user. */
 const ownProcesses = 1;
 
-/** Calls with which a program could uncover the file that is covered below. */
+/** System calls with which a program could uncover the file that is covered below. */
 const refusedCalls = ['mount', 'umount2', 'pivot_root', 'chroot', 'move_mount', 'fsopen', 'fsmount', 'open_tree'];
 
 /**
  * Returns the specification. The container's root user is the user of the outer sandbox, because that user owns workspace and home.
- * The command runs in a user namespace of gVisor's kernel, in which this user has the uid `uid` and no capabilities.
+ * The command runs in a user namespace of gVisor's kernel; in it, this user has the uid `uid` and no capabilities.
  */
 export function containerSpecification(view: ContainerView): object {
   const { limits, uid } = view;
@@ -58,7 +59,7 @@ export function containerSpecification(view: ContainerView): object {
     RLIMIT_CORE: 0,
   };
   const asUser = ['/usr/bin/unshare', '--user', `--map-user=${uid}`, `--map-group=${uid}`, '--'];
-  // A namespace whose map contains root needs this capability (user_namespaces(7)); it is lost once the namespace exists.
+  // This capability is needed to create a namespace whose map contains root (user_namespaces(7)); it is dropped once the namespace exists.
   const mapping = ['CAP_SETFCAP'];
   return {
     ociVersion: '1.0.2',

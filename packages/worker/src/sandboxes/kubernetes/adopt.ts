@@ -6,8 +6,9 @@ import { ownedBy, sandboxOfJob } from './names.ts';
 import { readRecord } from './record.ts';
 
 /**
- * Returns the sandboxes of the data folder's Jobs: those that run, and those whose end the service may not know. A Job counts only if its name, its
- * labels and the proof of its record are right; all other objects with the labels of the data folder are deleted.
+ * Returns the sandboxes of the data folder's Jobs: running ones, and ended ones whose end may not have been reported to the service. A Job
+ * counts only if its name, its labels and the proof of its record are valid; all other objects with the labels of the data folder are
+ * deleted.
  */
 export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSandbox[]> {
   const { cluster, owner, secret, log } = ground;
@@ -20,14 +21,11 @@ export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSand
     const record = readRecord(secret, job);
     if (id === undefined || record === undefined) {
       if (record === undefined && job.spec?.suspend !== true)
-        log.warn(
-          { job: name },
-          'a Job does not prove that a worker of this data folder released it; it is not adopted',
-        );
+        log.warn({ job: name }, 'a Job has no proof that a worker of this data folder released it; it is not adopted');
       await cluster.deleteJob(name, uid);
       continue;
     }
-    // The pod was about to end: no agent works in it any more.
+    // The pod was already ending, so no agent works in it any more.
     if (deletionTimestamp !== undefined) continue;
     const image = job.spec?.template.spec?.containers[0]?.image ?? '';
     const pod = pods.find(({ metadata }) => isMadeBy(metadata?.ownerReferences, uid));
@@ -39,7 +37,7 @@ export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSand
         ...record,
         spawn_ms: startedAt === undefined ? 0 : Math.max(0, startedAt.getTime() - record.assigned_at),
       },
-      // A pod that has not started yet does so later, and its agent reports that itself.
+      // A pod that has not started yet will start later, and then its agent reports the start.
       lives: startedAt !== undefined,
       sandbox: {
         id,

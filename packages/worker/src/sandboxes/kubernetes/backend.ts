@@ -43,7 +43,7 @@ export function kubernetesBackend(
       if (specification.egress !== undefined)
         throw refused(
           'network_not_supported',
-          'the environment allows hosts (`network`), and pods reach only the service: remove them from the environment, or run it on a worker with RUNYARD_SANDBOX=docker or bubblewrap',
+          'the environment allows hosts (`network`), but pods can reach only the service: remove the hosts from the environment, or run it on a worker with RUNYARD_SANDBOX=docker or bubblewrap',
         );
       await renewPolicy().catch((error: Error) => {
         throw refused('cluster_failed', `the network policy of the pods could not be made: ${error.message}`);
@@ -146,7 +146,7 @@ function podSandbox(
       await cluster.deleteSecret(name).catch((error: Error) => {
         ground.log.warn(
           { job: name, error: error.message },
-          'the Secret of a started pod could not be deleted; it goes with the Job',
+          'the Secret of a started pod could not be deleted; it will be deleted with the Job',
         );
       });
     },

@@ -1,4 +1,7 @@
-/** The requests to a cluster that a worker needs. Loads the client library, which takes half a second and 90 MB, so only this backend imports it. */
+/**
+ * The requests to a cluster that a worker needs. The client library takes half a second and 90 MB to load, so only this backend imports
+ * this file.
+ */
 import {
   ApiException,
   AuthorizationV1Api,
@@ -26,7 +29,7 @@ export interface ClusterAddress {
 export interface Cluster {
   readonly namespace: string;
   version(): Promise<string>;
-  /** Returns which needed rights this worker does not have; empty if it has all. */
+  /** Returns the needed rights that this worker lacks; empty if it has all of them. */
   missingRights(): Promise<string[]>;
   /** `dryRun`: the cluster checks the Job and makes none. */
   createJob(job: V1Job, dryRun?: boolean): Promise<V1Job>;
@@ -35,13 +38,13 @@ export interface Cluster {
   listJobs(selector: string): Promise<V1Job[]>;
   listPods(selector: string): Promise<V1Pod[]>;
   /**
-   * Deletes a Job with its pods and Secret. A pod has the time of its specification to end, unless `deletePod` gave it less. The Job
-   * exists until its pods are gone. Does nothing if there is no such Job.
+   * Deletes a Job with its pods and Secret. A pod has the grace period of its specification to end, unless `deletePod` has shortened it.
+   * The Job exists until its pods are gone. Does nothing if the Job does not exist.
    */
   deleteJob(name: string, uid: string | undefined): Promise<void>;
   /** Asks a pod to end within this time. */
   deletePod(name: string, uid: string | undefined, graceSeconds: number): Promise<void>;
-  /** Makes the Secret of a Job, which goes away with it. */
+  /** Creates the Secret of a Job; it is deleted with the Job. */
   createSecret(name: string, job: V1Job, content: Readonly<Record<string, string>>): Promise<void>;
   deleteSecret(name: string): Promise<void>;
   /** Returns the last lines of a container. */
@@ -54,7 +57,7 @@ export interface Cluster {
 /** The cluster refused a request, or did not answer. */
 export class ClusterError extends Error {
   override readonly name = 'ClusterError';
-  /** Status of the answer; absent: there was none. */
+  /** Status of the answer; absent: there was no answer. */
   readonly status: number | undefined;
 
   constructor(message: string, status: number | undefined, options?: ErrorOptions) {
@@ -173,8 +176,8 @@ export function openCluster({ config: file, namespace }: ClusterAddress): Cluste
 const precondition = (uid: string | undefined) => (uid === undefined ? {} : { preconditions: { uid } });
 
 /**
- * Returns the settings of the library, with connections that are kept: the library itself opens a new one for each request, because it
- * makes a dispatcher each time.
+ * Returns the settings of the library, with connections that are reused: the library itself opens a new connection for each request,
+ * because it creates a dispatcher each time.
  */
 function persistent(config: KubeConfig, server: string): Configuration {
   let dispatcher: ReturnType<RequestContext['getDispatcher']>;
@@ -233,7 +236,7 @@ function messageOf({ code, body }: ApiException<unknown>): string {
   return `the cluster answered with status ${code}`;
 }
 
-/** Returns undefined if the object does not exist, or is another one than the caller means. */
+/** Returns undefined if the object does not exist, or is another object than the one that the caller means. */
 async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

@@ -14,10 +14,10 @@ export interface PodGround {
   readonly agentImage: string;
   readonly template: PodTemplate;
   readonly runtimeClass?: string;
-  /** Certificates of authorities (PEM) that the agent trusts besides those that Node brings along; absent: none. */
+  /** Certificates of authorities (PEM) that the agent trusts in addition to Node's own list; absent: none. */
   readonly certificates?: readonly string[];
   readonly deadlineSeconds: number;
-  /** Seconds for which the cluster keeps a Job that has ended, if no worker removes it. */
+  /** Seconds for which the cluster keeps an ended Job, if no worker removes it. */
   readonly keepSeconds: number;
 }
 
@@ -193,6 +193,6 @@ const volumesOf = (limits: SandboxLimits, secret: string) => [
   { name: 'work', emptyDir: { sizeLimit: mebibytes(limits.diskMb) } },
   { name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: mebibytes(limits.tmpMb) } },
   { name: 'token', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
-  // Only the container that places the agent mounts it.
+  // Only the container that copies the agent mounts the Secret.
   { name: 'secret', secret: { secretName: secret, defaultMode: 0o444 } },
 ];

@@ -8,7 +8,7 @@ import { openSecret, ownerOf } from './record.ts';
 /** File that names the cluster which may have Jobs of this data folder. The settings may have changed to another cluster since. */
 const clusterFile = (stateRoot: string): string => path.join(stateRoot, 'kubernetes.json');
 
-/** Pods of a cluster, from images of the environments of runs. Each function loads the client library when it is called. */
+/** Pods of a cluster, from images of the environments of runs. Each function loads the client library only when it is called. */
 export const kubernetes: BackendKind = {
   async probe(limits, settings) {
     try {

@@ -41,7 +41,7 @@ interface Started extends AsyncDisposable {
   startAgain(): Promise<void>;
 }
 
-/** Starts a worker, whose conversation with the cluster has this name. */
+/** Starts a worker; `name` is the name of its recorded conversation with the cluster. */
 async function start(name: string, settings: Record<string, string> = {}): Promise<Started> {
   const scenario = await cluster.begin(name);
   const service = await startFakeWorkerService();
@@ -96,7 +96,7 @@ function assignment(id: string, image: string | undefined, ...args: string[]): T
 
 const failureOf = ({ service }: Started, id: string) =>
   service.waitFor('task_failed', (data) => data.execution_id === id);
-/** Returns the answers to the requests with this method whose path matches. */
+/** Returns the answers to requests with this method and a matching path. */
 function answersTo<T>({ scenario }: Started, method: string, path: RegExp): T[] {
   return scenario.exchanges
     .filter((each) => each.method === method && path.test(each.path))
@@ -112,7 +112,7 @@ function first<T>(items: readonly T[] | undefined): T {
 const podOf = (it: Started): V1Pod => first(answersTo<V1PodList>(it, 'GET', /\/pods\?/).flatMap(({ items }) => items));
 const jobs = /\/jobs(?:$|\?(?!.*dryRun))/;
 
-test('runs an execution in a pod that the cluster accepts, and removes everything when its end is confirmed', async () => {
+test('runs an execution in a pod that the cluster accepts, and removes all objects when its end is confirmed', async () => {
   await using it = await start('run');
   it.service.send(assignment('run-1', 'ghcr.io/team/box:2', 'sh', 'echo $(id -u)'));
   const ready = await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'run-1');
@@ -166,7 +166,7 @@ test('runs an execution in a pod that the cluster accepts, and removes everythin
   expect(agent.volumeMounts).toContainEqual({ name: 'agent', mountPath: '/agent', readOnly: true });
 });
 
-test('passes the token in a Secret of the Job, which the container of the run cannot see', async () => {
+test('passes the token in a Secret of the Job that the container of the run cannot see', async () => {
   await using it = await start('token');
   it.service.send(assignment('token-1', undefined, 'sh', 'true'));
   await it.service.waitFor('task_completed', (data) => data.execution_id === 'token-1');
@@ -243,7 +243,7 @@ test('ends the pod of a cancelled run', async () => {
   expect(phases.at(-1)).not.toContain('Running');
 });
 
-test('adopts the pod of an earlier worker, and reports its end, but no Job that claims to be one', async () => {
+test('adopts the pod of an earlier worker and reports its end, but rejects a forged Job', async () => {
   await using it = await start('adoption');
   it.service.send(assignment('kept', undefined, 'sh', 'sleep 8; exit 5'));
   await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'kept');

@@ -1,14 +1,14 @@
 import { imagesFeature, type SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import type { PodGround } from './job.ts';
 
-/** Returns how well pods isolate, as far as the cluster promises it, because a worker cannot see what a node does. */
+/** Returns how well pods isolate, according to the cluster's promises, because a worker cannot see what a node does. */
 export function levelOf({ runtimeClass }: Pick<PodGround, 'runtimeClass'>): SandboxLevel {
   const features = [imagesFeature, 'no-new-privileges', 'seccomp', 'memory-limit', 'disk-limit', 'read-only-root'];
   const missing: SandboxLevel['missing'] = [
     {
       feature: 'no-network',
       reason:
-        'a NetworkPolicy lets pods reach only the service and the name servers; whether it has an effect depends on the network plugin of the cluster, which the worker cannot see',
+        "a NetworkPolicy lets pods reach only the service and the name servers; whether it has an effect depends on the cluster's network plugin, which the worker cannot see",
     },
     {
       feature: 'process-limit',
@@ -17,7 +17,7 @@ export function levelOf({ runtimeClass }: Pick<PodGround, 'runtimeClass'>): Sand
     {
       feature: 'user',
       reason:
-        'all pods have the same user id, because a pod cannot choose a free one; the users of pods are apart by their namespaces of files and processes',
+        'all pods have the same user id, because a pod cannot choose a free one; namespaces of files and processes separate the users of pods',
     },
   ];
   if (runtimeClass !== undefined) {
@@ -25,14 +25,14 @@ export function levelOf({ runtimeClass }: Pick<PodGround, 'runtimeClass'>): Sand
     missing.push({
       feature: 'private-memory',
       reason:
-        'commands of a run may be able to read the memory of its agent: gVisor cannot start a program that its user cannot read, so with a RuntimeClass the agent is not protected by this',
+        "commands of a run may be able to read the memory of its agent: with a RuntimeClass the agent's program must be readable, because gVisor cannot start an unreadable program",
     });
   } else {
     features.push('private-memory');
     missing.push({
       feature: 'kernel',
       reason:
-        'pods share the kernel of their node: not a boundary against exploits of it; RUNYARD_KUBERNETES_RUNTIME_CLASS with gVisor or Kata gives them one of their own',
+        'pods share the kernel of their node, which does not protect against exploits of the kernel; RUNYARD_KUBERNETES_RUNTIME_CLASS with gVisor or Kata gives each pod a separate kernel',
     });
   }
   return { backend: 'kubernetes', features, missing };

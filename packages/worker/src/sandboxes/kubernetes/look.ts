@@ -59,7 +59,7 @@ export function openLook(
   const loop = async (): Promise<void> => {
     let failures = 0;
     while (watchers.size > 0 && !closed) {
-      // A caller that begins to wait during a read needs another one.
+      // A caller that begins to wait during a read needs a later read.
       const present = [...watchers];
       try {
         // Jobs first: a pod that is missing afterwards does not exist yet, or is gone.

@@ -27,7 +27,7 @@ export function sandboxOfJob(owner: string, name: string | undefined): string | 
 /** Returns the name of the worker's network policy. */
 export const policyName = (owner: string): string => `runyard-${owner}`;
 
-/** Returns text as the value of a label, which has at most 63 characters; a digest stands for text that cannot be one. */
+/** Returns text as the value of a label, which has at most 63 characters; if the text is not a valid value, returns its digest. */
 export const labelValue = (text: string): string =>
   /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/.test(text)
     ? text

@@ -26,7 +26,7 @@ import { findService, policyOf, readServicePods } from './policy.ts';
 import { openSecret, ownerOf } from './record.ts';
 import { emptyTemplate, type PodTemplate, readTemplate } from './template.ts';
 
-/** Minimum seconds for which an ended Job is kept, so that a worker can report its end. */
+/** Minimum number of seconds for which an ended Job is kept, so that a worker can report its end. */
 const leastKeptSeconds = 3600;
 
 const addressOf = (settings: KubernetesSettings): ClusterAddress => ({
@@ -55,7 +55,7 @@ function groundOf({ cluster, secret, settings, log }: GroundRequest): Kubernetes
   const agentImage = settings.RUNYARD_KUBERNETES_AGENT_IMAGE;
   if (agentImage === undefined)
     throw new Error(
-      'RUNYARD_KUBERNETES_AGENT_IMAGE is missing: name the image with the agent; docs/isolation.md, "Sandboxes in a cluster", says how to get it',
+      'RUNYARD_KUBERNETES_AGENT_IMAGE is missing: set it to the image with the agent; docs/isolation.md, "Sandboxes in a cluster", describes how to get this image',
     );
   const { RUNYARD_KUBERNETES_RUNTIME_CLASS: runtimeClass, RUNYARD_CA_FILE: caFile } = settings;
   return {
@@ -89,13 +89,13 @@ function serviceRootOf(settings: KubernetesSettings, serviceRoot: string): strin
   return serviceRoot;
 }
 
-/** Asks the cluster to check a Job as a run would have it, without creating it, and returns the problems. */
+/** Asks the cluster to validate a Job like the Job of a run, without creating it, and returns the problems. */
 async function problemsOf(ground: KubernetesGround, limits: SandboxLimits): Promise<string[]> {
   const { cluster } = ground;
   const missing = await cluster.missingRights();
   if (missing.length > 0)
     return [
-      `the worker may not ${missing.join(', ')} in the namespace ${cluster.namespace}: give it the Role of docs/isolation.md, "Sandboxes in a cluster"`,
+      `the worker may not ${missing.join(', ')} in the namespace ${cluster.namespace}: give it the Role from docs/isolation.md, "Sandboxes in a cluster"`,
     ];
   const order = {
     id: '000000000000',
@@ -113,7 +113,7 @@ async function problemsOf(ground: KubernetesGround, limits: SandboxLimits): Prom
   );
 }
 
-/** Asks the cluster whether a worker with these settings could work. Creates nothing in it. */
+/** Asks the cluster whether a worker with these settings could work. Creates nothing in the cluster. */
 export async function probeCluster(limits: SandboxLimits, settings: KubernetesSettings): Promise<ProbeResult> {
   const cluster = openCluster(addressOf(settings));
   const ground = groundOf({ cluster, secret: randomBytes(32).toString('hex'), settings, log: { warn: () => {} } });
@@ -162,8 +162,8 @@ const pauseMs = 500;
 const longestMs = 60_000;
 
 /**
- * Deletes the Jobs of a data folder, except Jobs of sandboxes whose ids are in `kept`, and waits until the pods of the
- * deleted Jobs are gone. Returns their number.
+ * Deletes the Jobs of a data folder, except Jobs of sandboxes whose ids are in `kept`, and waits until the pods of the deleted Jobs have
+ * ended. Returns their number.
  */
 export async function deleteLeft(address: ClusterAddress, owner: string, kept: ReadonlySet<string>): Promise<number> {
   const cluster = openCluster(address);
@@ -178,7 +178,7 @@ export async function deleteLeft(address: ClusterAddress, owner: string, kept: R
   for (const { metadata } of jobs) await cluster.deleteJob(metadata?.name ?? '', metadata?.uid);
   const deadline = performance.now() + longestMs;
   while (jobs.length > 0 && (await left()).length > 0) {
-    if (performance.now() > deadline) throw new Error('pods of ended runs are still there; their nodes may be gone');
+    if (performance.now() > deadline) throw new Error('pods of ended runs still exist; their nodes may be unreachable');
     await sleep(pauseMs);
   }
   if (kept.size === 0) await cluster.deletePolicy(policyName(owner));

@@ -6,7 +6,7 @@ const read = (status: object) =>
   readPod({ spec: { nodeName: 'n', containers: [] }, status } as V1Pod, 'box:1', 'agent:1');
 const ended = (terminated: object) => [{ name: 'agent', state: { terminated } }];
 
-test('counts a pod as ended only when the node reports it', () => {
+test('counts a pod as ended only when the node reports its end', () => {
   expect(read({ phase: 'Running', containerStatuses: ended({ exitCode: 0 }) })).toEqual({ phase: 'running' });
   expect(read({ phase: 'Succeeded', containerStatuses: ended({ exitCode: 0, startedAt: new Date() }) })).toEqual({
     phase: 'ended',
@@ -38,7 +38,7 @@ test('says that the agent is for another architecture than the node', () => {
   });
 });
 
-test('waits for an image whose registry does not answer now', () => {
+test('waits for an image whose registry does not answer at the moment', () => {
   const waiting = { reason: 'ErrImagePull', message: 'dial tcp: i/o timeout' };
   const state = read({ phase: 'Pending', containerStatuses: [{ name: 'agent', state: { waiting } }] });
   expect(state).toMatchObject({ phase: 'starting', because: { reason: 'image_not_pulled' } });

@@ -6,7 +6,7 @@ export type PodState =
   /** Not started yet. `because`: the last message of the scheduler or the node. `never`: it will not start. */
   | { readonly phase: 'starting'; readonly because?: SandboxVerdict; readonly never?: boolean }
   | { readonly phase: 'running' }
-  /** No process of it is left. `verdict`: the cluster ended it, or it never started. */
+  /** None of its processes is left. `verdict`: the cluster ended it, or it never started. */
   | {
       readonly phase: 'ended';
       readonly exitCode: number;
@@ -70,7 +70,10 @@ function faultOf(found: V1ContainerStatus | undefined, image: string): Fault | u
   return undefined;
 }
 
-/** Returns the meaning of a node's text about an image. Nodes give no other sign; the texts are those of containerd and CRI-O. */
+/**
+ * Returns the meaning of a node's text about an image. Nodes give no other sign of an image problem; the texts come from containerd and
+ * CRI-O.
+ */
 export function imageFault(image: string, reason: string, text: string): Fault {
   const fault = (name: string, why: string, never: boolean): Fault => ({
     reason: name,

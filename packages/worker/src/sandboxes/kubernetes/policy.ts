@@ -22,7 +22,7 @@ export function readServicePods(text: string): ServicePeer {
   return { namespace: text.slice(0, slash), labels: Object.fromEntries(labels), port: Number(text.slice(colon + 1)) };
 }
 
-/** Returns the addresses of the service's host. Rejects if it has none. */
+/** Returns the addresses of the service's host. Rejects if the host has no address. */
 export async function findService(serviceRoot: string): Promise<ServicePeer> {
   const { hostname, port, protocol } = new URL(serviceRoot);
   const host = hostname.replace(/^\[|\]$/g, '');
@@ -35,7 +35,10 @@ export async function findService(serviceRoot: string): Promise<ServicePeer> {
   return { addresses, port: Number(port) || (protocol === 'https:' ? 443 : 80), hasName: isIP(host) === 0 };
 }
 
-/** Returns the policy: nothing reaches the pods, and they reach only the service and, if it has a name, the name servers of the cluster. */
+/**
+ * Returns the policy: no connection reaches the pods. The pods reach only the service and, if its URL has a host name, the cluster's name
+ * servers.
+ */
 export function policyOf(namespace: string, owner: string, peer: ServicePeer): V1NetworkPolicy {
   const labels = { [managedByLabel]: 'runyard', [ownerLabel]: owner };
   const names: Peers = {

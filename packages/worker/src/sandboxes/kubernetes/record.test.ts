@@ -14,7 +14,7 @@ const job = (uid: string, proof: string, text = record) => ({
   metadata: { uid, annotations: { 'runyard.dev/record': text, 'runyard.dev/proof': proof } },
 });
 
-test('accepts only the record that the same data folder wrote for this Job', () => {
+test('accepts only the record that the same data folder wrote for the same Job', () => {
   const proof = proofOf('secret', 'uid-1', record);
   expect(readRecord('secret', job('uid-1', proof))).toMatchObject({ execution: { execution_id: 'e' } });
   // A copy of the annotations at another Job, another record, another data folder, no proof.

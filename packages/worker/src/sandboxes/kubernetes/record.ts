@@ -1,4 +1,4 @@
-/** The record of an execution in its Job, from which the next worker learns which execution runs there. */
+/** The record of an execution in its Job; it tells the next worker which execution runs there. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -30,8 +30,8 @@ export const recordOf = (specification: SandboxSpecification, assignedAt: number
 });
 
 /**
- * Returns the secret of a data folder, which no pod can see. The secret is created once; the caller holds the lock of the data folder. A worker that
- * dies meanwhile leaves a whole file or none: with a part of the secret, others could forge proofs and labels.
+ * Returns the secret of a data folder, which no pod can see. The secret is created once; the caller holds the lock of the data folder. A
+ * worker that dies meanwhile leaves a complete file or none: with a part of the secret, others could forge proofs and labels.
  */
 export function openSecret(stateRoot: string): string {
   const file = path.join(stateRoot, 'kubernetes-secret');
@@ -48,8 +48,8 @@ export function openSecret(stateRoot: string): string {
 }
 
 /**
- * Returns twelve hex digits that label everything of a data folder in a cluster. They are derived from the secret of the folder: several machines may
- * have data folders with the same path, and a worker deletes objects with its label and without a proof.
+ * Returns twelve hex digits that label everything of a data folder in a cluster. They are derived from the secret of the folder, because
+ * several machines may have data folders with the same path, and a worker deletes objects that have its label and no proof.
  */
 export const ownerOf = (secret: string): string =>
   createHash('sha256').update(`owner of ${secret}`).digest('hex').slice(0, 12);

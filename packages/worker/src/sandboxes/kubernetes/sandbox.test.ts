@@ -14,7 +14,7 @@ const pod = (metadata: object = {}): V1Pod => ({
 });
 const deleted = pod({ deletionTimestamp: new Date(), deletionGracePeriodSeconds: 30 });
 
-/** Follows a Job whose pods the test shows one after the other. */
+/** Follows a Job; the test reports its pods one after the other. */
 function follow() {
   vi.useFakeTimers({ toFake: ['performance'] });
   const shown: ((found: Found) => boolean)[] = [];
@@ -51,7 +51,7 @@ function follow() {
   return { running, show, deletions };
 }
 
-test('a sandbox whose node ends its deleted pod neither in the grace nor in a minute is lost', async () => {
+test('a sandbox is lost if its node does not end its deleted pod within the grace period and a minute', async () => {
   const { running, show } = follow();
   expect(show(pod(), 0)).toBe(false);
   expect(await running.started).toBeUndefined();
@@ -63,7 +63,7 @@ test('a sandbox whose node ends its deleted pod neither in the grace nor in a mi
   expect(outputTail).toBe('');
 });
 
-test('a sandbox that was to end on a lost node ends without a verdict', async () => {
+test('a sandbox that should end on a lost node ends without a verdict', async () => {
   const { running, show, deletions } = follow();
   show(pod(), 1);
   running.kill('kill');

@@ -14,7 +14,7 @@ export interface JobRequest {
   /** For messages. */
   readonly image: string;
   readonly agentImage: string;
-  /** `performance.now()` at which the start is over. */
+  /** Deadline of the start, as `performance.now()`. */
   readonly startBy: number;
   readonly startSeconds: number;
   readonly log: { warn(fields: object, message: string): void };
@@ -37,8 +37,8 @@ const keptCharacters = 64 * 1024;
 const graceSeconds = { terminate: 10, kill: 1 } as const;
 const killAgainMs = 5000;
 /**
- * A node that still has a deleted pod so long after the pod's grace is lost, or cut off from the cluster. The cluster itself deletes the pods of a node
- * that is silent for their toleration, which is 5 minutes unless the pod template says otherwise.
+ * If a deleted pod still exists this long after its grace period, its node is lost or cut off from the cluster. The cluster itself deletes
+ * the pods of a silent node after their toleration, which is 5 minutes unless the pod template has another value.
  */
 const silentNodeMs = 60_000;
 
@@ -81,7 +81,7 @@ export function followJob(request: JobRequest): RunningJob {
           fail(late(request, 'the cluster made no pod: see `kubectl describe job`'));
         return false;
       }
-      // No pod is left, or none ever existed. A Job that is deleted ends after its pods.
+      // No pod is left, or none was ever created. A deleted Job ends after its pods.
       if (killedAt > 0 && found.job !== undefined) return retryKill();
       exit ??= { exitCode: 137, outOfMemory: false, ...(killedAt > 0 ? {} : { verdict: readLostJob(found.job) }) };
       return true;
@@ -141,7 +141,10 @@ const lostNode = ({ spec }: V1Pod): SandboxVerdict => ({
 /** Tokens of runs and keys of the service. */
 const secrets = /\bry[a-z]_[A-Za-z0-9_-]{8,}/g;
 
-/** Returns the end of the output of a pod: of the agent, or of the container that places it. The agent has removed the run's own secrets from it. */
+/**
+ * Returns the end of the output of a pod: of the agent, or of the container that places it. The agent has already redacted the run's own
+ * secrets in it.
+ */
 async function tailOf(cluster: Cluster, pod: V1Pod | undefined): Promise<string> {
   const name = pod?.metadata?.name ?? '';
   const began = (pod?.status?.containerStatuses ?? []).some(

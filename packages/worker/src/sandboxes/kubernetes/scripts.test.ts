@@ -26,7 +26,7 @@ test('starts the agent in an image without links', () => {
 });
 
 test.each(['/run', '/agent', '/home'])(
-  'starts nothing in an image in which %s is a link to a folder of the run',
+  'starts nothing if %s of the image is a link to a folder of the run',
   async (name) => {
     await rename(root + name, `${root}/workspace/moved`);
     await symlink('workspace/moved', root + name);

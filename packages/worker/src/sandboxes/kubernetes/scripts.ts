@@ -20,21 +20,23 @@ export const placing = {
   secret: '/secret',
 } as const;
 
-/** A folder of its own, because the kubelet makes volumes in memory with the sticky bit: only the owner of a file can remove it there. */
+/**
+ * A separate folder, because the kubelet creates volumes in memory with the sticky bit: only the owner of a file can remove the file there.
+ */
 const tokenFolder = 'once';
 const tokenFile = `${tokenFolder}/token`;
 
 /**
- * Starts the agent in the image of the run. It takes the token from its file and removes the file before any program of the run starts. The
- * program that reads the token is a file beside the agent, because no program of the image, not even its shell, may run earlier. Nodes
- * mount folders at the ends of an image's links: `/agent` could be in a folder whose parts a command can rename. The root file system
+ * Starts the agent in the image of the run. It reads the token from its file and removes the file before any program of the run starts. The
+ * program that reads the token is a file of the agent, because no program of the image, not even its shell, may run earlier. Nodes mount
+ * folders at the targets of an image's links, so `/agent` could be in a folder whose parts a command can rename. The root file system
  * cannot be written, so one check at the start is enough.
  */
 export const starter = `
 import { openSync, realpathSync, unlinkSync } from 'node:fs';
 for (const place of ${JSON.stringify([...Object.values(places), '/tmp'])}) {
   if (realpathSync(place) === place) continue;
-  console.error('the image of the run is refused: ' + place + ' leads over a link in it, and the sandbox has a folder there');
+  console.error('the image of the run is refused: ' + place + ' is below a link of the image, and the sandbox has a folder there');
   process.exit(3);
 }
 for (const name of Object.keys(process.env)) if (/^(?:LD_|NODE_|OPENSSL_|SSL_|GLIBC_|UV_)/.test(name)) delete process.env[name];
@@ -47,9 +49,9 @@ program.start();
 `;
 
 /**
- * Copies the agent from its image to the volume that the agent's container sees, and moves the token to a file that the agent removes. The copy
- * belongs to another user than the agent, who can start but not read the agent's own Node: so no command of the run can trace the agent
- * (docs/isolation.md). `isReadable`: they can, for runtimes such as gVisor, which cannot start such a program.
+ * Copies the agent from its image to the volume that the agent's container sees, and moves the token to a file that the agent removes. The
+ * copy belongs to another user than the agent, who can start but not read the agent's own Node: so no command of the run can trace the
+ * agent (docs/isolation.md). `isReadable`: the user can also read it, for runtimes such as gVisor that cannot start an unreadable program.
  */
 export const placeAgent = (isReadable: boolean): string => `
 const fs = require('node:fs');
@@ -60,7 +62,7 @@ for (const name of ['node', 'program/main.cjs']) {
   console.error('the image of the agent has no ' + from + '/' + name);
   process.exit(3);
 }
-// In the image, the folder is a link to its root, which holds more than the agent.
+// In the image, the folder is a link to the image's root, which holds more files than the agent's.
 for (const entry of fs.readdirSync(from + '/', { withFileTypes: true }))
   if (entry.isFile() || ['program', 'commands', 'bin'].includes(entry.name))
     fs.cpSync(from + '/' + entry.name, to + '/' + entry.name, { recursive: true, verbatimSymlinks: true });

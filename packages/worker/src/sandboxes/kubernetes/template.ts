@@ -51,7 +51,7 @@ export function readTemplate(text: string): PodTemplate {
   if (!Array.isArray(containers)) throw new Error('spec.containers: must be a list');
   const [agent, ...others] = containers;
   if (others.length > 0 || (agent !== undefined && agent.name !== 'agent'))
-    throw new Error('spec.containers: may hold only one container with the name `agent`; Runyard decides the others');
+    throw new Error('spec.containers: may have only one container, with the name `agent`; Runyard adds the others');
   if (agent !== undefined) refuseOthers('spec.containers[0].', agent, ['name', 'resources', 'imagePullPolicy']);
   return {
     labels: texts('metadata.labels', metadata.labels),

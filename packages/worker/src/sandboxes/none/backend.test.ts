@@ -22,7 +22,7 @@ test('reports that agents run unprotected', async () => {
   });
 });
 
-test('runs the agent in its own folder, without the environment of the worker', async () => {
+test('runs the agent in a separate folder, without the environment of the worker', async () => {
   assign('plain', 'sh', 'pwd; env; exit 4');
   const { exit_code, message } = await it.service.waitFor('task_failed', (data) => data.execution_id === 'plain');
   expect(exit_code).toBe(4);
@@ -47,7 +47,7 @@ test('ends a cancelled agent that ignores SIGTERM', async () => {
   );
 });
 
-test('ends an agent that holds more than its disk limit in files without names', async () => {
+test('ends an agent that exceeds its disk limit with files without names', async () => {
   assign('unlinked', 'sh', 'exec 3>gone; rm gone; head -c 30000000 /dev/zero >&3; exec sleep 60');
   const { failure_reason } = await it.service.waitFor('task_failed', (data) => data.execution_id === 'unlinked');
   expect(failure_reason).toBe('disk_limit');

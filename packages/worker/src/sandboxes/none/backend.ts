@@ -28,7 +28,7 @@ export const noneLevel: SandboxLevel = {
     {
       feature: 'sandbox',
       reason:
-        'RUNYARD_SANDBOX=none: agents run unprotected, with every right of the worker’s user, its files and its network',
+        'RUNYARD_SANDBOX=none: agents run unprotected, with all rights, files and the network of the worker’s user',
     },
   ],
 };
@@ -92,7 +92,7 @@ async function makeSandbox(ground: NoneGround, { limits }: SandboxSpecification)
       const [program = '', ...flags] = readableAgentProgram(runtime);
       const started = spawn(program, [...flags, ...launch.args], {
         cwd: folders.workspace,
-        // A session of its own: its process group is the first thing to be killed.
+        // The agent has a separate session: its process group is killed first.
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
         env: {
@@ -128,7 +128,7 @@ async function makeSandbox(ground: NoneGround, { limits }: SandboxSpecification)
       started.once('exit', async (code, signal) => {
         tail.close();
         watch.stop();
-        // Ends the agent's children: first its process group, then processes that left the group but kept the marker.
+        // Ends the agent's children: first its process group, then processes that left the group but kept the marker variable.
         killGroup(pid);
         await killUntilGone(strays, logSlow(ground.log, { sandbox: id }));
         end({

@@ -6,10 +6,10 @@ import { noneBackend, noneLevel } from './backend.ts';
 export const none: BackendKind = {
   probe: async () => ({ ok: true, reasons: [], level: noneLevel }),
   async open({ harnessDir, state, agentEntry, log }) {
-    log.warn('RUNYARD_SANDBOX=none: agents run UNPROTECTED, with every right of this user, its files and its network');
+    log.warn('RUNYARD_SANDBOX=none: agents run UNPROTECTED, with all rights, files and the network of this user');
     const runtime = await makeRuntime({ stateRoot: state.folder, entry: agentEntry, log });
     return noneBackend({ stateRoot: state.folder, owner: state.owner, runtime, harnessDir, log });
   },
-  // Its sandboxes are marked processes and folders only.
+  // Its sandboxes consist only of marked processes and folders.
   sweep: async () => 0,
 };

@@ -5,19 +5,20 @@ const errors = { notPermitted: 1, notImplemented: 38 } as const;
 /** The numbers of a system call on each architecture; null if the architecture does not have the call. */
 type Numbers = readonly [x64: number | null, arm64: number | null, i386: number | null];
 
-/** A call of Linux 5.1 and later, whose number is the same everywhere. */
+/** A system call of Linux 5.1 or later, which has the same number on all architectures. */
 const everywhere = (number: number): Numbers => [number, number, number];
 
-/** Programs use something else where the kernel does not have these, and report an error where they are not permitted. */
+/** Programs use another call if the kernel does not have these calls, but report an error if the calls are forbidden. */
 const notImplemented: Readonly<Record<string, Numbers>> = {
   // io_uring had most of the faults of the kernel that programs without rights can exploit. libuv, Java and databases work without it.
   io_uring_setup: everywhere(425),
   io_uring_enter: everywhere(426),
   io_uring_register: everywhere(427),
-  // Access to the memory of other processes. strace and gdb read it with ptrace instead, which the kernel refuses for the agent (it is not dumpable).
+  // Access to the memory of other processes. strace and gdb use ptrace for this, which the kernel refuses for the agent (it is not
+  // dumpable).
   process_vm_readv: [310, 270, 347],
   process_vm_writev: [311, 271, 348],
-  // All calls of sockets in one, whose families no filter can see.
+  // All socket calls in one; a filter cannot see their families.
   socketcall: [null, null, 102],
 };
 
@@ -110,7 +111,7 @@ export const tables: Readonly<Partial<Record<NodeJS.Architecture, readonly CallT
 };
 
 /**
- * Families of sockets that a sandbox can make: none, local, IPv4, IPv6, netlink (linux/socket.h). Other families reach beyond the network namespace,
- * such as those of virtual machines (vsock), or use kernel code that few programs need.
+ * Socket families that a sandbox may use: none, local, IPv4, IPv6, netlink (linux/socket.h). Other families can leave the network
+ * namespace, such as those of virtual machines (vsock), or use kernel code that few programs need.
  */
 export const socketFamilies: readonly number[] = [0, 1, 2, 10, 16];

@@ -10,7 +10,7 @@ const Input = z.object({
 export const askUserTool = defineTool({
   name: 'ask_user',
   description:
-    'Asks the user one question and waits for the answer, which may take hours. Use it only for a question that you can neither answer nor decide yourself, and only if a wrong choice would do harm.',
+    'Asks the user one question and waits for the answer, which may take hours. Use it only for a question that you cannot answer or decide yourself, and only if a wrong choice would do harm.',
   kind: 'other',
   schema: Input,
   title: ({ question }) => question,

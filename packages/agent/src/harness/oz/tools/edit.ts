@@ -4,7 +4,7 @@ import { defineTool, errorsToModel, failedWith, succeeded, toolPath } from './to
 
 const Input = z.object({
   path: z.string().min(1).describe('Relative to the workspace or absolute.'),
-  old_text: z.string().min(1).describe('Exactly as it stands in the file, without line numbers.'),
+  old_text: z.string().min(1).describe('Exactly as in the file, without line numbers.'),
   new_text: z.string(),
   replace_all: z.boolean().optional().describe('Replace every occurrence; default false: it must occur exactly once.'),
 });

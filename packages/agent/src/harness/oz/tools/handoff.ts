@@ -9,7 +9,7 @@ const Input = z.object({
 export const handoffTool = defineTool({
   name: 'handoff',
   description:
-    'Marks files of the workspace for people who continue this work elsewhere, besides the changes in git repositories, which are always kept. They are taken as they are when you end.',
+    'Marks files of the workspace for people who continue this work elsewhere. Changes in git repositories are always kept and need no mark. The files are sent as they are when you end.',
   kind: 'other',
   schema: Input,
   title: ({ paths }) => `Hand off ${paths.join(', ')}`,

@@ -4,7 +4,7 @@ import type { BuiltinTool } from './tool.ts';
 
 /**
  * Returns why a tool does not accept this input, as sentences for the model and for people who read the conversation.
- * Returns undefined if the schema accepts it, or the tool belongs to an MCP server, which has its own schema. If the
+ * Returns undefined if the schema accepts the input, or the tool belongs to an MCP server, which has its own schema. If the
  * model wrote text that is not JSON, the input is that text.
  */
 export function inputFault({ name, schema, inputSchema }: BuiltinTool, input: unknown): string | undefined {

@@ -13,7 +13,7 @@ const Input = z.object({
 /** Reads a text file, numbered by line, or lists a folder. */
 export const readTool = defineTool({
   name: 'read',
-  description: 'Reads a text file (lines are numbered, the numbers are not part of it) or lists a folder.',
+  description: 'Reads a text file or lists a folder. Lines are numbered; the numbers are not part of the file.',
   kind: 'read',
   schema: Input,
   title: ({ path }) => `Read ${path}`,

@@ -9,14 +9,14 @@ const Input = z.object({
   content: z.string().optional().describe('PLAN: its text, in Markdown.'),
   url: z.string().optional().describe('PULL_REQUEST, EXTERNAL_REFERENCE.'),
   branch: z.string().optional().describe('PULL_REQUEST.'),
-  reference_type: z.string().optional().describe('EXTERNAL_REFERENCE: what it is, for example issue.'),
+  reference_type: z.string().optional().describe('EXTERNAL_REFERENCE: the kind of the target, for example issue.'),
 });
 
 /** Keeps a result with the run. */
 export const reportArtifactTool = defineTool({
   name: 'report_artifact',
   description:
-    'Keeps a result with the run where people find it after the sandbox is gone: a file, a screenshot, a plan, a pull request, a link.',
+    'Stores a result with the run, so that people find it after the sandbox has ended: a file, a screenshot, a plan, a pull request, a link.',
   kind: 'other',
   schema: Input,
   title: ({ type, path, url, title }) => `Report ${type} ${path ?? title ?? url ?? ''}`.trim(),

@@ -1,4 +1,4 @@
-/** Tools that act on the other runs of a run's tree. A run gets them only if there can be such runs. */
+/** Tools that act on the other runs of a run's tree. A run gets these tools only if its tree can have other runs. */
 
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
@@ -34,7 +34,7 @@ const runId = z.string().min(1).max(100);
 const startRun = defineTool({
   name: 'start_run',
   description:
-    'Starts another agent on a part of the work, in a fresh sandbox that has nothing of this workspace, and returns its run_id at once. The prompt must hold all that it needs, and what it shall answer.',
+    'Starts another agent on a part of the work, in a fresh sandbox without files of this workspace, and returns its run_id at once. The prompt must contain everything that the agent needs, and must say what the agent should answer.',
   kind: 'other',
   schema: z.object({ prompt: z.string().min(1), title: z.string().max(200).optional() }),
   title: ({ prompt, title }) => `Start ${title ?? prompt}`,
@@ -48,7 +48,7 @@ const startRun = defineTool({
 const awaitRuns = defineTool({
   name: 'await_runs',
   description:
-    'Waits until runs that you started have ended (or are BLOCKED, waiting for someone) and returns state, last words and artifacts of each.',
+    'Waits until runs that you started have ended (or are BLOCKED, waiting for a person) and returns state, last message and artifacts of each.',
   kind: 'other',
   schema: z.object({
     run_ids: z.array(runId).max(100).optional().describe('Default: all that you started.'),
@@ -67,7 +67,7 @@ const awaitRuns = defineTool({
 
 const listRuns = defineTool({
   name: 'list_runs',
-  description: 'Lists the runs that you started, with their states, last words and artifacts.',
+  description: 'Lists the runs that you started, with their states, last messages and artifacts.',
   kind: 'other',
   schema: z.object({}),
   title: () => 'List runs',
@@ -87,7 +87,7 @@ const cancelRun = defineTool({
 const sendMessage = defineTool({
   name: 'send_message',
   description:
-    'Writes to another run of your tree: one that you started, or "parent", the one that you work for. The run reads the message after its present work. A run that you started continues with the message after its end. There is no answer to wait for: answers come as messages to you, after your turn.',
+    'Writes to another run of your tree: a run that you started, or "parent", the run that you work for. The run reads the message after its present work. A run that you started continues with the message after its end. Do not wait for an answer: answers arrive as messages to you, after your turn.',
   kind: 'other',
   schema: z.object({ run_id: runId, message: z.string().min(1) }),
   title: ({ run_id }) => `Write to run ${run_id}`,

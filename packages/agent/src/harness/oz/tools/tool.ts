@@ -27,7 +27,7 @@ export interface ToolContext {
   mcpTools?: ReadonlyMap<string, BuiltinTool> | undefined;
   approvals: Pick<Approvals, 'policy' | 'ask'>;
   /**
-   * Runs work that may wait for a person, at most once in a call. The request gets `beforeAsked`. A call that is aborted meanwhile has
+   * Runs work that may wait for a person, at most once in a call. The request gets `beforeAsked`. If a call is aborted meanwhile, it has
    * had no effect.
    */
   waiting: <T>(work: (beforeAsked: NonNullable<ApprovalRequest['beforeAsked']>) => Promise<T>) => Promise<T>;
@@ -54,7 +54,7 @@ interface ToolDefinition<I> {
   run: (input: I, context: ToolContext) => Promise<ToolOutcome>;
 }
 
-/** A tool with any input. It throws if the input does not match its schema. */
+/** A tool with any input. `run` throws if the input does not match its schema. */
 export interface BuiltinTool extends ToolDefinition<unknown> {
   /** JSON schema of the input for the model, in place of `schema`. */
   readonly inputSchema?: Readonly<Record<string, unknown>>;
@@ -80,7 +80,7 @@ export function toolPath(context: ToolContext, path: string): string {
 export const succeeded = (text: string): ToolOutcome => ({ text, failed: false });
 export const failedWith = (text: string): ToolOutcome => ({ text, failed: true });
 
-/** Runs work of a tool. Its error is a failed result, because the model can act on errors of the file system. */
+/** Runs work of a tool. An error of the work becomes a failed result, because the model can react to errors of the file system. */
 export async function errorsToModel(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
     return await work();

@@ -13,7 +13,7 @@ const Input = z.object({
 export const writeTool = defineTool({
   name: 'write',
   description:
-    'Writes a file, replacing what was there; missing folders are made. To change a part of a file use edit.',
+    'Writes a file, replacing an existing one; missing folders are created. To change a part of a file use edit.',
   kind: 'edit',
   acts: { category: 'files' },
   schema: Input,

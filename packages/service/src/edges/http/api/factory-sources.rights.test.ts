@@ -23,7 +23,7 @@ describe('rights', () => {
     await round();
     expect(await source()).toMatchObject({
       applied_commit: good,
-      last_sync: { outcome: 'not_allowed', message: expect.stringContaining('became a viewer') },
+      last_sync: { outcome: 'not_allowed', message: expect.stringContaining('is now a viewer') },
     });
     expect(host.requests.length, 'the repository is not read any more').toBe(asked);
     expect(await syncNow()).toMatchObject({ outcome: 'not_allowed' });

@@ -220,7 +220,7 @@ test('a header has the current value, which is redacted in reports of the run, a
   const conversation = await service.request('GET', `/agent/runs/${runId}/conversation`, { key: owner.key });
   expect(conversation.text).toContain('It said «redacted»');
   await set('MINE', 'personal', owner.key, 'changed-to\nseveral lines');
-  expect((await call(runToken)).body.error?.message).toMatch(/no value of an HTTP header/);
+  expect((await call(runToken)).body.error?.message).toMatch(/not a valid value of an HTTP header/);
   await service.request('DELETE', '/secrets/MINE?scope=personal', { key: owner.key });
   expect((await call(runToken)).body.error?.message).toMatch(/there is no secret MINE/);
   expect(seen).toHaveLength(1);

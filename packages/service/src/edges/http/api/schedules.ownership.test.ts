@@ -99,7 +99,7 @@ describe('a schedule with agent_uid', () => {
     const schedule = await create({}, key);
     expect(await fireNow(schedule.id)).toMatchObject({ outcome: 'started' });
     await service.request('DELETE', `/agent/identities/${identity.uid}`);
-    const reason = expect.stringContaining('may not start runs of the team any more');
+    const reason = expect.stringContaining('may no longer start runs of the team');
     expect(await fireNow(schedule.id)).toMatchObject({ outcome: 'failed', reason });
   });
 });

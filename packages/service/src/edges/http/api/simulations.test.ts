@@ -210,8 +210,8 @@ describe('a time of a schedule', () => {
   test.each<[string, Record<string, unknown>, string, string]>([
     ['a name that no trigger has', { schedule_name: 'early' }, 'schedule_name', 'it has "", "late"'],
     ['a payload too', { schedule_name: 'late', payload: {} }, 'payload', 'exactly one'],
-    ['an event of GitHub too', { schedule_name: 'late', event: 'push' }, 'event', 'leave it out'],
-    ['a webhook too', { schedule_name: 'late', webhook_uid: 'x' }, 'webhook_uid', 'leave it out'],
+    ['an event of GitHub too', { schedule_name: 'late', event: 'push' }, 'event', 'leave this member out'],
+    ['a webhook too', { schedule_name: 'late', webhook_uid: 'x' }, 'webhook_uid', 'leave this member out'],
     ['a payload where no trigger takes deliveries', { payload: {} }, 'payload', 'schedule_name'],
   ])('answers 400 to %s', async (_what, body, path, message) => {
     const { uid } = await automate('', { triggers: times });

@@ -167,9 +167,9 @@ describe('a delivery that matches', () => {
     await db.query('UPDATE automations SET editor_uid = $1', [me[0]?.uid]);
     const { runs, automations } = await deliver(webhook, {});
     expect(runs).toEqual([]);
-    expect(automations[0]?.reason).toContain('may not start runs');
+    expect(automations[0]?.reason).toContain('may no longer start runs');
     const read = await service.request<Automation>('GET', `${base}/${uid}`);
-    expect(read.body.problems?.[0]).toContain('may not start runs');
+    expect(read.body.problems?.[0]).toContain('may no longer start runs');
   });
 
   test('does not block the process, whatever its filters and payload are', async () => {

@@ -1,10 +1,13 @@
-/** Finds the people and keys whose texts the agents of runs follow. A message between two runs must not give one of them the rights of the other. */
+/**
+ * Finds the people and keys whose texts the agents of runs follow. A message between two runs must not give one run the rights of the
+ * other.
+ */
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, json, nullable, uuid } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { isSameActor, type RunContent, readContents, storedRevisionOf } from '../../../team/access/contents/content.ts';
 
-/** The runs, the runs above them, and the runs that sent a message to one of them, directly or through others. */
+/** The runs, the runs above them, and the runs that sent a message to one of these, directly or through other runs. */
 const readSteering = defineStatement({
   name: 'read_runs_that_steer',
   text: `
@@ -24,11 +27,11 @@ const readSteering = defineStatement({
     FROM steering s LEFT JOIN runs r ON r.id = s.id`,
   row: {
     id: uuid,
-    /** The run was deleted, so its authors are not known. */
+    /** The run was deleted, so its authors are unknown. */
     is_gone: boolean,
     contents: json<RunContent[]>(),
     executor: nullable(json<RunActor>()),
-    /** Only of a run that is older than rights. */
+    /** Only for a run that is older than rights. */
     creator: nullable(json<RunActor>()),
     /** Authors of its follow-ups. */
     writers: json<RunActor[]>(),
@@ -36,8 +39,9 @@ const readSteering = defineStatement({
 });
 
 /**
- * Returns the people and keys, besides the executor, whose texts the agents of these runs may follow: their executors, and the authors of their
- * follow-ups and of contents that neither their executors nor this one accepted. Null among them: an author who is not known.
+ * Returns the people and keys, other than the executor, whose texts the agents of these runs may follow: their executors, the authors of
+ * their follow-ups, and the authors of contents that neither their executors nor this executor accepted. A null in the list: an author who
+ * is unknown.
  */
 export async function readSteeringAuthors(
   db: Queryable,

@@ -25,8 +25,8 @@ export interface Change {
   /** The thing after the change; absent: it is gone. */
   readonly after?: State;
   /**
-   * True if the change takes access away or deletes something. Such a change is allowed above the team's limit of the
-   * day, because the thing that it ends was counted when it was created.
+   * True if the change takes access away or deletes something. Such a change is allowed even above the team's limit of the day, because the
+   * creation of the deleted thing was already counted.
    */
   readonly endsAccess?: true;
 }
@@ -76,10 +76,10 @@ const insertAction = defineStatement({
 });
 
 const maxStateLength = 8 * 1024;
-/** Raw keys, invitation keys and signing secrets. Callers pass none; removing them here is a second protection. */
+/** Raw keys, invitation keys and signing secrets. Callers do not pass such values; removing them here is a second protection. */
 const secretText = /(ry[ki]|whsec)_[\w+/=-]{16,}/g;
 
-/** Returns the state as JSON without secrets; a too long state is replaced by its size. */
+/** Returns the state as JSON without secrets; if the state is too long, returns its size instead. */
 function stateText(state: State | undefined): string | null {
   if (state === undefined) return null;
   const text = JSON.stringify(state).replaceAll(secretText, '[removed]');
@@ -95,8 +95,8 @@ export function differences(before: State, after: State): { readonly before: Sta
 }
 
 /**
- * Writes a change to the audit log of the author's team. Call it in the transaction that makes the change, as its last statement:
- * it locks the count of the day. With `before` and `after`, only the members that differ are written.
+ * Writes a change to the audit log of the author's team. Call it as the last statement of the transaction that makes the change, because it
+ * locks the count of the day. With `before` and `after`, only the members that differ are written.
  * @throws TooManyChanges
  */
 export async function recordChange(tx: Queryable, by: Author, change: Change): Promise<void> {
@@ -105,8 +105,8 @@ export async function recordChange(tx: Queryable, by: Author, change: Change): P
 }
 
 /**
- * Writes an action that changes no resource, such as a follow-up or a sign-in, to the audit log of the author's team. Such actions need no limit and
- * no lock of their own, because the things they are about have limits.
+ * Writes an action that changes no resource, such as a follow-up or a sign-in, to the audit log of the author's team. Such actions need no
+ * limit and no lock, because the things that they act on have limits.
  */
 export async function recordAction(tx: Queryable, by: Author, action: Omit<Change, 'endsAccess'>): Promise<void> {
   await tx.query(insertAction, entryValues(by, action));
@@ -150,8 +150,8 @@ export function creationEntryOf(by: Pick<Author, 'keyId' | 'from'> | undefined) 
 }
 
 /**
- * SQL: writes the entries of runs that keys created. It is a part of the statement that writes the runs, so a create needs no second statement. These entries are
- * not counted, because runs have limits of their own.
+ * SQL: writes the entries of runs that keys created. It is a part of the statement that writes the runs, so creating a run needs no second
+ * statement. These entries do not count for the limits of the audit log, because runs have separate limits.
  */
 export const insertCreationEntries = (input: string): string => `
       INSERT INTO audit_entries (id, team_id, actor_kind, actor_uid, action, subject_type, subject_uid, address, user_agent, request_id, key_id)

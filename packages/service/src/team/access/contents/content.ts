@@ -101,8 +101,7 @@ const readNames = defineStatement({
 });
 
 /**
- * Returns a function that returns the name of a content in a revision; undefined if the revision has no name, or is no
- * longer stored.
+ * Returns a function that returns the name of a content in a revision; undefined if the revision has no name or is not stored any more.
  */
 export async function readNamesOfContents(
   db: Queryable,
@@ -122,7 +121,7 @@ const readPresentNamesOf = defineStatement({
   row: { uid: text(), name: text() },
 });
 
-/** Returns the present names of contents of the team by UID, without those that were deleted or have none. */
+/** Returns the present names of the team's contents by UID, except contents that were deleted or have no name. */
 export async function readPresentNames(
   db: Queryable,
   teamId: string,

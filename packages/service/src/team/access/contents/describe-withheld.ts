@@ -38,10 +38,10 @@ const subjectOf = ({ kind, uid, revision }: RunContent): string =>
 /** Returns how the executor accepts the content, as a sentence. */
 function adviceOf({ kind, uid, author }: RunContent, executor: RunActor): string {
   if (executor.kind !== 'user' && kind === 'worker_pool')
-    return 'Name a pool of an owner who may use it, or have an administrator name its owner in the "agents" of the secret.';
+    return 'Use a pool of an owner who may use it, or ask an administrator to add the pool\'s owner to the "agents" of the secret.';
   if (executor.kind !== 'user') return 'Have a person of the team who may use it save this content.';
   if (kind === 'prompt' && author?.kind === 'service_account')
-    return `Read what the agent identity is and accept it with: bin/runyard accept agent_identity ${author.uid}`;
+    return `Read the agent identity, and accept it with: bin/runyard accept agent_identity ${author.uid}`;
   if (kind === 'prompt' || kind === 'run' || kind === 'conversation')
     return 'Create a run with a prompt of your own instead.';
   return `Read the difference and accept it with: bin/runyard accept ${kind} ${uid}`;

@@ -16,8 +16,8 @@ export const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] => {
 };
 
 /**
- * Decides about one right of a run: its executor must have it, and so must the author of each content that the executor has not accepted.
- * No other code decides that. `isHeldBy`: whether a principal has the right. An unknown author has none, because its rights are not known.
+ * Decides about one right of a run: its executor must have the right, and so must the author of each content that the executor has not
+ * accepted. No other code decides that. `isHeldBy`: whether a principal has the right. An unknown author has no rights.
  */
 export function decideRight(
   executor: RunActor,
@@ -30,19 +30,19 @@ export function decideRight(
 }
 
 /**
- * The way in which an MCP server of the configuration gets a secret that it names: in its own environment inside the sandbox, or in headers
- * that only the gateway adds.
+ * How an MCP server of the configuration gets a secret: in its own environment inside the sandbox, or in headers that only the gateway
+ * adds.
  */
 export type ServerSecretForm = 'mcp_variable' | 'mcp_header';
 
-/** A secret that a run may have. Its value is read when a sandbox begins. */
+/** A secret that a run may have. The secret's value is read when a sandbox begins. */
 export interface RightToSecret {
-  /** Id of the stored secret: another one of the same name is not granted. */
+  /** Id of the stored secret: another secret with the same name is not granted. */
   readonly id: string;
   readonly name: string;
   readonly variable: string;
   readonly as: 'variable' | 'file' | ServerSecretForm;
-  /** True: the secret belongs to the executor; absent: to the team. */
+  /** True: the secret belongs to the executor; absent: it belongs to the team. */
   readonly personal?: true;
 }
 
@@ -54,7 +54,7 @@ export interface Withheld {
   readonly content?: RunContent;
 }
 
-/** The rights of a run, as `runs.rights` has them. They only shrink while the run lives. */
+/** The rights of a run, as `runs.rights` has them. While the run lives, rights are only removed. */
 export interface RunRights {
   readonly secrets: readonly RightToSecret[];
   /** False: the gateway uses no personal credential of the executor. */

@@ -20,7 +20,7 @@ export interface Defaults {
 /** `isForbidden`: the default names a thing that the team may not use, which is 403. */
 export type DefaultFault = Fault & { readonly isForbidden?: true };
 
-/** Returns the faults of an identity's defaults, each with the path of its member; empty if its runs can be created. */
+/** Returns the faults of an identity's defaults, each with the path of its member; empty if runs of the identity can be created. */
 export type CheckDefaults = (tx: Queryable, teamId: string, defaults: Defaults) => Promise<DefaultFault[]>;
 
 /** Members that published clients require and this service does not support. */

@@ -96,7 +96,7 @@ const remove = defineStatement({
   row: { name: text() },
 });
 
-/** Runs after the identity was locked or deleted, so that it sees the keys that were created before. */
+/** Runs after the identity was locked or deleted, so that it sees all keys that were created before. */
 const removeKeys = defineStatement({
   name: 'delete_keys_of_agent_identity',
   text: `
@@ -106,7 +106,7 @@ const removeKeys = defineStatement({
 });
 
 type IdentityRow = RowOf<typeof readOne>;
-/** Returns the agents of a factory of the team, by name, or the one with this UID; empty: there is none. */
+/** Returns the agents of a factory of the team, by name, or the agent with this UID; empty: there is none. */
 export type ListAgentsOfFactory = (
   db: Queryable,
   teamId: string,
@@ -164,7 +164,9 @@ export type IdentityRefusal =
 
 export type IdentityOutcome = { readonly kind: 'written'; readonly identity: AgentIdentity } | IdentityRefusal;
 
-/** Creates an identity. Only owners create an identity that acts for users, because its keys can use personal secrets and credentials. */
+/**
+ * Creates an identity. Only owners may create an identity that acts for users, because its keys can use personal secrets and credentials.
+ */
 export async function createIdentity(
   tx: Queryable,
   principal: Principal,
@@ -224,7 +226,7 @@ export async function updateIdentity(
       secrets: request.secrets?.map(({ name }) => name) ?? before.secrets,
       config: configAfter(request, before.config),
     };
-    // A default that is not usable any more does not prevent other changes.
+    // A stored default that is no longer usable does not prevent other changes.
     const isGiven = ({ path }: Fault) => {
       const [member = ''] = path.split('.');
       return (Reflect.get(request, member) ?? (member === 'harness' ? request.base_harness : undefined)) !== undefined;

@@ -89,9 +89,9 @@ export const runAsParent = (
 ): RunAsOutcome => ({ kind: 'ok', executor: { kind: creator.kind, uid: creator.uid }, config, contents: [] });
 
 /**
- * Decides which person or identity executes the run of a request. A run of an agent key executes as the identity of the
- * key and as no other, else an agent could take the rights of another one. `on_behalf_of` needs an agent key whose
- * identity acts for users, and names a person of the team.
+ * Decides which person or identity executes the run of a request. A run of an agent key always executes as the identity of the key, because
+ * an agent could otherwise take the rights of another identity. `on_behalf_of` needs an agent key whose identity acts for users, and names
+ * a person of the team.
  */
 export async function resolveRunAs(
   db: Queryable,
@@ -120,7 +120,7 @@ export async function resolveRunAs(
       return { kind: 'forbidden', detail };
     }
     if ((await db.query(readPerson, [teamId, person])).length === 0) {
-      const message = 'there is no such person in the team who may create runs';
+      const message = 'the team has no person with this uid who may create runs';
       return { kind: 'invalid', fault: { path: 'on_behalf_of', message } };
     }
   }

@@ -67,7 +67,7 @@ const useKey = defineStatement({
   row: sessionRow,
 });
 
-/** The lock on the membership puts the session in an order with its end, which also deletes the session. */
+/** The lock on the membership orders the sign-in and the end of the membership; the latter also deletes the session. */
 const insertSignedOn = defineStatement({
   name: 'insert_signed_on_session',
   text: `
@@ -140,8 +140,8 @@ export interface NewSession {
 }
 
 /**
- * Exchanges a code or a key for a session. Returns null if the code was used, has expired or is unknown, or the key has
- * ended or does not belong to a person.
+ * Exchanges a code or a key for a session. Returns null if the code was used, has expired or is unknown, or if the key has ended or does
+ * not belong to a person.
  */
 export async function createBrowserSession(
   db: Database,
@@ -190,7 +190,7 @@ async function insertSessionBy(
   return { key, session: { expires_at: row.expires_at, display_name: row.display_name } };
 }
 
-/** Ends the session whose key this is. Returns false if it is the key of no session. */
+/** Ends the session that has this key. Returns false if it is the key of no session. */
 export async function endBrowserSession(db: Database, principal: Principal): Promise<boolean> {
   const { keyId: uid } = principal;
   return await db.transaction(async (tx) => {
@@ -201,8 +201,8 @@ export async function endBrowserSession(db: Database, principal: Principal): Pro
 }
 
 /**
- * Ends all sessions of all people, and the sign-in links that wait: in a copy of a database, they belong to browsers
- * that use the original.
+ * Ends all browser sessions of all people, and unused sign-in links: in a copy of a database, they belong to browsers that use the
+ * original.
  */
 export async function endAllBrowserSessions(tx: Queryable): Promise<void> {
   await tx.query(deleteCodes);

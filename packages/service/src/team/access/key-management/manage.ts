@@ -51,7 +51,7 @@ const keyRow = {
   user_uid: nullable(text()),
 };
 
-/** SQL: the keys that a principal may see and delete: all keys of the team for administrators, own keys for others. */
+/** SQL: the keys that a principal may see and delete: administrators all keys of the team, other people their own keys. */
 const manageable = `k.team_id = $1 AND ($2::boolean OR k.user_id = (SELECT id FROM users WHERE uid = $3))`;
 
 const scopeOf = ({ teamId, role, creator }: Principal) => [teamId, isAtLeast(role, 'admin'), creator.uid];
@@ -133,7 +133,7 @@ export async function listKeys(db: Queryable, principal: Principal): Promise<Api
 
 const lifetime = { '1d': '1 day', '30d': '30 days', '90d': '90 days', never: null } as const;
 
-/** Inserts a personal key of a person of the team. Only the result holds the raw key. */
+/** Inserts a personal key of a person of the team. Only the result has the raw key. */
 export async function insertPersonalKey(
   tx: Queryable,
   key: {
@@ -167,7 +167,7 @@ async function insertWith(
  */
 export type KeyRefusal = 'too_many' | 'no_such_identity' | 'owner_needed' | 'operator_needed';
 
-/** Creates a key of the principal's team; a personal key belongs to the principal. Only the result holds the raw key. */
+/** Creates a key of the principal's team; a personal key belongs to the principal. Only the result has the raw key. */
 export async function createKey(
   tx: Queryable,
   principal: Principal,
@@ -200,14 +200,14 @@ export async function createKey(
  */
 export type KeyDeleteRefusal = 'not_found' | 'above_own' | 'last_key';
 
-/** SQL: the row `key` of `api_keys` is a personal key with which its person can act in the team `$1`, and not only in a browser session. */
+/** SQL: the row `key` of `api_keys` is a personal key, not a browser session, with which its person can act in the team `$1`. */
 const actsInTeam = (key: string): string =>
   `${key}.kind = 'personal' AND NOT ${isSession(key)} AND ${isValidKeyIn(key, '$1')}`;
 
 const readIsLastKey = defineStatement({
   name: 'read_whether_key_is_last_of_owners',
-  // A personal key acts in all teams of its person. An owner who signs in with an identity provider can make a key, but the operator's key
-  // is for the day on which the provider is gone.
+  // A personal key works in all teams of its person. An owner who signs in with an identity provider could create a new key, but not when
+  // the provider is unavailable: the operator's key is for that case.
   text: `
     SELECT EXISTS (
       SELECT FROM api_keys k JOIN team_members m ON m.team_id = $1 AND m.user_id = k.user_id
@@ -229,7 +229,8 @@ export async function deleteKey(
   keyId: string,
 ): Promise<'deleted' | KeyDeleteRefusal> {
   return await db.transaction(async (tx) => {
-    // Before the rows: the second of two concurrent deletes sees the keys that the first has left, and the roles do not change meanwhile.
+    // The lock comes before the rows: the second of two concurrent deletes sees which keys the first has left, and the roles do not change
+    // meanwhile.
     await lockRows(tx, principal.teamId, 'team_members');
     const [found] = await tx.query(findManageable, [...scopeOf(principal), keyId]);
     if (!found) return 'not_found';

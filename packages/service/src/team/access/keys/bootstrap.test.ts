@@ -124,7 +124,7 @@ test('the data folder contains the valid key after a kill in the middle of a rep
   expect(next.kind === 'ready' && (await works(next.key))).toBe(true);
 });
 
-test('a deleted key does not come back from its file, and no other one is made', async () => {
+test('a deleted key is not restored from its file, and no new key is made', async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   await database.db.query('DELETE FROM api_keys');
   expect(await bootstrap(database.db, { dataDir, key: undefined })).toEqual({ kind: 'stale_file' });

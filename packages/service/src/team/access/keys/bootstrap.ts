@@ -1,4 +1,4 @@
-/** The bootstrap key, which `runyard up` prints, and which the CLI and the worker use if they are given no other key. */
+/** The bootstrap key: `runyard up` prints it, and the CLI and the worker use it if they have no other key. */
 import { randomUUIDv7 } from 'node:crypto';
 import path from 'node:path';
 import { lockInstallation, setBootstrapped } from '../../../platform/installation/installation.ts';
@@ -22,7 +22,7 @@ const readFirstTeam = defineStatement({
   row: { team_id: uuid, user_id: uuid },
 });
 
-/** Returns the oldest team with its oldest owner, and creates both if there are none. Call it under a lock. */
+/** Returns the oldest team with its oldest owner; creates both if they do not exist. Call it under a lock. */
 async function ensureFirstTeam(tx: Queryable): Promise<FirstTeam> {
   const [known] = await tx.query(readFirstTeam);
   if (known) return { teamId: known.team_id, userId: known.user_id };
@@ -37,8 +37,9 @@ async function ensureFirstTeam(tx: Queryable): Promise<FirstTeam> {
 }
 
 /**
- * `kept_elsewhere`: the bootstrap key of the database was made already, and is neither in the setting nor in the data folder; or it was
- * deleted. `stale_file`: the data folder has another key, which does not work. `worker_key_taken`: the worker key of the setting is another key.
+ * `kept_elsewhere`: the bootstrap key of the database already exists, but is neither in the setting nor in the data folder; or it was
+ * deleted. `stale_file`: the data folder has another key, which does not work. `worker_key_taken`: the worker key of the setting is another
+ * key.
  */
 export type BootstrapResult =
   | { readonly kind: 'ready'; readonly key: string; readonly from: 'setting' | 'file' | 'generated' }
@@ -99,7 +100,7 @@ async function ensureOperatorKey(
     if (storedKey === undefined) return { kind: 'kept_elsewhere' };
     return known.some(({ same }) => same) ? { kind: 'ready', key: storedKey, from: 'file' } : { kind: 'stale_file' };
   }
-  // A process that was killed before the commit has left the file.
+  // A process that was killed before the commit has left the file with its key.
   const key = storedKey ?? (await createSecretFile(file, newRawKey()));
   await replaceBootstrapKey(tx, key);
   await setBootstrapped(tx);
@@ -132,10 +133,10 @@ async function putWorkerKey(tx: Queryable, key: string): Promise<boolean> {
 }
 
 /**
- * Creates the first team, its administrator and the bootstrap key, once for each database. The key comes from the
- * setting, else from the data folder. Else it is new, and is stored in the data folder with mode 0600. Later only the
- * setting replaces the key: a key that was deleted does not come back from a file. A worker key replaces the
- * one of an earlier setting, and stays when no setting gives one. Any number of processes may call this at once.
+ * Creates the first team, its administrator and the bootstrap key, once for each database. The key comes from the setting, else from the
+ * data folder. If neither has a key, a new key is made and stored in the data folder with mode 0600. Later only the setting replaces the
+ * key: a key that was deleted does not come back from a file. A worker key replaces the worker key of an earlier setting, and is kept when
+ * the setting is removed. Any number of processes may call this at once.
  */
 export async function bootstrap(db: Database, options: BootstrapOptions): Promise<BootstrapResult> {
   return await db.transaction(async (tx) => {

@@ -18,7 +18,7 @@ import { isUid } from '../teams/uid.ts';
 import { hashKey, isSession, isValidKey, keysChannel } from './key.ts';
 import type { Principal } from './principal.ts';
 
-/** The key of a worker, and which pools it serves. */
+/** The key of a worker, and the pools that it serves. */
 export interface KeyOfWorker extends Principal {
   /** `hosted`: only the hosted pool. `team`: the pools of its team. `all`: both. */
   readonly serves: 'hosted' | 'all' | 'team';
@@ -26,13 +26,15 @@ export interface KeyOfWorker extends Principal {
 
 /** Finds the principal of a raw key. */
 export interface KeyDirectory {
-  /** Returns the owner of the key, and notes its use; null: malformed, unknown, deleted or expired, or a key for workers only. */
+  /**
+   * Returns the owner of the key, and records the time of its use; null if the key is malformed, unknown, deleted or expired, or is only
+   * for workers.
+   */
   authenticate(raw: string): Promise<Principal | null>;
   /** Does the same for the key of a worker. */
   authenticateWorker(raw: string): Promise<KeyOfWorker | null>;
   /**
-   * Returns the person of a personal key or a session as the person is in another team; null if the person is not in
-   * it.
+   * Returns the person of a personal key or a session with the person's role in another team; null if the person is not in that team.
    */
   inTeam(principal: Principal, teamUid: string): Promise<Principal | null>;
   close(): void;

@@ -1,6 +1,9 @@
 import { hash, randomBytes } from 'node:crypto';
 
-/** Channel that notifies all processes of the end of a key or a change of a person's rights; the payload is the id of a key, or empty: any. */
+/**
+ * Channel on which all processes learn of the end of a key or a change of a person's rights; the payload is the id of a key, or empty: any
+ * key.
+ */
 export const keysChannel = 'runyard_keys';
 
 /** Returns a new raw key with 32 random bytes. */
@@ -9,7 +12,7 @@ export const newRawKey = (): string => `ryk_${randomBytes(32).toString('base64ur
 /** Returns a new key of an invitation with 32 random bytes. */
 export const newInvitationKey = (): string => `ryi_${randomBytes(32).toString('base64url')}`;
 
-/** Returns the hash that the database holds of a raw key. The key is random: it needs neither salt nor stretching. */
+/** Returns the hash that the database holds of a raw key. The key is random, so it needs neither salt nor stretching. */
 export const hashKey = (raw: string): Buffer => hash('sha256', raw, 'buffer');
 
 /** Returns the parts of a key that are shown after its creation. */
@@ -17,7 +20,7 @@ export function shownParts(raw: string): { prefix: string; lastFour: string } {
   return { prefix: raw.slice(0, 8), lastFour: raw.slice(-4) };
 }
 
-/** SQL: the row `key` of `api_keys` has not expired, and the person of a personal key is in the team whose id is the SQL `teamId`. */
+/** SQL: the row `key` of `api_keys` has not expired; if it is a personal key, its person is in the team whose id is the SQL `teamId`. */
 export const isValidKeyIn = (key: string, teamId: string): string => `
   ((${key}.expires_at IS NULL OR ${key}.expires_at > clock_timestamp())
     AND CASE WHEN ${key}.kind <> 'personal' THEN ${teamId} = ${key}.team_id
@@ -51,8 +54,8 @@ const isOwnerOfKey = (key: string, kind: string, uid: string): string => `
     ELSE ${kind} = 'user' AND ${uid} = (SELECT u.uid FROM users u WHERE u.id = ${key}.user_id) END`;
 
 /**
- * SQL: whether workers may connect with the key to the pool of this name in the team: to a pool of the key's owner, or to one that added the owner.
- * The aliases `mine` and `added` are of no statement that uses it.
+ * SQL: whether workers may connect with the key to the pool with this name in the team: the owner of the key owns the pool, or was added to
+ * the pool. The aliases `mine` and `added` are of no statement that uses it.
  */
 export const mayConnectToPool = (key: string, teamId: string, name: string): string => `
   EXISTS (

@@ -13,8 +13,8 @@ const readHasOperatorKey = defineStatement({
 });
 
 /**
- * Returns whether the caller may see things of the whole installation: with the operator's key, or in a browser session of the person who
- * has it. A session may not change them: see `AllowKeys.operator`.
+ * Returns whether the caller may see data of the whole installation: with the operator's key, or in a browser session of the key's person.
+ * A session may not change them: see `AllowKeys.operator`.
  */
 export async function isOperatorHere(
   db: Queryable,

@@ -19,6 +19,6 @@ export interface Principal {
   readonly isOperator: boolean;
   /** Absent: the key does not belong to a browser session. `isRecent`: it began less than an hour ago. */
   readonly browserSession?: { readonly expiresAt: string; readonly isRecent: boolean };
-  /** The request in which the principal acts; null: none. */
+  /** The request in which the principal acts; null: there is no request. */
   readonly from: RequestOrigin | null;
 }

@@ -5,7 +5,7 @@
 import { hkdfSync } from 'node:crypto';
 import { openText, sealText } from '../../../platform/secrets/vault.ts';
 
-/** RFC 5869. The secret has 32 random bytes, or 20 characters at least, so it needs no stretching. */
+/** RFC 5869. The secret has 32 random bytes, or at least 20 characters, so it needs no stretching. */
 const keyOf = (secret: string, use: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', use, 32));
 
 /** Returns the encrypted text as base64url. `use` separates two purposes of one secret. */

@@ -8,7 +8,7 @@ import { isValidKeyIn, keysChannel, mayConnectToPool, mayRunWorkersIn } from './
 export interface KeyInTeam {
   readonly keyId: string;
   readonly teamId: string;
-  /** The pool of the team to which a worker connects with the key; absent: none. */
+  /** The team's pool to which a worker connects with the key; absent: no pool. */
   readonly pool?: string | undefined;
 }
 
@@ -18,9 +18,9 @@ export type ConnectionUse = 'stream' | 'worker';
 /** Notifies open connections of the end of their key. */
 export interface KeyWatch {
   /**
-   * Calls `onEnd` once, within a second after the key was deleted or expired, or its person left the team, also if that
-   * happened before this call. The connection of a worker also ends when its person becomes a viewer, or the key may not connect to the pool any more. Returns the function that
-   * stops watching.
+   * Calls `onEnd` once, within a second after the key is deleted or expires, or its person leaves the team. Also calls it if that happened
+   * before this call. The connection of a worker also ends when its person becomes a viewer, or when the key may no longer connect to the
+   * pool. Returns the function that stops watching.
    */
   watch(key: KeyInTeam, use: ConnectionUse, onEnd: () => void): () => void;
   close(): void;

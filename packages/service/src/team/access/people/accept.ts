@@ -1,4 +1,4 @@
-/** Accepts invitations: a new person gets a first key; a person who has keys joins with them. */
+/** Accepts invitations: a new person gets a first key; a person with a key joins the team with it. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxMembers } from '@runyard/contract/limits';
 import type { AcceptTeamInvitationRequest, AcceptTeamInvitationResponse, Team } from '@runyard/contract/team/teams';
@@ -47,7 +47,7 @@ export const insertUser = defineStatement({
   row: {},
 });
 
-/** Adds the person of a UID to a team; returns no row if the person is in it already. */
+/** Adds the person with a UID to a team; returns no row if the person is already in the team. */
 export const insertMember = defineStatement({
   name: 'insert_team_member',
   text: `

@@ -1,4 +1,4 @@
-/** People of teams that rules manage: the groups of an identity provider decide who is in them, with which role. */
+/** People of teams that rules manage: the groups of an identity provider decide who is in these teams, and with which role. */
 import { maxMembers } from '@runyard/contract/limits';
 import type { Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
@@ -51,8 +51,8 @@ export interface RuledPerson {
 }
 
 /**
- * Gives the person the role of the rules in each of these teams, by UID; null: none, so the membership ends, with the keys and sessions in
- * the team. Returns the UIDs of the teams that are full, or that are too many for the person.
+ * Gives the person the role from the rules in each of these teams, by UID; null: no role, so the membership ends, together with the keys
+ * and sessions in the team. Returns the UIDs of the teams that are full, or that are too many for the person.
  */
 export async function applyRoles(
   tx: Queryable,
@@ -94,8 +94,8 @@ async function applyRole(tx: Queryable, by: Author, person: RuledPerson, role: R
 }
 
 /**
- * Removes the people of teams that rules manage whom no identity provider names, and the invitations: a team is managed by rules or by
- * hand. Returns the UIDs that are of no team.
+ * Removes people without an identity provider from teams that rules manage, and the invitations of these teams: a team is managed either by
+ * rules or by hand. Returns the UIDs that are of no team.
  */
 export async function endManagementByHand(db: Database, teamUids: readonly string[]): Promise<string[]> {
   const teams = await db.query(readTeams, [teamUids]);

@@ -42,7 +42,7 @@ const readInvitations = defineStatement({
 
 const readInviter = defineStatement({
   name: 'read_role_of_inviter',
-  // The lock serializes this with a change of the role, which ends only the invitations that it finds.
+  // The lock orders the creation and a change of the inviter's role, which ends only invitations that already exist.
   text: `
     SELECT m.role FROM team_members m JOIN users u ON u.id = m.user_id WHERE m.team_id = $1 AND u.uid = $2
     FOR SHARE OF m`,
@@ -84,7 +84,7 @@ export async function listInvitations(db: Queryable, teamId: string): Promise<Te
   return (await db.query(readInvitations, [teamId])).map(toInvitation);
 }
 
-/** Makes an invitation. Only the result holds its key. `above_own`: the caller has a lower role than the invitation. */
+/** Makes an invitation. Only the result has the invitation's key. `above_own`: the caller has a lower role than the invitation. */
 export async function createInvitation(
   tx: Queryable,
   principal: Principal,

@@ -77,8 +77,8 @@ const removeRow = defineStatement({
 });
 
 /**
- * Runs after the delete of the membership, so that it sees keys that were created before the delete got its lock. Keys of other teams cannot act in
- * this team without the membership, so all processes drop their cached keys.
+ * Runs after the delete of the membership, so that it sees keys that were created before the delete got its lock. Without the membership,
+ * keys of other teams cannot act in this team, so all processes drop their cached keys.
  */
 const removeKeys = defineStatement({
   name: 'delete_keys_of_team_member',
@@ -97,7 +97,7 @@ const toMember = (row: MemberRow): TeamMember => ({
   ...(row.last_used_at ? { last_used_at: row.last_used_at } : {}),
 });
 
-/** Returns the people of a team, in the order in which they joined. */
+/** Returns the people of a team, in the order of joining. */
 export async function listMembers(db: Queryable, teamId: string): Promise<TeamMember[]> {
   return (await db.query(readMembers, [teamId])).map(toMember);
 }
@@ -136,8 +136,7 @@ async function isLastOwner(tx: Queryable, teamId: string, { id, role }: MemberRo
 }
 
 /**
- * Changes the role of a person. The caller cannot give a role above their own, or change a person whose role is above
- * it.
+ * Changes the role of a person. The caller cannot give a role above their own, or change a person whose role is above their own.
  */
 export async function changeRole(
   db: Database,
@@ -186,8 +185,8 @@ export async function endMembership(tx: Queryable, by: Author, member: MemberRow
 }
 
 /**
- * Removes a person from the team, with their keys, sessions and invitations in it. Returns the agent keys and the pools of workers that
- * the person made; those of `ended` are deleted too.
+ * Removes a person from the team, with the person's keys, sessions and invitations in it. Returns the agent keys and the worker pools that
+ * the person made; the ones in `ended` are deleted too.
  */
 export async function removeMember(
   db: Database,
@@ -218,8 +217,7 @@ const readOne = defineStatement({
 });
 
 /**
- * Returns a person with the present role, for an action of the service without a request; null if the person is not in
- * the team.
+ * Returns a person with the present role, for an action of the service without a request; null if the person has left the team.
  */
 export async function readAuthor(
   db: Queryable,

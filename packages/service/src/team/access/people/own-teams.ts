@@ -95,7 +95,7 @@ export async function createTeam(tx: Queryable, principal: Principal, name: stri
   if (!(await mayJoinAnother(tx, principal.creator.uid))) return 'too_many';
   const [row] = await tx.query(insertTeam, [randomUUIDv7(), newUid(), name, principal.creator.uid]);
   if (!row) throw new Error('the team was not inserted');
-  // Write this entry into the log of the new team, so that its administrators see who created the team.
+  // The entry is in the log of the new team, so that its administrators see who created the team.
   const by = { ...principal, teamId: row.id };
   await recordChange(tx, by, { action: 'team.create', subject: { type: 'team', uid: row.uid, name }, after: { name } });
   return toTeam(row, principal.teamId);

@@ -7,7 +7,7 @@ import type { AcceptRefusal } from './accept.ts';
 export const managedByRules = (): Refusal =>
   refuse('conflict', {
     detail:
-      'Rules of single sign-on manage the people of this team: whoever runs the service changes them in RUNYARD_OIDC_FILE, or the groups at the identity provider.',
+      'Rules of single sign-on manage the people of this team: the operator of the service changes them in RUNYARD_OIDC_FILE, or the groups at the identity provider.',
   });
 
 /** Returns the refusal of somebody who accepts an invitation. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { makeBuckets } from './buckets.ts';
 
 describe('a bucket', () => {
-  it('gives its quota at once and is refilled evenly', () => {
+  it('allows its quota at once and is refilled evenly', () => {
     const buckets = makeBuckets({ quota: 60, windowSeconds: 60 });
     for (let i = 0; i < 60; i++) buckets.take('a', 0);
     expect(buckets.read('a', 0)).toEqual({ remaining: 0, resetSeconds: 1 });

@@ -11,8 +11,7 @@ export interface BucketState {
   /** Requests that may come now. */
   readonly remaining: number;
   /**
-   * Seconds until the bucket is full, or, if it is empty, until one request is allowed; at least 1 while it is not
-   * full.
+   * Seconds until the bucket is full, or, if the bucket is empty, until one request is allowed; at least 1 while the bucket is not full.
    */
   readonly resetSeconds: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Limits the requests of each key and of each team, and of callers without a key. Each service process counts for itself: N processes admit
- * at most N times as much. The limits write nothing to the database.
+ * Limits the requests of each key and of each team, and of callers without a key. Each service process counts separately, so N processes
+ * admit at most N times as many requests. The limits write nothing to the database.
  */
 
 import { keylessChecksPerMinute, signOnsPerMinute } from '@runyard/contract/limits';
@@ -23,7 +23,7 @@ export interface RateLimits {
   count(caller: { readonly keyId: string; readonly teamId: string }, now: number): RateOutcome;
   /** Counts a request without a key, on a route that accepts it. */
   countKeyless(address: string, now: number): RateOutcome;
-  /** Counts a request of a sign-in for which an identity provider is called. */
+  /** Counts a sign-in request that makes the service call an identity provider. */
   countSignOn(address: string, now: number): RateOutcome;
 }
 
@@ -46,7 +46,7 @@ export function makeRateLimits(
   };
 }
 
-/** Returns the function that counts a request against all of the limits, the first of which is checked first. */
+/** Returns the function that counts a request against all of the limits, in the given order. */
 function makeCounter<N extends LimitName>(
   quotas: Readonly<Record<N, number>>,
 ): (idOf: Readonly<Record<N, string>>, now: number) => RateOutcome {
@@ -66,7 +66,7 @@ function makeCounter<N extends LimitName>(
   });
   return (idOf, now) => {
     const before = limits.map(({ name, buckets }) => buckets.read(idOf[name], now));
-    // A refused request takes nothing, so one key cannot use up the requests of its team.
+    // A refused request uses no quota, so one key cannot use up the quota of its team.
     const index = before.findIndex(({ remaining }) => remaining < 1);
     const over = limits[index];
     if (over) {

@@ -1,4 +1,7 @@
-/** A sign-in that has begun. The browser keeps it in a cookie, sealed, so that the database holds nothing of people who never come back. */
+/**
+ * A sign-in that has begun. The browser keeps it encrypted in a cookie, so that the database stores nothing about people who do not come
+ * back.
+ */
 import { createHmac, randomBytes } from 'node:crypto';
 import { signOnMinutes } from '@runyard/contract/team/sign-on';
 import type { Vault } from '../../../platform/secrets/vault.ts';
@@ -6,7 +9,7 @@ import type { Checks } from './provider.ts';
 
 export interface Attempt {
   readonly provider: string;
-  /** 32 random bytes, of which state, nonce and verifier are made. */
+  /** 32 random bytes, from which state, nonce and verifier are derived. */
   readonly secret: string;
   readonly next?: string | undefined;
   readonly invitation?: string | undefined;
@@ -33,7 +36,7 @@ export function checksOf({ secret }: Attempt): Checks {
 export const sealAttempt = (vault: Vault, attempt: Attempt): string =>
   vault.seal(purpose, JSON.stringify(attempt)).toString('base64url');
 
-/** Returns the attempt of a cookie; null if it was not made here, or its time is over. */
+/** Returns the attempt in a cookie; null if another service made the cookie, or its time is over. */
 export function openAttempt(vault: Vault, cookie: string, now = Date.now()): Attempt | null {
   try {
     const attempt = JSON.parse(vault.open(purpose, Buffer.from(cookie, 'base64url'))) as Attempt;

@@ -39,7 +39,7 @@ export interface Provider {
   readonly issuer: string;
   /** Returns the address at which the person signs in; null if the provider does not answer. */
   authorizationUrl(checks: Checks, redirectUri: string): Promise<string | null>;
-  /** Exchanges the code in the query with which the provider has sent the browser back. */
+  /** Exchanges the code in the query of the address to which the provider has sent the browser back. */
   exchange(redirectUri: string, query: string, checks: Checks): Promise<Answer>;
   /** Asks for the person again with the refresh token. */
   refresh(refreshToken: string, subject: string): Promise<Answer>;
@@ -48,7 +48,7 @@ export interface Provider {
 /** How long the published metadata of a provider is kept, milliseconds. */
 const metadataMs = 10 * 60_000;
 
-/** Errors of the token endpoint by which the provider refuses a person (RFC 6749 5.2, OpenID Connect Core 3.1.2.6). */
+/** Errors of the token endpoint that mean that the provider refuses a person (RFC 6749 5.2, OpenID Connect Core 3.1.2.6). */
 const refusals = new Set([
   'invalid_grant',
   'access_denied',
@@ -57,7 +57,7 @@ const refusals = new Set([
   'consent_required',
 ]);
 
-/** Codes of the library for answers that fail a check: of signature, issuer, audience, time, nonce, state or subject. */
+/** Error codes of the library for answers that fail a check of signature, issuer, audience, time, nonce, state or subject. */
 const failedChecks = new Set([
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
@@ -67,7 +67,7 @@ const failedChecks = new Set([
   'OAUTH_UNSUPPORTED_OPERATION',
 ]);
 
-/** Makes a provider of its entry in the file. Sends nothing. */
+/** Makes a provider from its entry in the file. Sends nothing. */
 export function makeProvider(library: Library, config: ProviderConfig, log: Logger): Provider {
   const { id, name, issuer, client_secret: secret } = config;
   const isPlain = issuer.startsWith('http:');
@@ -88,7 +88,7 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
     return JSON.parse(JSON.stringify(found.serverMetadata())) as ServerMetadata;
   };
 
-  /** Returns what the provider publishes of itself, at most ten minutes old. A failure is not kept. */
+  /** Returns the published metadata of the provider, at most ten minutes old. A failure is not kept. */
   const metadata = async (): Promise<ServerMetadata> => {
     if (known && performance.now() - known.at < metadataMs) return await known.metadata;
     const entry = { at: performance.now(), metadata: discover() };
@@ -99,7 +99,7 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
     return await entry.metadata;
   };
 
-  /** Returns a configuration for one answer. It reads the keys of the provider again, so that new keys count at once. */
+  /** Returns a configuration for one answer. The configuration reads the keys of the provider again, so that new keys count at once. */
   const configure = async (): Promise<Configuration> => {
     const made = new library.Configuration(
       await metadata(),
@@ -108,9 +108,9 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
       authentication(),
     );
     if (isPlain) library.allowInsecureRequests(made);
-    // The token comes over TLS from the provider itself, and its signature is checked all the same.
+    // The token comes over TLS from the provider itself, but its signature is checked in addition.
     library.enableNonRepudiationChecks(made);
-    // All requests of one answer together have this time.
+    // This deadline applies to all requests of one answer together.
     const deadline = AbortSignal.timeout(config.timeout_seconds * 1000);
     made[library.customFetch] = async (url, { signal, ...options }) =>
       await fetch(url, {
@@ -133,7 +133,7 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
     }
   };
 
-  /** Reads the person from the identity token, and from the userinfo endpoint what the token does not have. */
+  /** Reads the person from the identity token, and missing members from the userinfo endpoint. */
   const personOf = async (configuration: Configuration, tokens: Tokens, subject: string): Promise<Answer> => {
     const claims = tokens.claims();
     if (claims !== undefined && claims.sub !== subject)

@@ -1,4 +1,4 @@
-/** Asks the identity providers again for each person, and ends keys and sessions of people whom they refuse. */
+/** Asks the identity providers again about each person, and ends keys and sessions of people whom they refuse. */
 import type { Loop } from '../../../platform/domain.ts';
 import { defineSealedRows } from '../../../platform/secrets/seal-again.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -17,7 +17,7 @@ import { applyRoles } from '../people/by-rules.ts';
 import type { Answer, Provider } from './provider.ts';
 import { confirmPerson, type KnownPerson, type SignOnDeps, sealPurpose } from './sign-in.ts';
 
-/** People whom one process asks for at a time. */
+/** Number of people that one process checks at a time. */
 const batchSize = 20;
 
 const findDue = defineStatement({
@@ -27,8 +27,8 @@ const findDue = defineStatement({
 });
 
 /**
- * Takes a batch. Many providers accept a refresh token once, so no other process may ask for the same person; after two minutes the process
- * that took it is believed dead.
+ * Takes a batch. Many providers accept a refresh token only once, so no other process may check the same person. After two minutes, the
+ * process that took the row counts as dead.
  */
 const takeDue = defineStatement({
   name: 'take_people_to_confirm',
@@ -66,14 +66,14 @@ const askLater = defineStatement({
   row: {},
 });
 
-/** Nothing confirms the person any more, until the next sign-in. */
+/** Nothing can confirm the person until the next sign-in. */
 const waitForEnd = defineStatement({
   name: 'wait_for_end_of_person',
   text: `UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = confirmed_until WHERE id = $1`,
   row: {},
 });
 
-/** No key of the person works any more, also one that a request is just making: `endAtBound` deletes it in the next round. */
+/** Ends all keys of the person, even a key whose create is in progress: `endAtBound` deletes it in the next round. */
 const endNow = defineStatement({
   name: 'end_refused_person_now',
   text: `
@@ -90,7 +90,7 @@ const stopAsking = defineStatement({
   row: {},
 });
 
-/** The codes of links of these keys are deleted with them. */
+/** The codes of sign-in links of these keys are deleted with the keys. */
 const deleteKeys = defineStatement({
   name: 'delete_keys_of_refused_person',
   text: `
@@ -115,14 +115,14 @@ export const sealedRefreshTokens = defineSealedRows({
   purpose: sealPurpose,
 });
 
-/** Returns the loop that asks for people who are due. */
+/** Returns the loop that checks people who are due. */
 export const confirmPeople = (deps: SignOnDeps): Loop => ({
   name: 'confirming people with their identity providers',
   everyMs: 1_000,
   due: [findDue],
   work: async (signal) => {
-    // Issuers that failed in this round, and are not asked again in it: so a slow issuer delays the people of other
-    // issuers by one batch only.
+    // Issuers that failed in this round and are not asked again in it, so that a slow issuer delays people of other issuers by only one
+    // batch.
     const away = new Set<string>();
     while (!signal.aborted) {
       const batch = await takeBatch(deps.db);
@@ -140,7 +140,7 @@ export const confirmPeople = (deps: SignOnDeps): Loop => ({
 const takeBatch = async (db: Queryable) => await db.query(takeDue);
 
 /**
- * Asks for one person. Returns the kind of the answer; null if there was none to get. A failure concerns this person
+ * Asks for one person. Returns the kind of the answer; null if no answer could be requested. A failure concerns this person
  * only.
  */
 async function confirmOne(deps: SignOnDeps, row: DueRow, away: ReadonlySet<string>): Promise<Answer['kind'] | null> {
@@ -187,7 +187,7 @@ async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: An
   });
 }
 
-/** Ends a person whom no provider can confirm, when the bound is reached: keys, and the roles that rules gave. */
+/** Ends a person's keys, and the roles from rules, when the time limit is reached and no provider can confirm the person. */
 async function endAtBound(deps: SignOnDeps, row: DueRow): Promise<void> {
   const { db, signOn } = deps;
   await db.transaction(async (tx) => {

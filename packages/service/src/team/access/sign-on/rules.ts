@@ -3,7 +3,7 @@ import type { TeamRules } from './sign-on-file.ts';
 
 /**
  * Returns the role of a person in each team that rules manage; null if no rule gives one. If several rules match, the
- * highest role counts. A group is compared as it is, character by character: a group of a similar name gives nothing.
+ * highest role counts. Groups are compared exactly, character by character: a group with a similar name gives no role.
  */
 export function rolesByRules(
   teams: readonly TeamRules[],

@@ -67,7 +67,7 @@ const confirm = defineStatement({
   row: {},
 });
 
-/** Returns the purpose for which the refresh token of an identity is sealed. */
+/** Returns the purpose that is part of the encryption of an identity's refresh token. */
 export const sealPurpose = (identityId: string): string => `sign-on ${identityId}`;
 
 export interface SignOnDeps {
@@ -84,7 +84,7 @@ export interface KnownPerson {
   readonly uid: string;
 }
 
-/** Writes what the provider says of a person now: name, refresh token, and the roles in the teams that rules manage. */
+/** Stores what the provider reports about a person now: name, refresh token, and the roles in teams that rules manage. */
 export async function confirmPerson(
   tx: Queryable,
   { vault, log, signOn }: SignOnDeps,
@@ -105,7 +105,10 @@ export async function confirmPerson(
     );
 }
 
-/** Why a person is not signed in: `used`: the answer of the provider was used already; `no_team`: the person is in no team; or the invitation. */
+/**
+ * Why a person is not signed in: `used`: the provider's answer was already used; `no_team`: the person is in no team; or the invitation is
+ * not valid.
+ */
 export type SignInRefusal = { readonly refused: 'used' | 'no_team' } | { readonly invitation: AcceptRefusal };
 
 /** Signs the person in. A person who would be in no team is not stored. */

@@ -1,4 +1,4 @@
-/** Reads the file of RUNYARD_OIDC_FILE: identity providers, and the rules by which their groups become roles in teams. */
+/** Reads the file of RUNYARD_OIDC_FILE: identity providers, and the rules that turn their groups into roles in teams. */
 import { readFile } from 'node:fs/promises';
 import { roles } from '@runyard/contract/wire/access';
 import { z } from 'zod';

@@ -5,7 +5,7 @@ import { makeProvider, type Provider } from './provider.ts';
 import { readSignOnFile, type TeamRules } from './sign-on-file.ts';
 
 export interface SignOn {
-  /** In the order of the file; empty: there is no single sign-on. */
+  /** In the order of the file; empty: single sign-on is off. */
   readonly providers: readonly Provider[];
   /** The teams that rules manage. */
   readonly teams: readonly TeamRules[];
@@ -29,7 +29,7 @@ const none: SignOn = {
   rulesOf: () => undefined,
 };
 
-/** Reads the file of RUNYARD_OIDC_FILE; without one there is no single sign-on. Sends nothing to the providers. */
+/** Reads the file of RUNYARD_OIDC_FILE; without a file, single sign-on is off. Sends nothing to the providers. */
 export async function openSignOn(
   file: string | undefined,
   log: Logger,
@@ -37,7 +37,7 @@ export async function openSignOn(
   if (file === undefined) return { ok: true, signOn: none };
   const read = await readSignOnFile(file);
   if (!read.ok) return read;
-  // Loaded only here: a service without single sign-on starts without it.
+  // The library is loaded only here, so a service without single sign-on starts without it.
   const library = await import('openid-client');
   const { providers, teams, refresh_minutes: refreshMinutes, unconfirmed_hours: unconfirmedHours } = read.value;
   const nameOf = new Map(providers.map(({ id, name }) => [id, name]));

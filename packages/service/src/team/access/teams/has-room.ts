@@ -25,8 +25,8 @@ export async function lockRows(tx: Queryable, teamId: string, table: Limited): P
 }
 
 /**
- * Returns whether the team has fewer than `max` rows in the table. Call it in the transaction that adds a row: it holds a lock until the transaction
- * ends, so that the second of two concurrent creates counts the row of the first.
+ * Returns whether the team has fewer than `max` rows in the table. Call it in the transaction that adds a row. It holds a lock until the
+ * transaction ends, so that the second of two concurrent creates counts the row of the first.
  */
 export async function teamHasRoom(tx: Queryable, teamId: string, table: Limited, max: number): Promise<boolean> {
   await lockRows(tx, teamId, table);

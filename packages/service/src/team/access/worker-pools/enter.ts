@@ -10,7 +10,9 @@ import { teamHasRoom } from '../teams/has-room.ts';
 /** The owner of the key with which a worker connects. */
 export type PoolCaller = Author & { readonly keyId: string };
 
-/** `not_allowed`: the pool belongs to another owner, who has not added the owner of the key. `too_many`: the team has no room for a pool. */
+/**
+ * `not_allowed`: the pool belongs to another owner, who has not added the owner of the key. `too_many`: the team has no room for a pool.
+ */
 export type PoolEntry =
   | { readonly kind: 'entered' }
   | { readonly kind: 'not_allowed'; readonly owner: string }
@@ -42,8 +44,8 @@ async function findEntry(db: Queryable, { teamId, keyId }: PoolCaller, name: str
 }
 
 /**
- * Decides whether a worker connects to the pool of this name with the caller's key. With the first connection, the pool
- * begins to belong to the caller. Throws `TooManyChanges`.
+ * Decides whether a worker connects to the pool of this name with the caller's key. The first connection makes the caller the owner of the
+ * pool. Throws `TooManyChanges`.
  */
 export async function enterPool(db: Database, caller: PoolCaller, name: string): Promise<PoolEntry> {
   const known = await findEntry(db, caller, name);

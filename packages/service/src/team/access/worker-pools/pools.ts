@@ -17,17 +17,18 @@ import { keysChannel } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 import { readProfiles } from '../profiles.ts';
 
-/** Returns the UID of a pool as content of the runs that name it: its machines see everything that a run has. The service's own pool has none. */
+/**
+ * Returns the UID of a pool as content of the runs that use it: its machines see all data of such a run. The service's own pool has none.
+ */
 export const uidOfPool = (teamId: string, name: string): string => `${name}@${teamId}`;
 
 /** Returns the name of the pool. Names have no `@`. */
 export const nameOfPool = (uid: string): string => uid.slice(0, uid.indexOf('@'));
 
 /**
- * SQL: the pool that executes the run, as a content that the executor has not accepted; NULL if the run was created
- * with this revision of the pool, or its executor owns the pool. The name may have no owner when a run is created, and
- * may have another owner after the pool was deleted. Changes of the pool after the assignment do not count. `run` and
- * `execution` are names of rows of `runs` and `executions`.
+ * SQL: the pool that executes the run, as a content that the executor has not accepted; NULL if the run was created with this revision of
+ * the pool, or its executor owns the pool. The name may have no owner when a run is created, and may have another owner after the pool was
+ * deleted. Changes of the pool after the assignment do not count. `run` and `execution` are names of rows of `runs` and `executions`.
  */
 export const unexpectedPool = (run: string, execution: string): string => `(
   SELECT jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision,
@@ -74,7 +75,7 @@ const lockPool = defineStatement({
   row: { owner_kind: text<RunActor['kind']>(), owner_uid: text() },
 });
 
-/** People who may run workers, agent identities, and agent keys that act as none. */
+/** People who may run workers, agent identities, and agent keys without an identity. */
 const findConnector = defineStatement({
   name: 'find_connector_of_worker_pool',
   text: `
@@ -97,7 +98,7 @@ const insertConnector = defineStatement({
   row: { is_new: boolean },
 });
 
-/** The notice ends the connections of those who were removed, on every process. */
+/** The notice ends the connections of the removed principals on every process. */
 const removeConnectorRow = defineStatement({
   name: 'delete_connector_of_worker_pool',
   text: `
@@ -154,8 +155,8 @@ export async function listPools(db: Queryable, teamId: string): Promise<WorkerPo
 }
 
 /**
- * Why a pool is not changed: `not_found` 404; `not_owner` 403: only its owner and administrators change it; `no_such_principal` 404: nobody
- * of this uid runs workers in the team; `too_many` 409.
+ * Why a pool is not changed: `not_found` 404; `not_owner` 403: only its owner and administrators may change it; `no_such_principal` 404: no
+ * principal with this uid runs workers in the team; `too_many` 409.
  */
 export type PoolRefusal = 'not_found' | 'not_owner' | 'no_such_principal' | 'too_many';
 

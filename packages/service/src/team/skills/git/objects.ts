@@ -16,7 +16,7 @@ export interface FolderEntry {
   readonly name: string;
 }
 
-/** A bare repository in a folder of its own, without a working tree: nothing in it is ever checked out. */
+/** A bare repository in a separate folder, without a working tree: no file of it is ever checked out. */
 export interface GitObjects {
   addPack(pack: Buffer): Promise<void>;
   /** Lists the files below the paths, at any depth. */
@@ -104,7 +104,7 @@ async function linesOf(output: Buffer): Promise<Line[]> {
   return lines;
 }
 
-/** Reads the output of `git cat-file --batch`: a line with id, type and size, the content and a line feed, for each object. */
+/** Parses the output of `git cat-file --batch`: for each object a line with id, type and size, the content, and a line feed. */
 function contentsOf(output: Buffer): Map<string, Buffer> {
   const found = new Map<string, Buffer>();
   for (let at = 0; at < output.length; ) {

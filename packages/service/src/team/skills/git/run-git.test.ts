@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
-/** Opens files until there is no descriptor left, and runs git then. */
+/** Opens files until no descriptor is left, and then runs git. */
 const program = `
   import { openSync } from 'node:fs';
   import { runGit } from ${JSON.stringify(import.meta.resolve('./run-git.ts'))};
@@ -13,7 +13,7 @@ const program = `
   const asked = { folder: '/', maxOutputBytes: 1, signal: new AbortController().signal };
   console.log(await runGit(['version'], asked).catch(({ kind }) => kind));`;
 
-test('git that cannot be started, because no file descriptor is left, is reported and does not end the process', async () => {
+test('a git process that cannot start because no file descriptor is left is reported, and does not end the process', async () => {
   const limited = ['-c', 'ulimit -n 60; exec "$@"', 'sh', process.execPath];
   const { stdout } = await promisify(execFile)('/bin/sh', [...limited, '--input-type=module', '--eval', program]);
   expect(stdout).toBe('unavailable\n');

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Why a repository could not be read. `refused`: the code host or the stored credential gives no access; `unsuitable`: the repository
- * is too large, empty, or of a kind that is not supported; `unavailable`: the code host or this machine cannot do it now.
+ * Why a repository could not be read. `refused`: the code host or the stored credential gives no access; `unsuitable`: the repository is
+ * too large, empty, or of an unsupported kind; `unavailable`: the code host or this machine cannot read it now.
  */
 export type UnreadableKind = 'refused' | 'unsuitable' | 'unavailable';
 
@@ -20,7 +20,7 @@ const shell = 'ulimit -t 20; ulimit -v 1048576 2> /dev/null; ulimit -c 0; umask 
 
 /**
  * Settings for git, which reads no others except its own defaults. git only indexes packs and reads objects here. These commands use no
- * hook, filter, submodule, LFS program or network, and each is also switched off.
+ * hook, filter, submodule, LFS program or network; each of these is also switched off.
  */
 const settings = [
   ['core.hooksPath', '/dev/null'],
@@ -89,7 +89,7 @@ export function runGit(
       if (child.pid !== undefined && child.exitCode === null) killGroup(child.pid);
     };
     const onAbort = () => kill('was not read in time');
-    // Without a free file descriptor there is no process, and it has no streams. The error above comes later.
+    // Without a free file descriptor, there is no process and it has no streams. The error above comes later.
     if (child.pid === undefined) return;
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();

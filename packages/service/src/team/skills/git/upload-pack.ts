@@ -1,6 +1,6 @@
 /**
- * Reads from a repository by git's protocol version 2 (https://git-scm.com/docs/protocol-v2) over HTTP, in this process. So an answer
- * can be cut at an exact number of bytes, and the credential is in no argument, variable or file of another program.
+ * Reads from a repository by git's protocol version 2 (https://git-scm.com/docs/protocol-v2) over HTTP, in this process. So an answer can
+ * be cut at an exact number of bytes, and no argument, variable or file of another program has the credential.
  */
 import type { Repository } from '@runyard/contract/environments/environments';
 import { maxRepositoryPackBytes } from '@runyard/contract/limits';
@@ -18,8 +18,7 @@ export interface RemoteRepository {
   /** Returns the commit of a branch; without a name, of the default branch. */
   readHead(branch?: string): Promise<string>;
   /**
-   * Returns a pack with a commit and its folders, without older commits, and without the files if the host can leave
-   * them out.
+   * Returns a pack with a commit and its folders, without older commits, and without the files if the host can omit them.
    */
   fetchTree(commit: string): Promise<Buffer>;
   /** Returns a pack with these objects. Returns null if they are larger than `maxBytes`. */
@@ -145,8 +144,8 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteReposito
 }
 
 /**
- * Returns the id of a ref in the answer to `ls-refs`, which has all refs whose names begin with its name. Hosts sort refs, so the wanted ref is
- * present even in a cut answer. Throws `NotGit`.
+ * Returns the id of a ref in the answer to `ls-refs`. The answer has all refs whose names begin with the ref's name. Hosts sort refs, so
+ * the wanted ref is present even in a cut answer. Throws `NotGit`.
  */
 function idOf(answer: Buffer, wanted: string, isCut: boolean): string | undefined {
   try {
@@ -162,7 +161,7 @@ function idOf(answer: Buffer, wanted: string, isCut: boolean): string | undefine
   return undefined;
 }
 
-/** Returns the pack in the answer to `fetch`, whose lines after `packfile` carry it on band 1. Throws `NotGit`. */
+/** Returns the pack in the answer to `fetch`: the lines after `packfile` carry it on band 1. Throws `NotGit`. */
 function packOf(answer: Buffer): Buffer {
   const parts: Buffer[] = [];
   let isInPack = false;

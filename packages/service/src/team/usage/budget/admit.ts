@@ -17,7 +17,7 @@ export interface BudgetedRequest {
   readonly bytes: number;
   /** Estimate of the tokens of the prompt from its text. */
   readonly promptTokens: number;
-  /** Number of answers that it asks for. */
+  /** Number of answers that the request asks for. */
   readonly answers: number;
   /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
@@ -26,13 +26,13 @@ export interface BudgetedRequest {
 }
 
 /**
- * `over`: the budget is used up, or cannot be enforced; `busy`: other requests of the run were not accounted for in time; `ended`: the run ended
+ * `over`: the budget is used up, or cannot be enforced; `busy`: other requests of the run were not recorded in time; `ended`: the run ended
  * while the request waited.
  */
 export type BudgetAdmission =
   | { readonly kind: 'admitted' }
   | { readonly kind: 'over'; readonly code: ErrorCode; readonly message: string }
-  /** The request asks for several answers, each of which costs as much as one, and a limit applies. */
+  /** The request asks for several answers, each of which costs as much as one answer, and a limit applies. */
   | { readonly kind: 'several_answers' }
   | { readonly kind: 'busy' }
   | { readonly kind: 'ended' };
@@ -44,7 +44,7 @@ export interface AdmissionDeps {
   readonly patienceMs?: number;
 }
 
-/** No model of the catalogue gives longer answers, or reads longer prompts. */
+/** No model of the catalogue returns longer answers or accepts longer prompts. */
 const mostOutputTokens = 128_000;
 const mostPromptTokens = 1_050_000;
 const pauseMs = 200;
@@ -89,8 +89,8 @@ export const unpricedMessage = (modelId: string): string =>
   `The price of the model ${modelId} is not known, so a budget in dollars cannot be kept. Use another model, or have an administrator set RUNYARD_UNKNOWN_MODEL_PRICE.`;
 
 /**
- * Admits a request to the budgets of its run, the runs above it and its team, and reserves what it can cost until `recordUsage`
- * accounts for it. Near the end of a budget it waits until other requests are accounted for.
+ * Admits a request to the budgets of its run, the runs above it and its team, and reserves its highest possible cost until `recordUsage`
+ * records the real cost. Near the end of a budget, it waits until other requests are recorded.
  */
 export async function admitToBudgets(
   deps: AdmissionDeps,

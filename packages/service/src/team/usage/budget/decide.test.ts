@@ -39,13 +39,13 @@ describe('the decision about a request to a model', () => {
     expect(decide([cost(0, 0, 0)], alone).kind).toBe('over');
   });
 
-  it('never admits more turns than are left', () => {
+  it('never admits more turns than remain', () => {
     expect(decide([turns(1, 1)], second).kind).toBe('admit');
     expect(decide([turns(1, 2)], second).kind).toBe('wait');
     expect(decide([turns(2, 1)], alone).kind).toBe('wait');
   });
 
-  it('refuses a model without a price under a budget in dollars, and admits it under one in turns', () => {
+  it('refuses a model without a price under a budget in dollars, and admits it under a budget in turns', () => {
     const unpriced = { mostUsd: null, runHasOpenRequest: false };
     expect(decide([cost(0)], unpriced).kind).toBe('unpriced');
     expect(decide([turns(0)], unpriced).kind).toBe('admit');

@@ -22,9 +22,9 @@ export type BudgetDecision =
   | { readonly kind: 'unpriced'; readonly budget: Budget };
 
 /**
- * Decides about a request that costs `mostUsd` at most; null if its price is not known. Requests that fit together are
- * admitted together. Near the end of a budget in dollars, a run has one open request at a time, so that all runs
- * together overspend by at most one model answer of each. Turns are never overspent.
+ * Decides about a request that costs at most `mostUsd`; null if its price is unknown. Requests that fit together are admitted together.
+ * Near the end of a budget in dollars, a run has only one request in progress, so that each run overspends by at most one model answer.
+ * Turns are never overspent.
  */
 export function decide(
   budgets: readonly Budget[],

@@ -36,9 +36,9 @@ export const oldRequests = defineStatement({
 const maxTaken = 1_000;
 
 /**
- * Accounts for requests whose service process died: with their prompts only, because the length of their answers is unknown. Returns
- * their number. `alive` are the processes with a heartbeat in the last minute: the others have lost the connections to the providers.
- * Requests that wait for the budget wait longer than that (`admit.ts`), so none of them is refused because a process died.
+ * Records requests whose service process died, with the cost of their prompts only, because the length of their answers is unknown. Returns
+ * their number. `alive` are the processes with a heartbeat in the last minute: other processes have lost their connections to the
+ * providers. A request waits longer than this minute for the budget (`admit.ts`), so it is not refused because another process died.
  */
 export async function recordLostRequests(db: Database, alive: readonly string[]): Promise<number> {
   let count = 0;
@@ -46,7 +46,10 @@ export async function recordLostRequests(db: Database, alive: readonly string[])
   return count;
 }
 
-/** Records one in a transaction of its own: the rows of a run and of the team are locked in one order, and two runs would break it. */
+/**
+ * Records one request in a separate transaction, because the rows of a run and of the team must be locked in one order, and two runs in one
+ * transaction would break it.
+ */
 async function recordLostRequest(db: Database, alive: readonly string[]): Promise<boolean> {
   return await db.transaction(async (tx) => {
     const [lost] = await tx.query(takeLost, [alive]);
@@ -55,7 +58,7 @@ async function recordLostRequest(db: Database, alive: readonly string[]): Promis
     await recordUsageWithin(tx, {
       ...known.holder,
       provider: known.provider,
-      // Skips its own id: a process that was only stopped for a while reports the request itself, and its answer counts then.
+      // Skips its own id: a process that was only suspended for a while reports its request itself, and then its answer counts.
       requestId: randomUUID(),
       inputTokens: known.promptTokens,
       outputTokens: 0,

@@ -12,13 +12,12 @@ import type { RunTokenHolder } from '../model-usage.ts';
 import type { Budget } from './decide.ts';
 
 /**
- * SQL: a number of the configuration `config`; NULL if it has another type of value, which earlier versions stored
- * unchecked.
+ * SQL: a number in the configuration `config`; NULL if the value has another type, because earlier versions stored it unchecked.
  */
 const numberOf = (config: string, member: string): string =>
   `CASE WHEN jsonb_typeof(${config}->'${member}') = 'number' THEN (${config}->>'${member}')::float8 END`;
 
-/** Limits for a run: its own, and the limits of the runs above it and of its team. */
+/** Limits for a run: the run's own limits, and the limits of the runs above it and of its team. */
 interface Limits {
   readonly runs: readonly { readonly id: string; readonly cost: number | null; readonly turns: number | null }[];
   readonly monthly: number | null;
@@ -36,7 +35,7 @@ const readLimitsStatement = defineStatement({
   row: { runs: json<Limits['runs']>(), monthly: nullable(float), credits: nullable(float) },
 });
 
-/** Returns the limits that a run's requests count against; null if there are none. */
+/** Returns the limits that apply to a run's requests; null if there are none. */
 export async function readLimits(
   db: Queryable,
   { runId, ancestorIds, teamId }: Pick<RunTokenHolder, 'runId' | 'ancestorIds' | 'teamId'>,
@@ -48,8 +47,7 @@ export async function readLimits(
 }
 
 /**
- * Returns true if a limit in dollars or credits holds for a run's requests: a model without a price cannot be used
- * under it.
+ * Returns true if a limit in dollars or credits applies to a run's requests: a model without a price cannot be used with such a limit.
  */
 export async function hasCostLimit(
   db: Queryable,
@@ -77,7 +75,7 @@ const makeTeamRow = defineStatement({
   row: {},
 });
 
-/** Runs first, then the team, in the order in which `record-usage.ts` locks them. */
+/** Locks runs first, then the team, in the same order as `record-usage.ts`. */
 const lockRuns = defineStatement({
   name: 'lock_run_spend',
   text: `SELECT run_id, spent_usd::float8 AS spent, answers FROM run_spend WHERE run_id = ANY($1::uuid[]) ORDER BY run_id FOR UPDATE`,

@@ -57,7 +57,7 @@ describe('the budget of a team', inNewMonth, () => {
     expect(problem.errors?.[0]?.path).toBe('credits');
   });
 
-  it('ends runs that ask their model above the monthly limit, and refuses new ones with budget_exceeded', async () => {
+  it('ends runs that send a request to their model above the monthly limit, and refuses new runs with budget_exceeded', async () => {
     await setBudget({ monthly_limit_usd: answerUsd * 1.5 });
     const [first, second] = [
       await service.startExecution({ config: { model_id: opus } }),
@@ -84,7 +84,7 @@ describe('the budget of a team', inNewMonth, () => {
     expect((await refusedCreate()).error_code).toBe('insufficient_credits');
   });
 
-  it('refuses a model whose price is not known', async () => {
+  it('refuses a model with an unknown price', async () => {
     await setBudget({ monthly_limit_usd: 5 });
     const body = { prompt: 'Do it', config: { model_id: 'local/fake-local' } };
     await expect.poll(async () => (await service.request('POST', '/agent/runs', { body })).status).toBe(403);

@@ -67,14 +67,14 @@ describe('a push', () => {
     expect(decide('push', payload, 'push', filter)).toBe(expected);
   });
 
-  test('of a tag matches no filter on branches, and a push of a branch matches no filter on tags', () => {
+  test('of a tag matches no filter on branches, and a push to a branch matches no filter on tags', () => {
     const tag = { ...payload, ref: 'refs/tags/main' };
     for (const branches of [{ in: ['main'] }, { not_in: ['main'] }, { not_in: ['other'] }, { in: ['refs/tags/main'] }])
       expect(decide('push', tag, 'push', { branches })).toBe(false);
     expect(decide('push', tag, 'push')).toBe(true);
   });
 
-  test('that deletes a branch is no event', () => {
+  test('that deletes a branch is not an event', () => {
     expect(readGithubDelivery('push', { ...payload, deleted: true })).toEqual([]);
   });
 });
@@ -87,7 +87,7 @@ describe('a pull request', () => {
     pull_request: { ...(opened.pull_request as object), ...members },
   });
 
-  test('that is merged is not closed, and one that is closed is not merged', () => {
+  test('that is merged does not count as closed, and one that is closed does not count as merged', () => {
     expect(readGithubDelivery('pull_request', change({ merged: true }, 'closed')).map(({ event }) => event)).toEqual([
       'pull_request_merged',
     ]);
@@ -108,7 +108,7 @@ describe('a pull request', () => {
     expect(decide('pull_request', payload, 'pull_request_opened', { labels: { not_in: ['READY'] } })).toBe(false);
   });
 
-  test('never matches paths, because the payload does not contain them', () => {
+  test('never matches paths, because its payload does not contain paths', () => {
     for (const paths of [{ in: ['src/**'] }, { not_in: ['docs/**'] }])
       expect(
         matchGithubTrigger(readGithubDelivery('pull_request', opened), {
@@ -124,7 +124,7 @@ describe('a pull request', () => {
       });
   });
 
-  test('also counts as a mention if its text mentions somebody, unless a bot wrote it', () => {
+  test('also counts as a mention if its text mentions a person, unless a bot wrote it', () => {
     const payload = change({ body: 'Please look, @Factory' });
     expect(decide('pull_request', payload, 'pull_request_mentioned', { mentioned: { in: ['@factory'] } })).toBe(true);
     expect(decide('pull_request', { ...payload, sender: { type: 'Bot' } }, 'pull_request_mentioned')).toBe(false);
@@ -159,7 +159,7 @@ describe('a delivery about one of several', () => {
     expect(matching).toEqual([{ login: 'bob' }]);
   });
 
-  test('compares all labels of its thing for other events', () => {
+  test('compares all labels of the issue or pull request for other events', () => {
     const payload = { action: 'opened', issue: thing, repository };
     expect(decide('issues', payload, 'issue_created', { labels: { in: ['docs'] } })).toBe(true);
   });
@@ -184,7 +184,7 @@ describe('a run of a workflow', () => {
     [{ full_name: 'mallory/billing', fork: true }, 'mallory/billing'],
     [null, 'does not name'],
     [undefined, 'does not name'],
-  ])('for a fork, which may name a branch main, never matches, and gives the reason: %j', (head, reason) => {
+  ])('for a fork, which may have a branch named main, never matches, and gives the reason: %j', (head, reason) => {
     const { would_trigger, checks } = match(runFor(head));
     expect([would_trigger, checks]).toEqual([
       false,
@@ -222,7 +222,7 @@ describe('a mention', () => {
     expect([matches(stranger), matches(member)]).toEqual([ofStranger, ofMember]);
   });
 
-  test("in a quote or in the agent's own words does not count, so that an agent does not start itself", () => {
+  test("in a quote or in the agent's own words does not count, because an agent could otherwise start itself", () => {
     const matches = (payload: unknown) => decide('issue_comment', payload, 'issue_mentioned', { mentioned });
     expect(matches(comment('acme-agent', '> @acme-agent please fix the login\n\nDone, see #12.'))).toBe(false);
     expect(matches(comment('ann', '> @acme-agent please fix the login\n\nThanks!'))).toBe(false);
@@ -235,7 +235,7 @@ test.each([
   ['issues', { action: 'labeled', label: { name: 'a' }, discussion: {} }],
   ['pull_request', { action: 'opened', issue: {} }],
   ['check_suite', { action: 'completed', workflow_job: {} }],
-])('does not count as %s without its subject: the recorded payload of another event', (name, payload) => {
+])('does not count as %s without its subject, as in the recorded payload of another event', (name, payload) => {
   expect(readGithubDelivery(name, payload)).toEqual([]);
 });
 

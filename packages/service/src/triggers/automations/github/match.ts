@@ -49,7 +49,7 @@ function checksOf(key: GithubFilterKey, matcher: Matcher, { facts }: ReadGithubE
   return (['in', 'not_in'] as const).flatMap((check): GithubCheck[] => {
     const values = matcher[check];
     if (values === undefined) return [];
-    // If the fact is unknown, neither operator passes: a run that should not start is worse than a missing one.
+    // If the fact is unknown, neither operator passes: an unwanted run is worse than a missing run.
     if (given === undefined) {
       const reason =
         key === 'branches'

@@ -7,7 +7,7 @@ export interface Steps {
 
 /**
  * True if the pattern matches the whole path, part by part: `*` and `?` match within a part, and a part `**` matches any number of
- * parts. Takes at most length × length steps; a regular expression would backtrack. When no steps are left, nothing matches.
+ * parts. Takes at most length × length steps; a regular expression would backtrack. When no steps are left, the pattern does not match.
  */
 export function matchesPathPattern(pattern: string, path: string, steps: Steps): boolean {
   return advance(pattern.split('/'), path.split('/'), {

@@ -14,8 +14,8 @@ const quoted = /^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,9}>.*$/gm;
 
 /**
  * Returns logins and teams (`org/team`) that the text mentions with @, in lower case. Mentions in code, quoted lines and hidden comments do
- * not count, and mentions of the writer do not either: a program that quotes the request in its answer would otherwise ask itself again.
- * `writer`: the login of the author of the text.
+ * not count. Mentions of the writer do not count either: a program that quotes the request in its answer would otherwise start itself
+ * again. `writer`: the login of the author of the text.
  */
 export function mentionsIn(text: string, writer = ''): string[] {
   const prose = [...hidden, quoted].reduce((rest, pattern) => rest.replaceAll(pattern, ' '), text.slice(0, maxLength));
@@ -27,7 +27,7 @@ export function mentionsIn(text: string, writer = ''): string[] {
 /** Values of an event for each member of a filter. An absent member is not in GitHub's payload. */
 export type GithubFacts = { readonly [K in GithubFilterKey]?: readonly (string | number)[] };
 
-/** One delivery can be several events: a pull request is opened, and its text has a mention. */
+/** One delivery can contain several events: for example, a pull request is opened, and its text has a mention. */
 export interface ReadGithubEvent {
   readonly event: GithubEvent;
   readonly facts: GithubFacts;
@@ -171,9 +171,8 @@ function checkFacts(check: unknown): GithubFacts {
 }
 
 /**
- * Replaces the present labels and assignees of an issue or pull request with the values of the event: the added label,
- * and the person to whom it was assigned. Six labels that are added at once come as six deliveries, and each of them
- * lists all six.
+ * Replaces the present labels and assignees of an issue or pull request with the values of the event: the added label, or the person to
+ * whom it was assigned. Six labels that are added at once arrive as six deliveries, and each delivery lists all six labels.
  */
 function eventFacts(payload: unknown, state: GithubFacts): GithubFacts {
   switch (text(at(payload, 'action'))) {
@@ -200,15 +199,15 @@ function textFacts(payload: unknown, member: Written) {
   };
 }
 
-/** Returns the facts of a new text with mentions; undefined if the text has none. */
+/** Returns the facts about a new text with mentions; undefined if the text has no mentions. */
 function mentionFacts(payload: unknown, member: Written) {
   const facts = textFacts(payload, member);
   return facts.mentioned.length > 0 ? facts : undefined;
 }
 
 /**
- * Returns why a workflow run starts nothing: it ran for the code of another repository, whose owner chooses the names
- * of its branches. Returns undefined if it ran for a branch of this repository.
+ * Returns why a workflow run starts nothing: it ran for the code of another repository, and the owner of that repository chooses its branch
+ * names. Returns undefined if it ran for a branch of this repository.
  */
 function faultOfWorkflowRun(payload: unknown): string | undefined {
   const head = text(at(payload, 'workflow_run', 'head_repository', 'full_name'));

@@ -9,7 +9,7 @@ import type {
 } from '@runyard/contract/automations/payload-filter/plan';
 import { maxComparisons } from '@runyard/contract/limits';
 
-/** `too_much_work`: the body has too many elements for the filter, so it counts as not matched. */
+/** `too_much_work`: the body has too many elements for the filter, so it counts as not matching. */
 export type FilterOutcome = 'match' | 'no_match' | 'too_much_work';
 
 /** Counts comparisons down; stops the evaluation at 0. */
@@ -91,7 +91,7 @@ function passesChecks(checks: FieldChecks, found: { readonly value: unknown } | 
 
 /** Returns true if the value, or an element of an array value, is one of the values: the same JSON type and value. */
 export function holdsOneOf(value: unknown, values: ReadonlySet<FilterValue>, budget: Budget): boolean {
-  // Objects are never in the set, and -0 equals 0 in it.
+  // Objects are never in the set, and the set treats -0 as 0.
   if (!Array.isArray(value)) return values.has(value as FilterValue);
   return value.some((element) => {
     spend(budget);

@@ -46,7 +46,7 @@ test('the explanation shows the element that matches', () => {
   expect(checks.map(({ path }) => path)).toEqual(['items', 'items[1].n']);
 });
 
-test('the explanation says that the filter is empty or that the body is not an object', () => {
+test('says that the filter is empty or that the body is not an object', () => {
   expect(explain({}, 5)).toEqual({
     would_trigger: true,
     checks: [{ check: 'body', passed: true, reason: 'the filter is empty: it matches every body' }],
@@ -65,7 +65,7 @@ test('paths and reasons are short and well-formed for every body', () => {
   expect(checks[0]?.reason.isWellFormed()).toBe(true);
 });
 
-test('names that are no identifiers are quoted in paths', () => {
+test('quotes names in paths that are not identifiers', () => {
   const { checks } = explain({ 'a.b': { 'c"d': ['x'] } }, {});
   expect(checks[0]?.path).toBe('["a.b"]["c\\"d"]');
 });

@@ -36,7 +36,7 @@ export interface FilterCheck {
 /** The answer to "would this filter start a run?". */
 export interface FilterExplanation {
   readonly would_trigger: boolean;
-  /** Every condition of the filter; of a pattern on an array, those on the element that passes the most conditions. */
+  /** Every condition of the filter. For a pattern on an array: the conditions on the element that passes the most of them. */
   readonly checks: readonly FilterCheck[];
 }
 
@@ -106,14 +106,14 @@ function explainElements(pattern: Pattern, elements: readonly unknown[], path: s
         ? 'the array is empty, so no element can match'
         : passed
           ? `element ${shownIndex} of ${count} matches the whole pattern`
-          : `none of ${count} elements matches the whole pattern; element ${shownIndex} comes nearest`,
+          : `none of ${count} elements matches the whole pattern; element ${shownIndex} matches best`,
   };
   return count === 0
     ? [check]
     : [check, ...explainPattern(pattern, elements[shownIndex], memberPath(path, shownIndex), budget)];
 }
 
-/** Returns the index of the element that passes the most fields of the pattern, among the first ones; 0 without elements. */
+/** Returns the index of the element that passes the most fields of the pattern, among the first elements; 0 if there are no elements. */
 function nearest(pattern: Pattern, elements: readonly unknown[], budget: Budget): number {
   let best = 0;
   let most = -1;

@@ -1,6 +1,6 @@
 /**
- * The branches that sources of factories follow. No run pushes to these branches, because their files are applied with the rights of the person who
- * set the source.
+ * The branches that sources of factories follow. No run may push to these branches, because their files are applied with the rights of the
+ * person who configured the source.
  */
 import type { Repository } from '@runyard/contract/environments/environments';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -14,7 +14,7 @@ export interface PushedRepository {
 
 const withoutSuffix = (name: string): string => name.replace(/\/+$/, '').replace(/(\.git)+$/, '');
 
-/** Returns a form in which two URLs are equal if they are the same repository of a code host: hosts can ignore case, `.git` and a slash at the end. */
+/** Returns the same text for two URLs of the same repository on a code host: hosts can ignore case, `.git` and a slash at the end. */
 export const placeOf = (url: URL): string => withoutSuffix(`${url.host}${url.pathname}`.toLowerCase());
 
 const readAny = defineStatement({

@@ -16,7 +16,7 @@ const PushPayload = z.object({
 });
 
 /**
- * Returns the push that a delivery reports; null if it reports none. The push only makes the service read the branch;
+ * Returns the push that a delivery reports; null if it does not report a push. The push only makes the service read the branch;
  * the commit comes from the code host.
  */
 export function pushOf({

@@ -12,7 +12,7 @@ export interface ReadOptions {
   readonly commit: string;
   /** Folder with factory.yaml, '' for the root. */
   readonly folder: string;
-  /** Folder on this machine for repositories, each of which exists only while it is read. */
+  /** Folder on this machine for repositories; each repository exists there only while it is read. */
   readonly parent: string;
   readonly signal: AbortSignal;
 }

@@ -95,7 +95,7 @@ describe('a repository', () => {
     expect(readdirSync(parent)).toEqual([]);
   });
 
-  test('with more misspelt names than the arguments of a program may have is refused', async () => {
+  test('with more misspelt names than a program can have arguments is refused', async () => {
     const folder = 'f'.repeat(200);
     const letters = Array.from({ length: 120 }, (_, n) => String.fromCodePoint(0x4e00 + n));
     await host.commitTree('acme', 'hostile', async (objects) => {
@@ -110,7 +110,7 @@ describe('a repository', () => {
     expect(readdirSync(parent)).toEqual([]);
   });
 
-  test('with binary files that have no effect is read without them', async () => {
+  test('with unused binary files is read without these files', async () => {
     const scorers = { 'scorers/a.bin': 'a\u0000b', 'scorers/b.md': 'text' };
     await host.replace('acme', 'hostile', { files: { ...files, ...scorers } });
     const outcome = await read();
@@ -131,7 +131,7 @@ describe('a repository', () => {
     expect(readdirSync(parent)).toEqual([]);
   });
 
-  test('is read from a branch whose name is the beginning of many others', async () => {
+  test('is read from a branch even if many other branch names begin with its name', async () => {
     const commit = await host.replace('acme', 'many', { files });
     const letters = 'abcdefghijklmnopq';
     for (const a of letters)

@@ -11,7 +11,7 @@ import { openRemote } from '../../../team/skills/git/upload-pack.ts';
 import type { StoredFile } from '../stored.ts';
 import { readSourceFiles } from './read-files.ts';
 
-/** The place of a definition, and the person for whom it is read. */
+/** The place of a definition, and the person with whose credentials it is read. */
 export interface Place {
   readonly teamId: string;
   readonly creator: RunActor;

@@ -58,7 +58,7 @@ const readOne = defineStatement({
   row,
 });
 
-/** Removes the claim. A running sync of the earlier source loses its claim, so it stores nothing. */
+/** Removes the claim. A running sync of the earlier source loses its claim, so it stores no result. */
 const write = defineStatement({
   name: 'write_source_of_factory',
   text: `
@@ -147,7 +147,10 @@ const finishUnchanged = defineStatement({
   row: {},
 });
 
-/** $2, $3: owner and repository, in any case. $4: branch. $5: whether it is the default branch. Takes no lock where nothing changes. */
+/**
+ * $2, $3: owner and repository, in upper or lower case. $4: branch. $5: whether it is the default branch. Takes no lock if no source
+ * changes.
+ */
 const bringForward = defineStatement({
   name: 'bring_sync_of_source_forward',
   text: `
@@ -171,7 +174,7 @@ const readIsOld = defineStatement({
   row: { is_old: boolean },
 });
 
-/** Returns the source of a factory; null if it has none, or the team has no such factory. */
+/** Returns the source of a factory; null if the factory has no source, or the team has no such factory. */
 export async function readSource(db: Queryable, teamId: string, factoryUid: string): Promise<SourceRow | null> {
   return (await db.query(readOne, [teamId, factoryUid]))[0] ?? null;
 }
@@ -197,12 +200,12 @@ export async function writeSource(
   return { source, claim };
 }
 
-/** Deletes the source of a factory, which the caller has locked, and returns owner/repo; null if it has none. */
+/** Deletes the source of a factory, which the caller has locked, and returns owner/repo; null if it has no source. */
 export async function removeSource(tx: Queryable, factoryUid: string): Promise<string | null> {
   return (await tx.query(remove, [factoryUid]))[0]?.repository ?? null;
 }
 
-/** A source with the claim of its sync. */
+/** A source that this process has claimed for a sync. */
 export interface ClaimedSource {
   readonly source: SourceRow;
   readonly claim: string;
@@ -221,7 +224,7 @@ export async function claimSource(db: Queryable, teamId: string, factoryUid: str
   return source ? { source, claim } : null;
 }
 
-/** The end of a sync, in the form in which it is stored. `foundAt`: the clone URL at which the repository was read. */
+/** The result of a sync, in its stored form. `foundAt`: the clone URL at which the repository was found. */
 export interface Finished {
   readonly foundAt?: URL | undefined;
   readonly outcome: StoredOutcome;
@@ -264,7 +267,7 @@ export interface Push {
   readonly isDefaultBranch: boolean;
 }
 
-/** Makes the source of a factory due at the end of the transaction, if it is the branch that was pushed to. */
+/** Makes the source of a factory due at the end of the transaction, if the source is the pushed branch. */
 export function bringSyncForward(tx: Transaction, factoryUid: string, push: Push): void {
   tx.atCommit(bringForward, [factoryUid, push.owner, push.repo, push.branch, push.isDefaultBranch]);
 }

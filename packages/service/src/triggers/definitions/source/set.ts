@@ -51,7 +51,7 @@ export async function setSource(
 }
 
 /**
- * Reads the repository and compares its commit with the expected one, which a repository that cannot be read does not have. The
+ * Reads the repository and compares its commit with the expected commit; an unreadable repository never has the expected commit. The
  * returned reader returns the compared files, so a push in between cannot replace them.
  */
 async function expectCommit(
@@ -79,7 +79,7 @@ const stateOf = ({ owner, repo, branch, folder, poll_interval_seconds }: WantedS
   poll_interval_seconds,
 });
 
-/** Detaches a factory from its source; the definition stays. Returns false if it has none. */
+/** Detaches a factory from its source; the definition stays. Returns false if the factory has no source. */
 export async function removeFactorySource(db: Database, by: Author, factoryUid: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     if (!(await lockFactory(tx, by.teamId, factoryUid))) return false;

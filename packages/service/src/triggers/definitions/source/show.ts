@@ -10,7 +10,7 @@ interface ShowDeps {
   readonly codeHosts: Pick<CodeHosts, 'urlOf'>;
 }
 
-/** Returns the source of a factory as the API shows it; null if it has none, or the team has no such factory. */
+/** Returns the source of a factory in the form of the API; null if the factory has no source, or the team has no such factory. */
 export async function showSource(
   { db, codeHosts }: ShowDeps,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },

@@ -32,7 +32,7 @@ const neededRole: Role = 'member';
 
 const nothing = { changes: [], drift: [], notices: [], problems: [] };
 const notAllowed =
-  'The person who set the source is no member of the team any more, or became a viewer. Someone who may apply definitions must set the source again.';
+  'The person who configured the source is no longer a member of the team, or is now a viewer. Someone who may apply definitions must set the source again.';
 
 /** Returns the person who set a source, if this person may apply definitions now. */
 async function readSetter(db: Queryable, { team_id, set_by_uid }: SourceRow): Promise<Author | null> {
@@ -68,7 +68,7 @@ export async function syncNow(
   return await syncClaimed(deps, claimed, signal, { isForced: true });
 }
 
-/** Plans the sync of a source, which need not be stored, and changes nothing. */
+/** Plans the sync of a source, which may be a source that is not stored, and changes nothing. */
 export async function planSync(
   deps: SyncDeps,
   source: Pick<SourceRow, 'owner' | 'repo' | 'branch' | 'folder' | 'team_id' | 'factory_uid'>,
@@ -147,7 +147,7 @@ async function attempt(
       (await finishSync(tx, claimed, { outcome: 'applied', commit, foundAt })),
   };
   const outcome = await applyDefinition(deps, by, source.factory_uid, { files, dry_run: false }, from);
-  // The claim of a person who lost the rights meanwhile is still there, and would keep other sources of the team waiting.
+  // The person lost the rights meanwhile, so the claim still exists and would delay other sources of the team.
   if (outcome.kind === 'superseded' && !(await readSetter(db, source)))
     return await finish(db, claimed, { outcome: 'not_allowed', message: notAllowed });
   if (outcome.kind === 'faulty')
@@ -190,7 +190,7 @@ const toSync = (
   ...(errors === undefined ? {} : { errors: [...errors] }),
 });
 
-/** Returns the outcome of a sync that expected another commit than was read, or that could read none. */
+/** Returns the outcome of a sync that read another commit than the expected one, or could not read a commit. */
 export function unexpectedSync(read: SourceRead, expected: string): FactorySync {
   if (read.kind === 'unreadable') return toSync(finishedOfRead(read), false);
   const { commit } = read;

@@ -10,14 +10,14 @@ import type { FactoryPlace } from './read.ts';
 import { changeOfTask, fromTasks, stageOfTask, type TaskRow, taskColumns, taskRow, toTasks } from './task-row.ts';
 
 /**
- * SQL: the values of the sorts. The change of a task depends on its current run, which a cancel changes without writing the task, so no index
- * has it: this sort reads all tasks of the factory, 20,000 in 0.5 to 0.9 s.
+ * SQL: the values of the sorts. The last change of a task depends on its current run, and a cancel changes the run without writing the
+ * task. So there is no index, and this sort reads all tasks of the factory: 20,000 in 0.5 to 0.9 s.
  */
 const sortValues = { created_at: 't.created_at', updated_at: changeOfTask } as const;
 
 /**
- * SQL: leaves out most tasks of other stages and without later changes before the runs of each task are read, which takes most of the
- * time.
+ * SQL: leaves out most tasks of other stages, and most tasks without later changes, before the runs of each task are read, because reading
+ * runs takes most of the time.
  */
 const mayMatch = `($3::text[] IS NULL OR t.stage = ANY($3) OR 'CANCELLED' = ANY($3))
         AND ($7::timestamptz IS NULL OR t.updated_at > $7 OR t.conversation_id IN (

@@ -66,7 +66,7 @@ export async function readTask(db: Queryable, place: FactoryPlace, uid: string):
   return row && (await toWholeTask(db, place.teamId, row));
 }
 
-/** Reads the task of a conversation, whose id may be any text; null if the factory has none for it. */
+/** Reads the task of a conversation; null if the factory has no task for it. The conversation's id may be any text. */
 export async function readTaskOfConversation(
   db: Queryable,
   { teamId, factoryUid }: FactoryPlace,
@@ -77,7 +77,7 @@ export async function readTaskOfConversation(
   return row ? await toWholeTask(db, teamId, row) : null;
 }
 
-/** Reads the task that a run works for, whose id may be any text; null if the factory has none for it. */
+/** Reads the task that a run works for; null if the factory has no task for it. The run's id may be any text. */
 export async function readTaskOfRun(db: Queryable, place: FactoryPlace, runId: string): Promise<FactoryTask | null> {
   if (!isUuid(runId)) return null;
   const [conversation] = await db.query(readRootConversation, [place.teamId, runId]);

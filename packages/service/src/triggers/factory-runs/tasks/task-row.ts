@@ -1,4 +1,4 @@
-/** Rows of tasks with their runs, and the items that the API shows of them. */
+/** Rows of tasks with their runs, and their items in the form of the API. */
 import type { FactoryTask, FactoryTaskStage } from '@runyard/contract/factories/factory-tasks';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { UserProfile } from '@runyard/contract/wire/profiles';
@@ -15,7 +15,9 @@ import { isRunTypeCancellable } from '../../../runs/executions/cancel/cancel.ts'
 import type { RunActor } from '../../../team/access/actor.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';
 
-/** SQL: tasks `t`, each with the run `s` that created it, its current run `r`, and whether the cancel of that run is newer than the stage. */
+/**
+ * SQL: tasks `t`, each with the run `s` that created it, its current run `r`, and whether that run was cancelled after the stage was set.
+ */
 export const fromTasks = `
   FROM factory_tasks t
   LEFT JOIN runs s ON s.id = t.run_id AND s.team_id = t.team_id
@@ -62,7 +64,7 @@ export const readByUid = defineStatement({
 });
 export type TaskRow = RowOf<typeof readByUid>;
 
-/** Parts of the items that a list leaves out unless it is asked for them. */
+/** Parts of the items that a list returns only on request. */
 interface Parts {
   readonly ticket: boolean;
   readonly currentRun: boolean;

@@ -44,7 +44,7 @@ export async function insertTask(tx: Queryable, task: NewTask): Promise<string |
   return made?.uid ?? null;
 }
 
-/** The newest run of a conversation; the newest that no other run started comes first. */
+/** The newest run of a conversation; runs that no other run started come before the others. */
 const readNewestRun = defineStatement({
   name: 'read_newest_run_for_task',
   text: `
@@ -186,8 +186,8 @@ export async function deleteTask(db: Database, by: Author, { factoryUid, taskUid
 type CancelTaskOutcome = 'cancelled' | 'not_found' | 'pending' | 'not_supported';
 
 /**
- * Cancels the current run of a task, and all live runs below it, and writes the stage. If the process dies before it writes the stage, readers still
- * see CANCELLED, because the run is cancelled. If the run has ended, only the runs below it are cancelled.
+ * Cancels the current run of a task and all live runs below it, and writes the stage. If the process dies before it writes the stage,
+ * readers still see CANCELLED, because the run is cancelled. If the run has ended, only the runs below it are cancelled.
  */
 export async function cancelTask(deps: ExecutionDeps, by: Author, place: TaskPlace): Promise<CancelTaskOutcome> {
   const task = await findTask(deps.db, { teamId: by.teamId, factoryUid: place.factoryUid }, place.taskUid);

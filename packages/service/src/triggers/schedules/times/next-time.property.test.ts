@@ -38,7 +38,7 @@ function fieldOf(min: number, max: number): fc.Arbitrary<Field> {
 }
 
 const everyDay = { text: '*', values: new Set(range(0, 31)) };
-/** One of the two day fields is `*`: if both are given, a day needs only one of them. */
+/** One of the two day fields is `*`: if both were given, a day would have to match only one of them. */
 const days = fc.oneof(
   fc.constant([everyDay, everyDay] as const),
   fieldOf(1, 31).map((field) => [field, everyDay] as const),
@@ -82,7 +82,7 @@ test('in UTC, the next time is the first minute that matches the fields', () => 
   );
 });
 
-test('in a time zone, the next time has a matching clock or a skipped one, and is the same from each instant before it', () => {
+test('in a time zone, the next time has a matching local time or a skipped one, and is the same from each instant before it', () => {
   fc.assert(
     fc.property(
       patterns,
@@ -105,7 +105,7 @@ test('in a time zone, the next time has a matching clock or a skipped one, and i
   );
 });
 
-test('any text is an expression with a next time, or is refused with a reason', () => {
+test('any text is either an expression with a next time, or is refused with a reason', () => {
   const field = fc.oneof(
     fc.constantFrom('*', '0', '5', '1-5', '*/5', 'JAN', 'MON', '31'),
     fc.string({ unit: fc.constantFrom(...'0123456789*,-/'), minLength: 1, maxLength: 4 }),

@@ -51,7 +51,7 @@ describe('an expression', () => {
     expect(upcoming('  0   0 * * 7 ', '2026-11-10T00:00Z', { count: 1 })).toEqual(['2026-11-15T00:00Z']);
   });
 
-  test('counts @every from its anchor, so that a late fire does not delay the later ones', () => {
+  test('counts @every from its anchor, so that a late fire does not delay later fires', () => {
     expect(upcoming('@every 1h30m', '2026-11-10T05:07Z', { anchor: '2026-11-10T00:00Z' })).toEqual([
       '2026-11-10T06:00Z',
       '2026-11-10T07:30Z',

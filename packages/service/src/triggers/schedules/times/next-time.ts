@@ -15,10 +15,9 @@ export interface Times {
 const changeMs = 3 * 3_600_000;
 
 /**
- * Returns the first time after an instant, milliseconds since 1970; null if there is none. A local time that clocks
- * skip counts as the same time plus the skipped time, and one that comes twice as the first of the two, as "compatible"
- * of ECMAScript's Temporal. If the hour is `*` or has a step, the times follow the elapsed hours instead: none for a
- * skipped hour, all in a repeated one.
+ * Returns the first time after an instant, milliseconds since 1970; null if there is none. If clocks skip a local time, the next time is
+ * later by the skipped duration. If a local time occurs twice, the first of the two counts. This is "compatible" in ECMAScript's Temporal.
+ * If the hour is `*` or has a step, the times follow elapsed hours instead: no time in a skipped hour, and all times in a repeated hour.
  */
 export function nextTime({ expression, timezone, anchorMs }: Times, afterMs: number): number | null {
   if (expression.kind === 'every') {

@@ -16,7 +16,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
     minute: 'numeric',
     second: 'numeric',
   });
-  // There are a few hundred zones, so the map is bounded.
+  // There are a few hundred zones, so the size of the map is limited.
   formats.set(timeZone, made);
   return made;
 }
@@ -37,7 +37,7 @@ export function offsetAt(timeZone: string, instant: number): number {
 /** Longest change of a clock that is looked for around a local time. */
 const dayMs = 24 * 3_600_000;
 
-/** Instants of a local time: one; two where clocks are set back; none where they are set forward. */
+/** Instants of a local time: usually one; two when clocks are set back; none when clocks are set forward. */
 export interface Instants {
   readonly instants: readonly number[];
   /** If clocks skip this time: the instant reached with the offset before the change. */

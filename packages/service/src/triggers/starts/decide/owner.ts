@@ -32,7 +32,7 @@ export interface Owner extends StartPolicy {
   readonly disabled: string | null;
   /** Why the editor starts nothing; null: the editor may start runs of the team. */
   readonly editorProblem: string | null;
-  /** Returns the submission for an event; a text says why there is none. */
+  /** Returns the submission for an event, or a text with the reason why there is none. */
   submissionFor(event: EventOfRun): SubmissionOfEvent | string;
   /** Names the member of a fault as the owner knows it. */
   nameOf(fault: Fault): Fault;
@@ -63,7 +63,7 @@ function ownerFromSchedule(row: ScheduleRow, mayStart: boolean): Owner {
     disabled: null,
     editorProblem: mayStart
       ? null
-      : `${who} that last edited the schedule may not start runs of the team any more; have somebody else update it.`,
+      : `${who} that last edited the schedule may no longer start runs of the team; ask somebody else to update it.`,
     submissionFor: () => ({
       actor,
       request: requestOf(row),
@@ -81,7 +81,7 @@ const contentsOf = ({ uid, factory_uid, revision }: AutomationRow, agent: AgentO
   { kind: 'definition', uid: factory_uid, revision: agent.revision },
 ];
 
-/** Returns an automation as an owner. `agent`: the one that gets the runs; null if the factory has none of its name. */
+/** Returns an automation as an owner. `agent`: the agent that gets the runs; null if the factory has no agent with this name. */
 export function ownerFromAutomation(row: AutomationRow, mayStart: boolean, agent: AgentOfRun | null): Owner {
   const actor = { teamId: row.team_id, creator: editorOf(row) };
   return {

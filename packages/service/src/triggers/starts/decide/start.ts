@@ -26,12 +26,12 @@ export interface StartPolicy {
 
 /** The decision about an event. */
 type Decision =
-  /** Creates a run. `cancelsPrevious`: it replaces older live runs, which are cancelled. */
+  /** Creates a run. `cancelsPrevious`: the new run replaces older live runs, which are cancelled. */
   | { readonly kind: 'start'; readonly cancelsPrevious: boolean }
   | { readonly kind: 'skip'; readonly reason: string }
   | { readonly kind: 'wait'; readonly reason: string };
 
-/** Returns how many runs of a lane may be live at once; null: any number. */
+/** Returns how many runs of a lane may be live at the same time; null: any number. */
 export const liveLimitOf = ({ overlap, max_live_runs }: StartPolicy): number | null =>
   max_live_runs ?? (overlap === 'allow' ? null : 1);
 
@@ -43,7 +43,7 @@ export function decide(policy: StartPolicy, { live, waiting }: Load): Decision {
   switch (policy.overlap) {
     case 'allow':
     case 'skip':
-      // These starts wait because of an earlier policy; they do not delay this one.
+      // These starts wait because of an earlier policy; they do not delay this start.
       return live < limit ? { kind: 'start', cancelsPrevious: false } : { kind: 'skip', reason };
     case 'queue':
       return waiting < maxWaitingFires
@@ -82,7 +82,7 @@ export type Started =
 /** Returns whether a later event may start a run without a change of the owner. */
 const isPassing = ({ kind }: PrepareRefusal): boolean => !['invalid', 'forbidden', 'not_available'].includes(kind);
 
-/** Prepares the run of an owner for an event. An editor who has left the team or became a viewer starts none. */
+/** Prepares the run of an owner for an event. An editor who has left the team or became a viewer starts no run. */
 export async function prepareStart(
   deps: SubmitDeps,
   tx: Queryable,
@@ -130,7 +130,7 @@ export const outcomeOf = (started: Started): StartOutcome =>
 const laneOf = ({ owner: { kind, owner }, lane }: Candidate): Lane => ({ kind, owner, lane });
 const keyOf = (candidate: Candidate): string => JSON.stringify([candidate.owner.owner, candidate.lane]);
 
-/** Reads the loads of the lanes whose policy limits the live runs. */
+/** Reads the loads of lanes whose policy limits the number of live runs. */
 async function readLimitedLoads(tx: Queryable, candidates: readonly Candidate[]): Promise<Map<string, Load>> {
   const lanes = new Map<string, Lane>();
   for (const each of candidates) if (liveLimitOf(each.owner) !== null) lanes.set(keyOf(each), laneOf(each));
@@ -141,8 +141,9 @@ async function readLimitedLoads(tx: Queryable, candidates: readonly Candidate[])
 const noLoad: Load = { live: 0, waiting: 0 };
 
 /**
- * Decides about events by the policies of their owners, and prepares the runs of those that start. Returns the outcomes in the order of
- * the events. An event counts those before it in its lane. The loads stay true, because the lock of the owner prevents other starts in its limited lanes.
+ * Decides about events by the policies of their owners, and prepares the runs of events that start. Returns the outcomes in the order of
+ * the events. An event counts those before it in its lane. The loads stay true, because the lock of the owner prevents other starts in its
+ * limited lanes.
  */
 export async function startAll(deps: SubmitDeps, tx: Queryable, candidates: readonly Candidate[]): Promise<Started[]> {
   const loads = await readLimitedLoads(tx, candidates);
@@ -165,8 +166,8 @@ export async function startAll(deps: SubmitDeps, tx: Queryable, candidates: read
       }
     }
   };
-  // Run the starts of one lane one after the other, and the lanes at the same time. Waits for all of them even after a failure, because none may
-  // use the transaction after its end.
+  // Handles the starts of one lane one after the other, and the lanes in parallel. Waits for all lanes even after a failure, because none
+  // of them may use the transaction after its end.
   const started: Started[] = [];
   const lanes = Map.groupBy(candidates.entries(), ([index, each]) => (loads.has(keyOf(each)) ? keyOf(each) : index));
   const taken = await Promise.allSettled(

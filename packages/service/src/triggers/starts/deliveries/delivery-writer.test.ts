@@ -76,7 +76,7 @@ describe('deliveries at once', () => {
     expect(transactions).toBe(1);
   });
 
-  test('succeed although one of them fails', async () => {
+  test('succeed even if one of them fails', async () => {
     const webhook = await createFeeding();
     fails = (body) => body === '"bad"';
     const bodies = Array.from({ length: 20 }, (_, n) => (n === 7 ? '"bad"' : `${n}`));
@@ -88,7 +88,7 @@ describe('deliveries at once', () => {
     expect((await labels(webhook))[0]).toBe('ACCEPTED');
   });
 
-  test('of a webhook that starts nothing do not wait for those that start runs', async () => {
+  test('of a webhook that starts nothing do not wait for deliveries that start runs', async () => {
     const [slow, quick] = [await createFeeding(), await create()];
     let release: () => void = () => undefined;
     wait = new Promise((resolve) => {
@@ -119,7 +119,7 @@ test('an automation that is created later gets deliveries at once, and a deleted
   expect(await labels(webhook)).toEqual(['ACCEPTED', 'DUPLICATE', 'ACCEPTED', 'ACCEPTED']);
 });
 
-test('a webhook that is read again keeps its hint, and a changed webhook loses it', async () => {
+test('keeps its hint if it is read again, and loses the hint if it has changed', async () => {
   const { uid } = await create();
   let nowMs = 0;
   const directory = await openWebhookDirectory(db, service.deps.vault, () => nowMs);

@@ -10,7 +10,10 @@ import {
 } from '../../webhooks/ingest/write-deliveries.ts';
 import { type StartDeliveries, writeStarting } from './start-deliveries.ts';
 
-/** Limits the connections to the database that the ingress uses, so that a flood of deliveries leaves some for all other work. Runs work when there is room. `busy`: too many calls wait already. */
+/**
+ * Limits the connections to the database that the ingress uses, so that a flood of deliveries leaves connections for other work. Runs work
+ * when there is room. `busy`: too many calls wait already.
+ */
 export type Gate = <T>(work: () => Promise<T>) => Promise<T | 'busy'>;
 
 /** Creates a gate: `concurrent` calls at a time, in their order, and at most `waiting` that wait. */
@@ -20,7 +23,7 @@ export function makeGate({ concurrent, waiting }: { readonly concurrent: number;
   return async (work) => {
     if (running >= concurrent) {
       if (queue.length >= waiting) return 'busy';
-      // The first waiting call gets the place of the one that ends.
+      // The first waiting call takes over the place of the call that ends.
       await new Promise<void>((resolve) => queue.push(resolve));
     } else running += 1;
     try {
@@ -37,7 +40,7 @@ export function makeGate({ concurrent, waiting }: { readonly concurrent: number;
 export type DeliveryWriter = (delivery: CheckedDelivery) => Promise<Written | NotWritten | 'busy'>;
 
 /**
- * Batches of deliveries that start runs which are written at the same time: while one waits for the disk, the other uses the
+ * Number of batches of deliveries with runs that are written at the same time: while one batch waits for the disk, the other uses the
  * processors.
  */
 const startingAtOnce = 2;
@@ -70,8 +73,8 @@ function takeBatch<Result>(waiting: Waiting<Result>[]): Waiting<Result>[] {
 }
 
 /**
- * Creates a queue whose deliveries are written in batches: a batch begins when the requests that have arrived are handled and `gate` has
- * room. If one fails, its deliveries are written one by one, so that only the bad one fails.
+ * Creates a queue that writes deliveries in batches: a batch begins when all arrived requests are handled and `gate` has a free place. If a
+ * batch fails, its deliveries are written one by one, so that only the bad delivery fails.
  */
 function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onEmpty: () => void) {
   const waiting: Waiting<Result>[] = [];
@@ -95,7 +98,7 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
   const drain = async (): Promise<void> => {
     while (mayWrite()) {
       await untilArrived(() => waiting.length, maxDeliveries);
-      // The other batch may have taken the deliveries meanwhile, here and while this one waits for the gate.
+      // Another batch may have taken the deliveries, either before this point or while this batch waited for the gate.
       if (!mayWrite()) break;
       if ((await gate(async () => writeBatch(takeBatch(waiting)))) === 'busy')
         for (const each of waiting.splice(0)) each.resolve('busy');
@@ -118,8 +121,8 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
 }
 
 /**
- * Creates the writer of a process. Deliveries of webhooks that feed no automation, and duplicates, need one statement. Deliveries that may start runs
- * have a queue for each team, so that no team waits for the runs of another. `startingGate` limits these below `gate`.
+ * Creates the writer of a process. Deliveries of webhooks that feed no automation, and duplicates, need one statement. Deliveries that may
+ * start runs have a queue for each team, so that no team waits for the runs of another team. `startingGate` limits these below `gate`.
  */
 export function makeDeliveryWriter(
   db: Database,

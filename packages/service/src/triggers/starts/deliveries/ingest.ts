@@ -32,7 +32,7 @@ export interface IngestDeps {
  */
 export type Proof = 'right' | 'open' | 'wrong';
 
-/** The result of reading a body. `too_slow`, `cut`: it did not arrive completely. `busy`: there is no room for it now. */
+/** The result of reading a body. `too_slow`, `cut`: it did not arrive completely. `busy`: there is no memory for it now. */
 export type DeliveredBody =
   | {
       readonly kind: 'body';
@@ -78,7 +78,7 @@ export type IngestOutcome =
 /** Each change of the webhook while a delivery is checked needs one more round. */
 const maxRounds = 5;
 
-/** Accepts a delivery. All its changes are committed when it returns. `nowMs` is the time at which the age of signatures is checked. */
+/** Accepts a delivery. All changes are committed when it returns. `nowMs` is the time for checking the age of signatures. */
 export async function ingest(deps: IngestDeps, request: IngestRequest, nowMs: () => number): Promise<IngestOutcome> {
   let body: DeliveredBody | undefined;
   for (let round = 0; round < maxRounds; round += 1) {
@@ -126,7 +126,7 @@ async function take(
   if (!authenticate(webhook, request, bytes, nowMs())) return await refuse({ label: 'REJECTED_AUTH', sizeBytes });
   body.prove?.();
   const query = queryOfHandshake(webhook, request.query);
-  // A provider that asks with the query sends no body, so the log gets its query.
+  // A provider that sends its handshake in the query sends no body, so the log gets the query.
   const received = query === undefined ? bytes : Buffer.from(JSON.stringify({ [query.name]: query.value }));
   const payload = await readPayload({ headers: query === undefined ? headers : {}, body: received, sender });
   if (payload.kind === 'too_large') return await tooLarge(maxWebhookBytes + 1);
@@ -169,7 +169,7 @@ async function take(
 
 /** Returns the log's text about a too large delivery. */
 const whyTooLarge = ({ sender }: KnownWebhook): string =>
-  `a delivery has at most ${maxWebhookBytes} bytes, also when it is decompressed. ${sender?.ifTooLarge ?? 'Choose at the sender what it sends, so that it sends less'}`;
+  `a delivery has at most ${maxWebhookBytes} bytes, also when it is decompressed. ${sender?.ifTooLarge ?? 'Configure the sender so that it sends less'}`;
 
 /** Number of bytes for the log. A body in chunks was not read to its end. */
 const sizeOf = ({ announcedBytes = maxWebhookBytes + 1 }: IngestRequest): number =>
@@ -210,7 +210,7 @@ type HandshakeAnswer =
 /** Longest value that an answer repeats. */
 const maxLength = 4_000;
 
-/** Returns the value that the query of a handshake has; undefined if the request is no such handshake. */
+/** Returns the value in the query of a handshake; undefined if the request is not such a handshake. */
 function queryOfHandshake({ sender }: KnownWebhook, query: string): { name: string; value: string } | undefined {
   const handshake = sender?.handshake;
   if (handshake === undefined || !('query' in handshake)) return undefined;

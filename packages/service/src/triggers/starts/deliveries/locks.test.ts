@@ -61,7 +61,7 @@ async function waitForLock(other: Promise<unknown>): Promise<void> {
 interface Others {
   readonly counted: Database;
   readonly factoryUid: string;
-  /** UIDs of two automations, the greater one first: the reverse of the order in which a delivery locks them. */
+  /** UIDs of two automations, the greater UID first: a delivery locks them in the reverse order. */
   readonly uids: readonly [string, string];
 }
 
@@ -118,8 +118,7 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
   const reached = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
   /**
-   * Stops a delivery between its two locks: it has read the automations, which prevents their deletion, and locks them
-   * next.
+   * Stops a delivery between its two locks: it has read the automations, which prevents their deletion, and will lock them next.
    */
   const start = startDeliveriesWith(deps);
   const startSlowly: typeof start = (tx, feeding) =>

@@ -19,7 +19,7 @@ export interface ReplayDeps {
   readonly startDeliveries: StartDeliveries;
 }
 
-/** Evaluates a delivery again, as a new one that passes all checks but authentication, in the transaction of the caller. */
+/** Evaluates a delivery again, as a new delivery that passes all checks except authentication, in the transaction of the caller. */
 export async function replayDelivery(
   tx: Queryable,
   { directory, startDeliveries }: ReplayDeps,
@@ -30,7 +30,7 @@ export async function replayDelivery(
   const original = await readWebhookDelivery(tx, webhookUid, deliveryId);
   if (!original) return { kind: 'not_found' };
   if (!original.payload) return { kind: 'no_payload' };
-  // Another process may have changed the webhook after this one read it; a second try reads it again.
+  // Another process may have changed the webhook after this process read it; the second attempt reads it again.
   for (const _ of ['known', 'read again']) {
     const webhook = await directory.find(webhookUid);
     if (!webhook) return { kind: 'disabled' };

@@ -1,4 +1,4 @@
-/** Deliveries that one transaction accepts together: each counts the earlier deliveries in its lane. */
+/** Deliveries that one transaction accepts together: each delivery counts the earlier ones in its lane. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWaitingFires } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/runs/states';
@@ -21,7 +21,7 @@ beforeEach(async () => {
   await reset();
 });
 
-/** Creates an automation and delivers all payloads to it in one transaction. Returns its UID and that of the webhook. */
+/** Creates an automation and delivers all payloads to it in one transaction. Returns the UIDs of the automation and of the webhook. */
 async function deliver(members: Record<string, unknown>, payloads: readonly unknown[]) {
   const webhook = await createWebhook();
   const { uid } = await create([on(webhook)], members);

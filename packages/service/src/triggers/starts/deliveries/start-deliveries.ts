@@ -24,19 +24,19 @@ import { countsPassing, ownerFromAutomation } from '../decide/owner.ts';
 import { type Candidate, outcomeOf, resultOf, runsOf, type Started, startAll } from '../decide/start.ts';
 
 /**
- * Starts the runs of the automations that deliveries of one team match, all in the transaction, and returns for each delivery whether an
- * automation selects its webhook. It notes the outcomes in `rows`, and may write these rows together with the runs.
+ * Starts the runs of the automations that match deliveries of one team, all in the transaction. Returns for each delivery whether an
+ * automation selects its webhook. It writes the outcomes into `rows`, and may store these rows together with the runs.
  */
 type StartAccepted = (deliveries: readonly AcceptedDelivery[], rows: DeliveryRows) => Promise<readonly boolean[]>;
 
 /**
- * Reads the automations of deliveries that the transaction may accept, and returns the function that starts the accepted ones. It sends its first
- * statement at once, and may be called again for the same deliveries after the transaction was rolled back. An error of the function rolls the
+ * Reads the automations for deliveries that the transaction may accept, and returns the function that starts the accepted deliveries. It
+ * sends its first statement at once. After a rollback it may be called again for the same deliveries. An error of the function rolls the
  * deliveries back, and their senders get an error.
  */
 export type StartDeliveries = (tx: Transaction, deliveries: readonly FeedingDelivery[]) => Promise<StartAccepted>;
 
-/** Returns the function that starts the runs of deliveries, all of them in its transaction. */
+/** Returns the function that starts the runs of deliveries in one transaction. */
 export function startDeliveriesWith(deps: SubmitDeps): StartDeliveries {
   return async (tx, feeding) => {
     const fed = await readFedBy(tx, feeding);
@@ -47,7 +47,7 @@ export function startDeliveriesWith(deps: SubmitDeps): StartDeliveries {
 
 /**
  * If two deliveries arrive at once, the second counts the run of the first. Every transaction locks in the order of the
- * UIDs. Automations that allow overlap are not locked, so their deliveries do not wait for one another.
+ * UIDs. Automations that allow overlap are not locked, so their deliveries do not wait for each other.
  */
 const lockOverlaps = defineStatement({
   name: 'lock_overlaps_of_automations',
@@ -62,7 +62,7 @@ const insertRunsAndStarts = defineInsertRuns(
     ), ${insertDeliveryRows('$5', '$6', '$7')}`,
 );
 
-/** A delivery, an automation that selects its webhook, and why it does not match; undefined: it does. */
+/** A delivery, an automation that selects its webhook, and the reason why the automation does not match; undefined: it matches. */
 interface Matched {
   readonly delivery: AcceptedDelivery;
   readonly row: FedAutomation;
@@ -154,8 +154,8 @@ function outcomeInLog({ row, mismatch }: Matched, started: Started | undefined):
 }
 
 /**
- * Counts the failures of each automation in the order of the deliveries, at the end and by UID: every transaction locks
- * the automations in this order.
+ * Counts the failures of each automation in the order of the deliveries. It does this last and by UID, because every transaction locks the
+ * automations in this order.
  */
 function countResults(
   tx: Transaction,

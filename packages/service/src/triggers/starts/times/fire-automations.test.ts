@@ -48,7 +48,7 @@ describe('a time of an automation', () => {
     expect(listed.body.runs.map(({ run_id }) => run_id)).toEqual([fire?.run_id]);
   });
 
-  test('starts one run whatever the number of processes, and once for all times that were missed', async () => {
+  test('starts one run with any number of processes, and once for all missed times', async () => {
     const uids = await Promise.all(
       Array.from({ length: 5 }, async () => (await create([at({ cron: '@every 5m' })])).uid),
     );
@@ -150,7 +150,7 @@ describe('a change of an automation takes effect at once', () => {
     expect(nextRun(await change(made.uid, { enabled: true }))).toBe(nextRun(made));
   });
 
-  test('another expression gives another time, and an unchanged schedule keeps its time and history', async () => {
+  test('another expression changes the next time, and an unchanged schedule keeps its time and history', async () => {
     const { uid } = await create([at({ name: 'a', cron: '@every 90m' }), at({ name: 'b', cron: '@every 90m' })]);
     await fireNow(uid);
     const before = await read(uid);
@@ -185,7 +185,7 @@ describe('a change of an automation takes effect at once', () => {
   });
 });
 
-test('the history has pages, whose cursors work for this list only', async () => {
+test('the history has pages, whose cursors work only for this list', async () => {
   const { uid } = await create([at()]);
   for (let n = 0; n < 3; n += 1) await fireNow(uid);
   const page = (query: string) =>

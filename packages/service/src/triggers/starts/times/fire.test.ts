@@ -23,7 +23,7 @@ async function fireNow(id: string): Promise<void> {
 }
 
 describe('a schedule that is due', () => {
-  test('creates one run, which names the schedule and acts as its creator', async () => {
+  test('creates one run, which shows the schedule and acts as its creator', async () => {
     const schedule = await create({ name: 'Report', metadata: { ticket: 'A-1' }, agent_config: { name: 'reporter' } });
     await makeDue(schedule.id, 5);
     expect(await fireDueSchedules(deps)).toBe(1);
@@ -49,7 +49,7 @@ describe('a schedule that is due', () => {
   });
 
   test('fires once for the times that it missed, and next at its next time', async () => {
-    // Its next time is minutes away at any time of the clock.
+    // Its next time is always at least minutes away.
     const schedule = await create({ cron_schedule: '@every 5m' });
     await makeDue(schedule.id, 3600);
     await fireDueSchedules(deps);
@@ -61,7 +61,7 @@ describe('a schedule that is due', () => {
     expect(history?.last_ran).not.toBeNull();
   });
 
-  test('fires each schedule once, whatever the number of processes', async () => {
+  test('fires once with any number of processes', async () => {
     const ids = await insert({ teamId: service.teamId, count: 1_000 });
     const signal = AbortSignal.timeout(60_000);
     await Promise.all(Array.from({ length: 4 }, () => runSchedules(deps, signal)));
@@ -74,7 +74,7 @@ describe('a schedule that is due', () => {
     expect(counts).toEqual({ fires: 1_000, runs: 1_000, twice: 0 });
   });
 
-  test('leaves nothing when its transaction is rolled back, and fires in the next round', async () => {
+  test('changes nothing when its transaction is rolled back, and fires in the next round', async () => {
     const schedule = await create();
     await makeDue(schedule.id);
     const broken = {
@@ -161,7 +161,7 @@ describe('a run that cannot be created', () => {
     ]);
     await fireNow(schedule.id);
     expect(await fires(schedule.id)).toMatchObject([
-      { outcome: 'failed', reason: expect.stringContaining('may not start runs of the team any more') },
+      { outcome: 'failed', reason: expect.stringContaining('may no longer start runs of the team') },
     ]);
     // Another person edits it.
     const body = { name: 'Nightly', cron_schedule: '0 3 * * *', prompt: 'Tidy up.', enabled: true };
@@ -225,7 +225,7 @@ describe('while a run of the schedule is live', () => {
     expect((await fires(schedule.id))[0]?.reason).toBe('2 of 2 runs are live');
   });
 
-  test('queue starts one when the run has ended, in the order of the times, and limits the waiting ones', async () => {
+  test('queue starts one run when the live run has ended, in the order of the times, and limits the waiting fires', async () => {
     const schedule = await create({ overlap: 'queue' });
     for (let n = 0; n < maxWaitingFires + 2; n += 1) await fireNow(schedule.id);
     expect(await outcomes(schedule.id)).toEqual(['skipped', ...Array(maxWaitingFires).fill('waiting'), 'started']);
@@ -258,7 +258,7 @@ describe('while a run of the schedule is live', () => {
     expect(await outcomes(good ?? '')).toEqual(['started', 'started']);
   });
 
-  test('cancel_previous cancels it, also a PENDING one as soon as it can be cancelled', async () => {
+  test('cancel_previous cancels the live run; a PENDING run as soon as it can be cancelled', async () => {
     const schedule = await create({ overlap: 'cancel_previous' });
     await fireNow(schedule.id);
     const [first] = await fires(schedule.id);
@@ -282,12 +282,12 @@ test('a team with 10,000 due schedules does not delay the schedules of another t
   const [mine = ''] = await insert({ teamId: service.otherTeamId, count: 1, dueSeconds: 0 });
   await fireDueSchedules(deps);
   expect(await db.query('SELECT outcome FROM starts WHERE schedule_id = $1', [mine])).toEqual([{ outcome: 'started' }]);
-  // One batch of the large team fired together with it.
+  // One batch of the large team fired in the same round.
   const [other] = await db.query<{ fires: number }>(
     'SELECT count(*) AS fires FROM starts f JOIN schedules s ON s.id = f.schedule_id WHERE s.team_id = $1',
     [service.teamId],
   );
   expect(other?.fires).toBeLessThanOrEqual(100);
-  // A DELETE would also end their 10,000 revisions, one by one.
+  // A DELETE would also end the schedules' 10,000 revisions one by one.
   await db.query('TRUNCATE schedules CASCADE');
 });

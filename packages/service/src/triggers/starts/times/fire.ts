@@ -33,10 +33,10 @@ import {
   startAll,
 } from '../decide/start.ts';
 
-/** A schedule that fired, which the transaction has locked. */
+/** A fired schedule that the transaction has locked. */
 interface Fired {
   readonly schedule: DueSchedule;
-  /** Null: there is none. */
+  /** Null: there is no next time. */
   readonly nextRunAt: string | null;
   readonly result: StartOutcome;
   /** Whether a failure counts towards the pause of the schedule. */
@@ -96,7 +96,10 @@ export async function fireDueSchedules(deps: FireDeps): Promise<number> {
     });
   } catch (error) {
     if (error instanceof StoreUnavailable || claimed.length === 0) throw error;
-    deps.log.warn({ err: error, schedules: claimed.length }, 'a batch of schedules failed; each is fired on its own');
+    deps.log.warn(
+      { err: error, schedules: claimed.length },
+      'a batch of schedules failed; each schedule is fired separately',
+    );
     const failures: unknown[] = [];
     await eachAlone(
       claimed,
@@ -108,7 +111,7 @@ export async function fireDueSchedules(deps: FireDeps): Promise<number> {
   return claimed.length;
 }
 
-/** Fires one schedule. An unexpected error counts as a failure of its fire, so that it does not delay the others. */
+/** Fires one schedule. An unexpected error counts as a failure of its schedule, so that the other schedules are not delayed. */
 async function fireAlone(deps: FireDeps, id: string): Promise<void> {
   try {
     await deps.db.transaction(async (tx) => await fireClaimed(deps, tx, await claimDueSchedule(tx, id)));
@@ -116,7 +119,10 @@ async function fireAlone(deps: FireDeps, id: string): Promise<void> {
     if (error instanceof StoreUnavailable) throw error;
     deps.log.error({ err: error, schedule: id }, 'a schedule could not create its run');
     await deps.db.transaction(async (tx) => {
-      const failed = { outcome: 'failed', reason: 'the service could not create the run; its log says why' } as const;
+      const failed = {
+        outcome: 'failed',
+        reason: 'the service could not create the run; its log has the reason',
+      } as const;
       const due = await claimDueSchedule(tx, id);
       const { free } = await lockAutomations(tx, due);
       await recordFires(
@@ -127,14 +133,14 @@ async function fireAlone(deps: FireDeps, id: string): Promise<void> {
   }
 }
 
-/** Returns the first time after now. Times that passed in between are skipped. Returns null if there is none. */
+/** Returns the first time after now. Times that passed in between are skipped. Returns null if there is no such time. */
 function nextOf(schedule: DueSchedule): string | null {
   const { next_run_at: dueAt, claimed_at: claimedAt } = schedule;
   const next = nextTime(timesOf(schedule), Math.max(Date.parse(claimedAt), Date.parse(dueAt)));
   return next === null ? null : new Date(next).toISOString();
 }
 
-/** Fires a schedule whose times may not be computable, such as one of a time zone that Node.js no longer knows. */
+/** Handles a schedule whose times may be impossible to compute, such as one with a time zone that Node.js no longer knows. */
 function nextOrNone(schedule: DueSchedule): string | null {
   try {
     return nextOf(schedule);
@@ -144,8 +150,8 @@ function nextOrNone(schedule: DueSchedule): string | null {
 }
 
 /**
- * Skips automations that another transaction has locked: their schedules fire in a later round. The transaction holds locks of schedules,
- * and a change of an automation locks them after the automation, so waiting here could be a deadlock.
+ * Skips automations that another transaction has locked: their schedules fire in a later round. The transaction holds locks of schedules. A
+ * change of an automation locks the schedules after the automation, so waiting here could cause a deadlock.
  */
 const lockFired = defineStatement({
   name: 'lock_automations_of_due_schedules',
@@ -154,7 +160,10 @@ const lockFired = defineStatement({
   row: automationRow,
 });
 
-/** Locks the automations of schedules. `free`: the schedules of teams, and those whose automation is locked now. */
+/**
+ * Locks the automations of schedules. `free`: the schedules without an automation, and the schedules whose automation is now locked by this
+ * transaction.
+ */
 async function lockAutomations(tx: Transaction, due: readonly DueSchedule[]) {
   const uids = new Set(due.flatMap(({ automation_uid: uid }) => uid ?? []));
   const automations = uids.size === 0 ? [] : await tx.query(lockFired, [[...uids]]);
@@ -162,7 +171,7 @@ async function lockAutomations(tx: Transaction, due: readonly DueSchedule[]) {
   return { automations, free: due.filter(({ automation_uid: uid }) => uid === null || locked.has(uid)) };
 }
 
-/** A schedule that fires, and the row of its automation if it has one. */
+/** A schedule that fires, and the row of its automation, if any. */
 interface Firing {
   readonly schedule: DueSchedule;
   readonly automation?: AutomationRow;
@@ -216,7 +225,7 @@ async function fireClaimed(deps: FireDeps, tx: Transaction, due: readonly DueSch
 
 type Fire = Firing & { readonly started: Started };
 
-/** Counts the results of automations, which are locked. Returns the UIDs of those that are disabled now. */
+/** Counts the results of automations, which are locked. Returns the UIDs of automations that are disabled now. */
 async function countOfAutomations(tx: Transaction, fires: readonly Fire[]): Promise<Set<string>> {
   const stopped = new Set<string>();
   const ofAutomation = Map.groupBy(fires, ({ automation }) => automation);
@@ -230,7 +239,7 @@ async function countOfAutomations(tx: Transaction, fires: readonly Fire[]): Prom
   return stopped;
 }
 
-/** A round waits for a time that is closer than this. It is longer than the pause between two rounds. */
+/** A round waits for a time that is closer than this. This time is longer than the pause between two rounds. */
 const horizonMs = 1_500;
 
 /** Selects a row if a round would fire a schedule or wait for one. */
@@ -249,8 +258,8 @@ const manyDue = batchSize / 4;
 const pauseMs = 50;
 
 /**
- * Fires the schedules that are due, and waits for the next time if it is close, so that schedules fire within
- * milliseconds of their time. Uses only the database's clock, so processes whose clocks differ agree.
+ * Fires the due schedules, and waits for the next time if it is close, so that schedules fire within milliseconds of their time. Uses only
+ * the database's clock, so processes with different clocks agree.
  */
 export async function runSchedules(deps: FireDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

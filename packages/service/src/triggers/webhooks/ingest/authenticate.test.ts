@@ -153,13 +153,13 @@ const givenBy = ({ headers, body, secret, at }: (typeof vectors)['github']) => (
 describe.each(all)('%s', (scheme, vector) => {
   const given = givenBy(vector);
 
-  test('accepts the request of its provider, also with an older secret beside it', () => {
+  test('accepts the request of its provider, also if it has an older secret', () => {
     expect(verify(scheme, given)).toBe(true);
     const older = 'whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
     expect(verify(scheme, { ...given, secrets: [older, vector.secret] })).toBe(true);
   });
 
-  test('refuses another secret, no secret, no header and an empty header', () => {
+  test('refuses another secret, a missing secret, a missing header and an empty header', () => {
     const empty = Object.fromEntries(Object.keys(vector.headers).map((name) => [name, '']));
     expect(verify(scheme, { ...given, secrets: ['whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'] })).toBe(false);
     expect(verify(scheme, { ...given, secrets: [] })).toBe(false);
@@ -169,7 +169,7 @@ describe.each(all)('%s', (scheme, vector) => {
 });
 
 const signing = all.filter(([scheme]) => schemes[scheme].algorithm !== 'plain');
-test.each(signing)('%s refuses a body of which a byte was changed', (scheme, vector) => {
+test.each(signing)('%s refuses a body with a changed byte', (scheme, vector) => {
   expect(verify(scheme, { ...givenBy(vector), body: `${vector.body} ` })).toBe(false);
 });
 
@@ -177,7 +177,7 @@ const timed = all.filter(
   ([scheme]) => schemes[scheme].maxAgeSeconds !== undefined && schemes[scheme].timestampMember === undefined,
 );
 test.each(timed)(
-  '%s refuses deliveries whose signed time is more than five minutes before or after now',
+  '%s refuses deliveries with a signed time more than five minutes before or after now',
   (scheme, vector) => {
     const time = vector.at ?? now;
     const at = (shift: number) => verify(scheme, { ...givenBy(vector), at: time + shift });

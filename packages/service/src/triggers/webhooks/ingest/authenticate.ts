@@ -6,8 +6,7 @@ import { type SignedParts, signatureOf, signedBytes } from '@runyard/contract/we
 import type { KnownWebhook } from './directory.ts';
 
 /**
- * Returns the member of a value that a path with dots names; a number is the place in a list. Returns undefined if
- * there is none.
+ * Returns the member of a value that a path with dots names; a number is the place in a list. Returns undefined if there is no such member.
  */
 export function memberAt(value: unknown, path: string): unknown {
   let found = value;
@@ -18,7 +17,7 @@ export function memberAt(value: unknown, path: string): unknown {
   return found;
 }
 
-/** Returns a member that is text or a number as text; undefined if it is neither. */
+/** Returns a member that is text or a number, as text; undefined if it is neither. */
 export function memberText(value: unknown, path: string): string | undefined {
   const found = memberAt(value, path);
   if (typeof found === 'string') return found;
@@ -77,7 +76,10 @@ function signedParts(scheme: SignatureScheme, { headers, body }: SignedRequest):
   return { id: headerOf(headers, used?.id), timestamp, body };
 }
 
-/** Returns the SHA-256 of the bytes that the signature of a request covers, with their lengths, so that no two lists give the same. */
+/**
+ * Returns the SHA-256 of the byte strings that the signature of a request covers, and of their lengths, so that two different lists never
+ * have the same hash.
+ */
 export function hashOfSigned(scheme: SignatureScheme, request: SignedRequest): Buffer {
   const hash = createHash('sha256');
   for (const part of signedBytes(scheme, signedParts(scheme, request)))
@@ -159,9 +161,9 @@ function eventInBody({ eventMember, eventMembers = {} }: SignatureScheme, body: 
 }
 
 /**
- * Returns why the event in the header cannot be right: the body, which is signed, is of another event. Undefined: header and body agree, or the body
- * does not show its event. Without this check, a recorded delivery could be sent again as another event. `header`: the header that the webhook names
- * instead of the header of the scheme. The event names in this header may differ from those in `eventMember`.
+ * Returns why the event in the header cannot be right: the body, which is signed, is of another event. Undefined: header and body agree, or
+ * the body does not show its event. Without this check, a recorded delivery could be replayed as another event. `header`: the header that
+ * the webhook names instead of the header of the scheme. The event names in this header may differ from those in `eventMember`.
  */
 export function faultOfEvent(
   sender: SignatureScheme,
@@ -179,7 +181,7 @@ export function faultOfEvent(
 /** Credentials of a sender outside of the body. */
 export interface Credentials {
   readonly headers: IncomingHttpHeaders;
-  /** Segment of the path after the UID; undefined: there is none. */
+  /** Segment of the path after the UID; undefined: there is no such segment. */
   readonly urlToken: string | undefined;
 }
 
@@ -188,7 +190,7 @@ const bearer = /^bearer +([\x21-\x7e]{1,1000}) *$/i;
 /** RFC 7617, 2. */
 const basic = /^basic +([A-Za-z0-9+/]{1,4000}={0,2}) *$/i;
 
-/** Returns the token of a header Authorization. With Basic it is the password, because many senders know no other form. */
+/** Returns the token of a header Authorization. With Basic it is the password, because many senders support no other form. */
 function tokenOf(authorization = ''): string {
   const password = basic.exec(authorization)?.[1];
   if (password === undefined) return bearer.exec(authorization)?.[1] ?? '';
@@ -198,7 +200,7 @@ function tokenOf(authorization = ''): string {
 }
 
 const isOneOf = (given: string, secrets: readonly string[]): boolean =>
-  // Compares all of them, so that the duration reveals nothing.
+  // Compares with all secrets, so that the duration reveals nothing.
   secrets.map((secret) => isSameSecret(given, secret)).includes(true);
 
 /** Returns whether the sender sent the right token; undefined if the webhook has no token, and the body decides. */

@@ -30,7 +30,7 @@ export interface KnownWebhook {
   readonly name: string;
   readonly authMode: WebhookAuthMode;
   readonly scheme: SignatureSchemeName | null;
-  /** The scheme of the webhook's own definition; null: it has none. */
+  /** The scheme of the webhook's own definition; null: it has no such definition. */
   readonly sender: SignatureScheme | null;
   readonly rules: WebhookRules;
   readonly deliveryIdHeader: string | null;
@@ -49,9 +49,9 @@ export interface KnownWebhook {
 export interface WebhookDirectory {
   /** Returns an enabled webhook that the process has read recently; undefined if it has not. */
   known(uid: string): KnownWebhook | undefined;
-  /** Returns the enabled webhook; null: unknown, disabled or deleted. All of these need the same statements. */
+  /** Returns the enabled webhook; null: unknown, disabled or deleted. All cases need the same statements. */
   find(uid: string): Promise<KnownWebhook | null>;
-  /** Removes the entry of a webhook, because the database has another version of it. */
+  /** Removes the entry of a webhook, because the database has another version of the webhook. */
   forget(uid: string): void;
   close(): void;
 }
@@ -123,14 +123,14 @@ interface Entry {
 
 const maxKnown = 10_000;
 /**
- * Time for which an entry is used. A notice reports a change within milliseconds, and nothing is accepted with an old version. This
- * limit is for the 429 of a process whose listening connection was lost without an error.
+ * Time for which an entry is used. A notice reports a change within milliseconds, and nothing is accepted with an old version. This limit
+ * matters for the 429 of a process whose listening connection was lost without an error.
  */
 const knownMs = 5_000;
 
 /**
- * Opens the directory. It removes a webhook that any process changes. `now` is in milliseconds of a clock that is never set back:
- * otherwise an old entry and its 429 would be used until the clock has caught up.
+ * Opens the directory. A notice removes a webhook from the directory when any process changes the webhook. `now` is in milliseconds of a
+ * clock that is never set back: otherwise an old entry and its 429 would be used until the clock has caught up.
  */
 export async function openWebhookDirectory(
   db: Database,

@@ -58,7 +58,7 @@ interface Received {
 const unzip = promisify(gunzip);
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Reads a body as its sender sent it: compressed, with a byte order mark, or in a field of a form where the scheme has one. */
+/** Decodes a body: it may be compressed, have a byte order mark, or be in a field of a form if the scheme has one. */
 export async function readPayload({ headers, body, sender }: Received): Promise<ReadPayload> {
   const decoded = await decode(headers['content-encoding'], body);
   if (!Buffer.isBuffer(decoded)) return decoded;
@@ -125,9 +125,9 @@ const identityOf = (kind: 'header' | 'body' | 'replay', text: string): Identity 
 });
 
 /**
- * Returns the identity of a delivery: the header that the webhook names, the provider's own header, the sender's own header, a member of the body
- * that the webhook or its scheme names, or the hash of the body as it was received, in this order. `value`: the parsed body. interface.md, "Ingress
- * rules", 3.
+ * Returns the identity of a delivery. In this order, it is the webhook's configured header, the provider's header, the sender's header, a
+ * member of the body that the webhook or its scheme configures, or the hash of the received body. `value`: the parsed body. interface.md,
+ * "Ingress rules", 3.
  */
 export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, body: Buffer, value?: unknown): Identity {
   const { deliveryIdHeader, sender, rules } = webhook;
@@ -162,7 +162,7 @@ export function signedHashOf(
 /** Names of events. The log and the envelope of a run show them. */
 const eventName = /^[A-Za-z0-9._:/-](?:[ A-Za-z0-9._:/-]{0,98}[A-Za-z0-9._:/-])?$/;
 
-/** Returns the name of the event from the header that the webhook or its scheme names; null if there is none. */
+/** Returns the name of the event from the header that the webhook or its scheme configures; null if there is none. */
 export function eventOf({ rules, sender }: KnownWebhook, headers: IncomingHttpHeaders): string | null {
   const header = rules.event_header ?? sender?.eventHeader;
   const name = header === undefined ? undefined : headers[header];
@@ -175,12 +175,12 @@ export const identityOfReplay = (deliveryId: string): Identity => identityOf('re
 /** Headers by their names in lower case. */
 export type EventHeaders = Readonly<Record<string, string>>;
 
-/** Values that are stored: printable ASCII, and short, so that all headers of a delivery stay small compared with its payload. */
+/** Values that may be stored: printable ASCII, and short, so that all headers of a delivery are small compared with its payload. */
 const storable = /^[\x20-\x7e]{1,200}$/;
 
 /**
- * Returns the headers of a delivery that identify its event. Only listed headers are stored, so that the log never contains a credential or signature
- * of a sender.
+ * Returns the headers of a delivery that identify its event. Only listed headers are stored, so that the log never contains a credential or
+ * signature of a sender.
  */
 export function eventHeadersOf(
   { sender, rules, deliveryIdHeader }: Pick<KnownWebhook, 'sender' | 'rules' | 'deliveryIdHeader'>,

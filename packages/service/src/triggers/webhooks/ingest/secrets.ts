@@ -1,4 +1,4 @@
-/** Creates, checks, encrypts and reads the secrets of webhooks. Only this file knows where a webhook's secret is stored. */
+/** Creates, checks, encrypts and reads the secrets of webhooks. Only this file reads and writes the stored secret of a webhook. */
 import { randomBytes } from 'node:crypto';
 import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks/webhooks';
 import { defineSealedRows } from '../../../platform/secrets/seal-again.ts';
@@ -34,7 +34,7 @@ export const isMadeByProvider = ({ auth_mode, signature_scheme }: Authentication
 export const newWebhookSecret = ({ auth_mode }: Authentication): string =>
   auth_mode === 'signature' ? `whsec_${randomBytes(32).toString('base64')}` : randomBytes(32).toString('base64url');
 
-/** Returns why a secret does not fit the mode; null if it fits. */
+/** Returns why a secret cannot be used with the mode; null if it can. */
 export function secretFault({ auth_mode, signature_scheme }: Authentication, secret: string): string | null {
   if (auth_mode === 'signature') {
     if (signature_scheme === 'gitlab') return printable.test(secret) ? null : 'must be printable ASCII without spaces';
@@ -52,7 +52,7 @@ export function secretFault({ auth_mode, signature_scheme }: Authentication, sec
   return urlSafe.test(secret) ? null : 'must be URL-safe: only characters of [A-Za-z0-9._~-]';
 }
 
-/** Purpose of an encrypted secret: one that is copied to another webhook cannot be decrypted there. */
+/** Purpose in the encryption of a secret: a value that is copied to another webhook cannot be decrypted there. */
 export const sealPurpose = (uid: string): string => `webhook ${uid}`;
 
 /** Encrypts the secret of a webhook. */
@@ -89,7 +89,7 @@ const readSealed = defineStatement({
 
 type Row = RowOf<typeof readSealed>;
 
-/** Returns the secrets of the webhooks of a factory, by UID; null if it has none, or none that can be decrypted. */
+/** Returns the secrets of the webhooks of a factory, by UID; null for a webhook without a secret, or with one that cannot be decrypted. */
 export async function readWebhookSecrets(
   db: Queryable,
   vault: Vault,

@@ -1,4 +1,4 @@
-/** Decides which deliveries a transaction takes, and makes their rows for the statement that writes them. */
+/** Decides which deliveries a transaction accepts, and makes their rows for the statement that writes them. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import type { AutomationOutcome, SignatureSchemeName } from '@runyard/contract/webhooks/webhooks';
 import { bytesArray } from '../../../platform/store/database/bytes-array.ts';
@@ -17,7 +17,7 @@ export interface AcceptedDelivery {
   readonly factoryUid: string;
   readonly teamId: string;
   readonly scheme: SignatureSchemeName | null;
-  /** The name of the event, from the header that the webhook or its scheme names; null: there is none. */
+  /** The name of the event, from the header that the webhook or its scheme configures; null: there is none. */
   readonly event: string | null;
   /** The JSON as it was received. The run gets it as a file, unchanged. */
   readonly body: Buffer;
@@ -42,8 +42,8 @@ const lockWebhooks = defineStatement({
 });
 
 /**
- * Runs as a separate statement after the locks: it sees the rows that other transactions wrote while the locks waited. `same_bytes`: the delivery
- * that was accepted with the same signed bytes; NULL: the identity was accepted.
+ * Runs as a separate statement after the locks, so that it sees rows that other transactions wrote while the locks waited. `same_bytes`: an
+ * accepted delivery with the same signed bytes; NULL: an accepted delivery with the same identity.
  */
 const findAccepted = defineStatement({
   name: 'find_accepted_webhook_deliveries',
@@ -76,8 +76,8 @@ type Taken = 'ACCEPTED' | Duplicate | 'changed' | 'full';
 
 /**
  * Locks the webhooks of the deliveries until the transaction ends, and decides about each delivery in their order. Only the version that
- * authenticated a delivery counts as current: after a disable, a rotation or a delete no delivery is accepted, even without a notice. The partial
- * unique index guards that one of several deliveries with one identity is accepted.
+ * authenticated a delivery is accepted: after a disable, a rotation or a delete, no delivery with the earlier version is accepted, even
+ * without a notice. The partial unique index guards that one of several deliveries with one identity is accepted.
  */
 export async function takeDeliveries(tx: Queryable, deliveries: readonly Delivery[]): Promise<Taken[]> {
   const uids = [...new Set(deliveries.map(({ webhook }) => webhook.uid))];
@@ -114,8 +114,8 @@ export async function takeDeliveries(tx: Queryable, deliveries: readonly Deliver
 const perMinute = maxWebhookDeliveriesPerMinute;
 
 /**
- * Returns the SQL of two common table expressions that write deliveries and take from the budgets of their webhooks, which the
- * transaction has locked. The arguments name the parameters that `DeliveryRows.take` returns.
+ * Returns the SQL of two common table expressions that write deliveries and reduce the budgets of their webhooks, which the transaction has
+ * locked. The arguments name the parameters that `DeliveryRows.take` returns.
  */
 export const insertDeliveryRows = (rows: string, payloads: string, budgets: string): string => `
     webhook_delivery AS (
@@ -150,11 +150,14 @@ interface OutcomeOfDelivery {
 export interface TakenDelivery {
   readonly delivery: CheckedDelivery;
   readonly label: 'ACCEPTED' | 'DUPLICATE';
-  /** Shown in the log; null: there is nothing to say. */
+  /** The log shows it; null: there is no reason. */
   readonly reason: string | null;
 }
 
-/** Deliveries to write. A statement that starts their runs writes them with `insertDeliveryRows`, so that each row is written once. */
+/**
+ * Deliveries to write. A statement that starts the runs of deliveries writes their rows with `insertDeliveryRows`, so that each row is
+ * written only once.
+ */
 export interface DeliveryRows {
   /** Adds the outcomes of deliveries that are not written yet. */
   note(outcomes: readonly OutcomeOfDelivery[]): void;
@@ -194,7 +197,7 @@ function budgetsOf(taken: readonly TakenDelivery[]) {
   return [...budgets.values()];
 }
 
-/** Returns the rows of the deliveries, and the function that writes those that no other statement has taken. */
+/** Returns the rows of the deliveries, and the function that writes the rows that no other statement wrote. */
 export function makeDeliveryRows(deliveries: readonly TakenDelivery[]): {
   readonly rows: DeliveryRows;
   writeRest(tx: Transaction): void;

@@ -1,4 +1,4 @@
-/** Writes deliveries that start no run, and that passed all checks except the check of their identity. */
+/** Writes deliveries that start no run and that passed all checks except the check of their identity. */
 
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import { bytesArray } from '../../../platform/store/database/bytes-array.ts';
@@ -7,7 +7,7 @@ import { defineStatement, float, nullable, text } from '../../../platform/store/
 import type { KnownWebhook } from './directory.ts';
 import type { EventHeaders, Identity } from './read-request.ts';
 
-/** The signed bytes of a delivery, and how long equal ones count as a duplicate. */
+/** The signed bytes of a delivery, and the time in which equal bytes count as a duplicate. */
 export interface SignedBytes {
   /** SHA-256 */
   readonly hash: Buffer;
@@ -23,7 +23,7 @@ const explainSameBytesSql = (earlierId: string, windowSeconds: string): string =
   explainSameBytes(`' || ${earlierId} || '`, `' || ${windowSeconds} || '`).replace(/^/, "'").replace(/$/, "'");
 
 /**
- * SQL: the last accepted delivery of the webhook with the same signed bytes, within the window; NULL if there is none.
+ * SQL: the last accepted delivery of the webhook with the same signed bytes, within the window; NULL if there is no such delivery.
  * `i` has the columns webhook_uid, signed_hash and window_seconds.
  */
 export const findSameBytes = (i: string): string => `(
@@ -34,7 +34,7 @@ const perMinute = maxWebhookDeliveriesPerMinute;
 
 /**
  * SQL: whether a trigger of the automation selects a webhook. The automation is `a`; `isGithub` says whether GitHub signs for the
- * webhook. A delivery that starts nothing needs no other transaction than this statement.
+ * webhook. A delivery that starts nothing needs only this statement as its transaction.
  */
 export const selectsWebhook = (webhookUid: string, isGithub: string): string => `
   EXISTS (SELECT FROM jsonb_array_elements(a.triggers) t WHERE
@@ -42,19 +42,19 @@ export const selectsWebhook = (webhookUid: string, isGithub: string): string => 
     OR t ->> 'provider' = 'github' AND ${isGithub})`;
 
 /**
- * `HELD`: automations select the webhook, another transaction has locked it, it was deleted, or the delivery reports a push to a
- * factory with a source. `CHANGED`: the webhook has another version now. `FULL`: its budget is used up.
+ * `HELD`: automations select the webhook, another transaction has locked it, it was deleted, or the delivery reports a push to a factory
+ * with a source. `CHANGED`: the webhook has another version now. `FULL`: its budget is used up.
  */
 type InsertOutcome = 'ACCEPTED' | 'DUPLICATE' | 'HELD' | 'CHANGED' | 'FULL';
 
 /**
- * The rows of the webhooks are the locks of their budgets, taken in one order. $2: the versions with which the deliveries were authenticated, so that
- * nothing is accepted after a disable, a rotation or a delete, even if no notice of it arrived. The partial unique
- * index decides which of several deliveries with one identity is accepted. Deliveries that may start something are not
- * written, unless they are duplicates. Deliveries of a webhook that another transaction has locked are not written
- * either, because that transaction may wait long for the runs that it starts. Returns one row for each delivery, in
- * their order. The subqueries of $1 hide the length of the arrays: else PostgreSQL plans the statement anew for each
- * batch of fewer than ten deliveries, because it takes such plans for cheaper.
+ * The rows of the webhooks are the locks of their budgets, and are locked in one order. $2: the versions with which the deliveries were
+ * authenticated, so that nothing is accepted after a disable, a rotation or a delete, even if the notice about it did not arrive. The
+ * partial unique index decides which of several deliveries with one identity is accepted. Deliveries that may start something are not
+ * written, unless they are duplicates. Deliveries of a webhook that another transaction has locked are also left out, because that
+ * transaction may wait long for the runs that it starts. Returns one row for each delivery, in their order. The subqueries of $1 hide the
+ * length of the arrays. Without them, PostgreSQL makes a new plan for each batch of fewer than ten deliveries, because it expects such
+ * plans to be cheaper.
  */
 const insertUnheld = defineStatement({
   name: 'insert_webhook_deliveries_that_start_nothing',
@@ -126,7 +126,7 @@ export interface CheckedDelivery {
   /** Stored beside the payload. */
   readonly headers: EventHeaders;
   readonly replayOf?: string;
-  /** Hash of the signed bytes, where equal ones count as a duplicate for some time. Absent: they do not. */
+  /** Hash of the signed bytes, if equal bytes count as a duplicate for some time. Absent: they do not. */
   readonly sameBytes?: SignedBytes;
   /** True: the provider only checks the URL. */
   readonly startsNothing?: true;
@@ -136,13 +136,16 @@ export interface CheckedDelivery {
 
 export type Written = { readonly kind: 'accepted' | 'duplicate' };
 
-/** `changed`: the webhook has another version now. `full`: its budget is used up; `waitMs` until there is room again. */
+/**
+ * `changed`: the webhook has another version now. `full`: its budget is used up; `waitMs` is the time until the budget allows a delivery
+ * again.
+ */
 export type NotWritten = { readonly kind: 'changed' } | { readonly kind: 'full'; readonly waitMs: number };
 
-/** `held`: the delivery needs a transaction of its own, because it may start something or its webhook is locked. */
+/** `held`: the delivery needs a separate transaction, because it may start a run or its webhook is locked. */
 type Inserted = Written | NotWritten | { readonly kind: 'held' };
 
-/** Writes deliveries in one statement, except those that may start something. */
+/** Writes deliveries in one statement, except deliveries that may start a run. */
 export async function insertAll(db: Queryable, deliveries: readonly CheckedDelivery[]): Promise<Inserted[]> {
   const column = <T>(of: (delivery: CheckedDelivery) => T): T[] => deliveries.map(of);
   const rows = await db.query(insertUnheld, [

@@ -1,4 +1,4 @@
-/** Writes refused deliveries to the log. One statement checks the webhook, counts against its budget and writes. */
+/** Writes refused deliveries to the log. One statement checks the webhook, counts the delivery against its budget and writes it. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks/webhooks';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -16,7 +16,7 @@ const hasRoom = (column: string): string =>
 const withNow = (column: string): string =>
   `(${column} || clock_timestamp())[greatest(1, cardinality(${column}) - ${perMinute - 2}):]`;
 
-/** SQL: milliseconds until there is room; zero or less: there is room now. */
+/** SQL: milliseconds until the budget allows a delivery; zero or less: it does now. */
 const waitMs = (column: string): string =>
   `CASE WHEN cardinality(${column}) < ${perMinute} THEN 0
     ELSE extract(epoch FROM ${column}[cardinality(${column}) - ${perMinute - 1}] + interval '1 minute' - clock_timestamp())::float8 * 1000 END`;
@@ -33,7 +33,10 @@ const insertInvalid = defineStatement({
   row: { id: uuid },
 });
 
-/** Writes a delivery of an unverified sender. It counts against another budget than accepted deliveries, and is refused too when their budget is used up. */
+/**
+ * Writes a delivery of an unverified sender. It counts against another budget than accepted deliveries, but is also refused when the budget
+ * of accepted deliveries is used up.
+ */
 const insertRejected = defineStatement({
   name: 'insert_rejected_webhook_delivery',
   text: `

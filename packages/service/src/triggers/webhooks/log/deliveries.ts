@@ -39,7 +39,7 @@ export const deliveryRow = {
 
 const columns = Object.keys(deliveryRow).join(', ');
 
-/** SQL of the columns of a delivery `d`, without the checks of its outcomes, which make pages large. */
+/** SQL of the columns of a delivery `d`, except the checks of its outcomes, which would make pages large. */
 export const deliveryColumns = Object.keys(deliveryRow)
   .map((name) =>
     name === 'outcomes'
@@ -88,7 +88,7 @@ export const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
   ...(found.outcomes.length === 0 ? {} : { automations: found.outcomes }),
 });
 
-/** Deliveries among which the last payloads are looked for. */
+/** Number of deliveries that are searched for the last payloads. */
 const maxLookedAt = 5_000;
 
 /** An id after those of all deliveries. */
@@ -121,7 +121,7 @@ export async function listWebhookDeliveries(
   };
 }
 
-/** A delivery with the bytes that were received; null: it was not accepted, or they are no longer stored. */
+/** A delivery with the received bytes; null: it was not accepted, or the bytes are no longer stored. */
 export interface StoredDelivery {
   readonly delivery: WebhookDelivery;
   readonly payload: Buffer | null;
@@ -130,7 +130,7 @@ export interface StoredDelivery {
   readonly headers: EventHeaders;
 }
 
-/** Returns a delivery; null if the log of the webhook has none with this id. */
+/** Returns a delivery; null if the log of the webhook has no delivery with this id. */
 export async function readWebhookDelivery(
   db: Queryable,
   webhookUid: string,
@@ -151,8 +151,7 @@ export interface StoredPayload {
 }
 
 /**
- * Returns the payload of a delivery to any webhook of a factory; null if there is none with this id, or its payload is
- * not stored.
+ * Returns the payload of a delivery to any webhook of a factory; null if there is no delivery with this id, or its payload is not stored.
  */
 export async function readPayloadOfDelivery(
   db: Queryable,
@@ -167,8 +166,8 @@ export async function readPayloadOfDelivery(
 }
 
 /**
- * $3: bytes of all payloads. Looks at the newest deliveries that can have a payload only: rejected ones could be between them in large
- * numbers.
+ * $3: bytes of all payloads. Reads only the newest deliveries that can have a payload, because many rejected deliveries may be between
+ * them.
  */
 const readLast = defineStatement({
   name: 'read_last_payloads_of_webhook',
@@ -184,7 +183,7 @@ const readLast = defineStatement({
 
 export type PayloadInLog = RowOf<typeof readLast>;
 
-/** Returns the newest stored payloads of a webhook, newest first: at most `count`, and at most `maxBytes` of them. */
+/** Returns the newest stored payloads of a webhook, newest first: at most `count` payloads, with at most `maxBytes` together. */
 export const readLastPayloads = (
   db: Queryable,
   webhookUid: string,

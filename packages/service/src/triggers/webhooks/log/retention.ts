@@ -7,8 +7,8 @@ import { idAt } from '../../../platform/store/database/uuid.ts';
 const keptDeliveries = 50;
 
 /**
- * Deletes rejected deliveries after 7 days. Deletes accepted ones and duplicates, which keep their identities reserved, after 30 days.
- * Never deletes the latest 50.
+ * Deletes rejected deliveries after 7 days. Deletes accepted deliveries and duplicates, which keep their identities reserved, after 30
+ * days. Never deletes the latest 50.
  */
 export const oldDeliveries: RowRule = {
   table: 'webhook_deliveries',
@@ -30,7 +30,7 @@ const readLarge = defineStatement({
   row: { uid: text() },
 });
 
-/** Deletes the oldest payloads, with their headers, beyond the limit, but none of the latest 50, and counts the bytes of the others. */
+/** Deletes the oldest payloads beyond the limit, with their headers, but keeps the latest 50, and counts the remaining bytes. */
 const trim = defineStatement({
   name: 'trim_payloads_of_webhook',
   text: `
@@ -50,7 +50,7 @@ const trim = defineStatement({
   row: { count: integer },
 });
 
-/** Deletes payloads of logs that exceed `maxBytes`, until nine tenths of it are left. Returns the number of deleted payloads. */
+/** Deletes payloads of logs that exceed `maxBytes`, until nine tenths of `maxBytes` are left. Returns the number of deleted payloads. */
 export async function trimPayloads(db: Database, maxBytes: number): Promise<number> {
   let trimmed = 0;
   for (const { uid } of await db.query(readLarge, [maxBytes])) {

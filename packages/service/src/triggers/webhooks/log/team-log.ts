@@ -31,13 +31,13 @@ export const toTeamDelivery = (found: RowOf<typeof pages.team.read>): TeamWebhoo
 
 /**
  * Statements of pages that read the index of the columns, which are the parameters from $3 on. Ids: before $1, and not before $2. Rows are
- * compared, not columns: the planner could prefer the primary key to an equal column, and would then read the deliveries of all teams for
- * one that has few.
+ * compared, not columns: the planner could prefer the primary key to a column with an equality condition. It would then read the deliveries
+ * of all teams to find those of a team with few deliveries.
  */
 function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') {
   const names = [...columns, 'id'].join(', ');
   const values = columns.map((_, n) => `$${n + 3}`).join(', ');
-  // Both queries have the same order, so the outer query need not sort the rows of the inner query.
+  // Both queries have the same order, so the outer query does not have to sort the rows of the inner query.
   const order = [...columns, 'id'].map((name) => `${name} DESC`).join(', ');
   const lookedAt = `
       FROM webhook_deliveries WHERE ${isIndexed} AND (${names}) < (${values}, $1) AND (${names}) >= (${values}, $2)
@@ -64,8 +64,8 @@ function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') 
       row: teamDeliveryRow,
     }),
     /**
-     * Finds the last delivery that a page with few deliveries has looked at, if there are more. No row: the
-     * delivery belongs to another team.
+     * Finds the last delivery that a page with few deliveries has looked at, if there are more. No row: the delivery belongs to another
+     * team.
      */
     readEnd: defineStatement({
       name: `read_end_of_deliveries_of_team_by_${index}`,
@@ -85,7 +85,7 @@ const pages = {
 
 type Filters = Omit<ListTeamDeliveriesQuery, 'limit' | 'cursor'>;
 
-/** Returns the index that fits the filters best, with the values of its columns. */
+/** Returns the index that matches the filters best, with the values of its columns. */
 function indexFor(teamId: string, { webhook_uid: webhookUid, event, label }: Filters) {
   if (webhookUid !== undefined) return { ...pages.webhook, values: [webhookUid] };
   if (event !== undefined) return { ...pages.event, values: [teamId, event] };

@@ -21,7 +21,7 @@ const read = async (registry: string) => {
   return found && JSON.parse(Buffer.from(found.header, 'base64url').toString());
 };
 
-test('gives a registry its own credentials and no others', async () => {
+test('gives a registry only its own credentials', async () => {
   await write({
     auths: {
       'ghcr.io': auth('ann:one:with-colon'),

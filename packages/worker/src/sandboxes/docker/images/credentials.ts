@@ -26,7 +26,7 @@ const dockerHub = 'index.docker.io';
 const registryOf = (key: string): string => key.replace(/^https?:\/\//, '').split('/', 1)[0] ?? '';
 
 /**
- * Returns the credentials for a registry; undefined if the file, or the setting, has none for it. Rejects with a
+ * Returns the credentials for a registry; undefined if the file or the setting has none for it. Rejects with a
  * `SandboxError` that names the fault, but no content of the file.
  */
 export async function readCredentials(
@@ -57,7 +57,7 @@ export async function readCredentials(
   const { identitytoken } = entry;
   const value = { username, password, serveraddress: registry, ...(identitytoken ? { identitytoken } : {}) };
   return {
-    // Engines ignore the header without its padding, which base64url of Node leaves out.
+    // Engines ignore a header without base64 padding, and base64url of Node has no padding.
     header: Buffer.from(JSON.stringify(value)).toString('base64').replaceAll('+', '-').replaceAll('/', '_'),
     secrets: [entry.auth, password, identitytoken ?? ''].filter((secret) => secret !== ''),
   };

@@ -1,7 +1,7 @@
 import { type Engine, EngineError, type EngineFacts } from '../../engine/engine.ts';
 import { type ContainerImage, noLinks, volumesFault } from './image.ts';
 
-/** An image that the engine has, and why no sandbox may be made of it. */
+/** An image that the engine has, and the reason if no sandbox may use it. */
 export interface FoundImage extends ContainerImage {
   readonly bytes: number;
   readonly fault?: { readonly reason: string; readonly message: string };
@@ -18,7 +18,7 @@ interface Inspected {
 /** Architectures as images call them, by the names of engines. */
 const architectures: Readonly<Record<string, string>> = { x86_64: 'amd64', aarch64: 'arm64' };
 
-/** Returns the image of this name that the engine has; undefined if it has none. */
+/** Returns the engine's image with this name; undefined if the engine has no such image. */
 export async function findImage(engine: Engine, facts: EngineFacts, name: string): Promise<FoundImage | undefined> {
   const found = await engine.call<Inspected>('GET', `/images/${encodeURI(name)}/json`).catch((error: Error) => {
     if (error instanceof EngineError && error.status === 404) return undefined;
@@ -43,8 +43,8 @@ export async function findImage(engine: Engine, facts: EngineFacts, name: string
 }
 
 /**
- * Returns the first path of the image that must not be a link but is; undefined if there is none. Makes a container for
- * it, which never starts.
+ * Returns the first path of the image that is a link although it must not be; undefined if there is none. Creates a container for this,
+ * which is never started.
  */
 export async function findLink(
   engine: Engine,

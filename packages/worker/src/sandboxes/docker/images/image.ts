@@ -4,22 +4,22 @@ import { inside } from '../../bubblewrap/arguments.ts';
 
 /** The image of a sandbox, as the engine knows it. */
 export interface ContainerImage {
-  /** Digest of its content. The container is started by digest, even if the name means another image by then. */
+  /** Digest of its content. The container is started by digest, even if the name means another image by that time. */
   readonly id: string;
   /** `NAME=value` of its variables. */
   readonly env: readonly string[];
-  /** Folders for which it asks for volumes. */
+  /** Folders for which the image declares volumes. */
   readonly volumes: readonly string[];
 }
 
-/** Our own folders, in which an image may have no volume. */
+/** Runyard's own folders, in which an image may not declare a volume. */
 export const ownFolders = ['/opt/runyard', '/run/runyard', inside.workspace, inside.home, harnessFolderInside];
 /** Folders of the kernel and of the engine. */
 const systemFolders = ['/', '/proc', '/sys', '/dev', '/etc', '/sbin', '/tmp'];
 
 const mostVolumes = 32;
 
-/** Returns why no sandbox is made of an image with these volumes; undefined if the volumes are harmless. */
+/** Returns why no sandbox may use an image with these volumes; undefined if the volumes are harmless. */
 export function volumesFault(volumes: readonly string[]): string | undefined {
   if (volumes.length > mostVolumes)
     return `it asks for ${volumes.length} volumes, and at most ${mostVolumes} are allowed`;
@@ -36,8 +36,8 @@ export function volumesFault(volumes: readonly string[]): string | undefined {
 }
 
 /**
- * Paths of an image that may not be links: the engine mounts folders at the ends of links, and could so put a folder that commands can write
- * over the agent's own files, or the agent's socket into a folder that commands can rename.
+ * Paths of an image that must not be links. The engine mounts folders at the targets of links. So it could mount a folder that commands can
+ * write over the agent's own files, or put the agent's socket into a folder that commands can rename.
  */
 export const noLinks = [
   ...['/tmp', inside.workspace, '/home', inside.home, '/opt', inside.runtime, harnessFolderInside],

@@ -82,7 +82,7 @@ const pullsSeen = async (count: number): Promise<void> => {
   while (pulls.length < count) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test('pulls an image once for several runs, and continues while one of them waits', async () => {
+test('pulls an image once for several runs, and continues while one of them still waits', async () => {
   const images = open();
   const first = new AbortController();
   const one = images.provide(name, watcher(), first.signal);
@@ -97,7 +97,7 @@ test('pulls an image once for several runs, and continues while one of them wait
   expect(record).toEqual([`use ${name}`, `use ${name}`, `begins ${name}`, `release ${name}`, `has ${name} sha256:1`]);
 });
 
-test('forgets a pull that has failed, and does not count an image that the engine had as its own', async () => {
+test('forgets a pull that has failed, and does not count an image of the engine as its own', async () => {
   const images = open();
   const failing = images.provide(name, watcher(), new AbortController().signal);
   await pullsSeen(1);
@@ -112,7 +112,7 @@ test('forgets a pull that has failed, and does not count an image that the engin
 });
 
 test.each(['/workspace', '/opt/runyard', '/run', '/run/runyard', '/etc'])(
-  'refuses an image in which %s is a link',
+  'refuses an image if %s is a link in it',
   async (name) => {
     hasImage = true;
     link = name;

@@ -1,4 +1,4 @@
-/** The images of the sandboxes of a worker: finds them in the engine, pulls missing ones, refuses harmful ones. */
+/** The images for the sandboxes of a worker: finds them in the engine, pulls missing images, refuses harmful ones. */
 
 import { type ImageName, readImageName } from '@runyard/contract/runs/image-names';
 import type { Engine, EngineFacts } from '../../engine/engine.ts';
@@ -16,13 +16,13 @@ export interface ImagesRequest {
   readonly maxBytes: number;
   /** Returns the operator's credentials for a registry, read again for each pull. */
   readonly credentialsFor: (registry: string) => Promise<RegistryCredentials | undefined>;
-  /** Labels of containers by which the next worker removes them. */
+  /** Labels of containers with which the next worker finds and removes them. */
   readonly labels: Readonly<Record<string, string>>;
   readonly newContainerName: () => string;
   readonly pulled: PulledImages;
 }
 
-/** An image for one sandbox. It stays in the engine until it is released. */
+/** An image for one sandbox. The image stays in the engine until it is released. */
 export interface ProvidedImage extends FoundImage {
   release(): void;
 }
@@ -39,7 +39,7 @@ export interface Images {
   provide(given: string, watcher: PullWatcher, signal: AbortSignal): Promise<ProvidedImage>;
 }
 
-/** A pull that several runs may wait for. It continues until the last of them has given up. */
+/** A pull for which several runs may wait. It continues until the last of these runs has stopped waiting. */
 interface Pull {
   readonly done: Promise<void>;
   readonly watchers: Set<PullWatcher>;

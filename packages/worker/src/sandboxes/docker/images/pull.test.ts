@@ -80,7 +80,7 @@ test.each([
   await expect(pull()).rejects.toMatchObject({ phase: 'prepare', reason, message: expect.stringContaining(text) });
 });
 
-test('stops the pull of an image that is too large, and of a run that has ended', async () => {
+test('stops the pull of an image that is too large, and the pull for a run that has ended', async () => {
   answer = (response) => response.write(part('a', 1, 2000));
   await expect(pull(1000)).rejects.toMatchObject({ reason: 'image_too_large' });
   await closed;

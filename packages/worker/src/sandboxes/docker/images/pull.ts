@@ -16,15 +16,15 @@ const leastFree = 512 * 1024 * 1024;
 /** Free disk space that a pull of unknown size must leave, at most. */
 const mostKept = 8 * 1024 * 1024 * 1024;
 
-/** Returns the room on the disk of a folder; undefined if this process cannot see the folder. */
+/** Returns the free and total space on the disk of a folder; undefined if this process cannot see the folder. */
 async function readSpace(folder: string): Promise<Space | undefined> {
   const found = await statfs(folder).catch(() => undefined);
   return found && { free: found.bavail * found.bsize, total: found.blocks * found.bsize };
 }
 
 /**
- * Returns whether a pull must end for lack of room. Layers may be many times larger than the bytes that arrive, so a pull that took
- * more than `maxBytes` must leave a tenth of the disk. Whether the image is too large is decided after the pull, because other pulls
+ * Returns whether a pull must end for lack of room. Layers may be many times larger than the received bytes, so a pull that has received
+ * more than `maxBytes` must leave a tenth of the disk free. Whether the image is too large is decided after the pull, because other pulls
  * and programs write to the disk too.
  */
 export function isNearlyFull(before: Space, now: Space, maxBytes: number): boolean {
@@ -35,7 +35,7 @@ export function isNearlyFull(before: Space, now: Space, maxBytes: number): boole
 /** Progress of a pull. */
 export interface PullProgress {
   readonly downloadedBytes: number;
-  /** Bytes of the parts whose size is known. */
+  /** Bytes of the parts with a known size. */
   readonly totalBytes: number;
 }
 
@@ -70,7 +70,7 @@ const spaceCheckMs = 500;
 const silenceMs = 600_000;
 const longestLine = 1024 * 1024;
 
-/** Pulls an image. Rejects with a `SandboxError` that says why there is none. The engine stops the pull when its request is aborted. */
+/** Pulls an image. Rejects with a `SandboxError` that has the reason. The engine stops the pull when its request is aborted. */
 export async function pullImage(request: PullRequest): Promise<void> {
   const { engine, name, maxBytes, signal } = request;
   const withoutSecrets = (text: string): string =>

@@ -10,7 +10,7 @@ import { openPulledImages, type PulledImages } from './pulled.ts';
 let folder = '';
 let server: Server;
 let now = 0;
-/** Images of the engine by name, and those of them that have a container. */
+/** Images of the engine by name, and the images that have a container. */
 let images: Map<string, { Id: string; Size: number }>;
 let withContainer: Set<string>;
 
@@ -56,7 +56,7 @@ async function pull(pulled: PulledImages, name: string, bytes: number): Promise<
 }
 const left = () => [...images.keys()].sort();
 
-test('removes the images that were not used for longest, and none that the engine had before', async () => {
+test('removes the images that were not used for the longest time, and keeps the images that the engine had before', async () => {
   images.set('operator/box:1', { Id: 'its own', Size: 1000 });
   const pulled = open();
   for (const name of ['ghcr.io/a:1', 'ghcr.io/b:1', 'ghcr.io/c:1']) await pull(pulled, name, 40);
@@ -66,7 +66,7 @@ test('removes the images that were not used for longest, and none that the engin
   expect(left()).toEqual(['ghcr.io/a:1', 'ghcr.io/c:1', 'operator/box:1']);
 });
 
-test('removes no image that a run is about to use or that has a container, and removes it after its release', async () => {
+test('keeps an image that a run is about to use or that has a container, and removes it after its release', async () => {
   const pulled = open(50);
   for (const name of ['a', 'b', 'c']) await pull(pulled, name, 40);
   const releaseA = await pulled.use('a');
@@ -83,7 +83,7 @@ test('removes no image that a run is about to use or that has a container, and r
   expect(left()).toEqual(['b']);
 });
 
-test('stores its record for the next worker, which finds pulls whose end was not seen', async () => {
+test('stores its record for the next worker, which also finds pulls that did not end', async () => {
   const first = open(0);
   await pull(first, 'a', 80);
   await first.begins('killed');
@@ -97,7 +97,7 @@ test('stores its record for the next worker, which finds pulls whose end was not
   expect(left()).toEqual(['failed', 'killed']);
 });
 
-test('does not remove an image whose name the operator has given to another one', async () => {
+test('does not remove an image whose name the operator has given to another image', async () => {
   const pulled = open(50);
   await pull(pulled, 'a', 80);
   images.set('a', { Id: 'pulled by the operator', Size: 80 });
@@ -105,7 +105,7 @@ test('does not remove an image whose name the operator has given to another one'
   expect(left()).toEqual(['a']);
 });
 
-test('says that a record cannot be read, and keeps the images in it', async () => {
+test('reports that a record cannot be read, and keeps the images in it', async () => {
   const warnings: object[] = [];
   images.set('ghcr.io/a:1', { Id: 'a', Size: 1000 });
   await writeFile(path.join(folder, 'pulled-images.json'), '[{');

@@ -1,6 +1,6 @@
 /**
- * The images that this worker has pulled, and only those: images that the engine had before belong to the operator. Images have no labels of
- * ours, so a file of the data folder names them. The least recently used ones are removed when all together are too large.
+ * The images that this worker has pulled, and only those: images that the engine had before belong to the operator. Images have no labels
+ * of ours, so a file of the data folder names them. When all these images together are too large, the least recently used ones are removed.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
@@ -90,7 +90,10 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
     }
   };
 
-  /** Compares the record with the engine, which may have lost images or got others with their names. A pull in progress is not changed. */
+  /**
+   * Compares the record with the engine, which may have lost images or may use their names for other images. A pull in progress is not
+   * changed.
+   */
   const compare = async (): Promise<void> => {
     for (const image of images) {
       if (uses.has(image.name)) continue;
