@@ -170,7 +170,7 @@ warnings = false
 hooks = ${toml(path.join(import.meta.dirname, 'schemathesis/hooks.py'))}
 [phases.stateful]
 max-steps = 6
-generation.max-examples = ${sendsAll ? 25 : 12}
+generation.max-examples = ${sendsAll ? 25 : 6}
 [auth.openapi.apiKey]
 bearer = ${toml(service.key)}
 [auth.openapi.runToken]

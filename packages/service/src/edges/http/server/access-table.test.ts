@@ -105,6 +105,15 @@ async function removeLimited(own: Things['own']): Promise<void> {
   for (const thing of paths) if (thing) await service.request('DELETE', thing);
 }
 
+const sessions = new Map<Credential, ReturnType<typeof newBrowserSession>>();
+/** Signs in. A call that changes something gets a session of its own; the others share one until the next such call, which may end it. */
+function sessionFor(credential: Credential, key: string | undefined, isOwn: boolean) {
+  if (isOwn) return newBrowserSession(service, key);
+  const known = sessions.get(credential) ?? newBrowserSession(service, key);
+  sessions.set(credential, known);
+  return known;
+}
+
 async function call(row: AccessRow, credential: Credential): Promise<{ status: number; text: string }> {
   const { route, name } = row;
   const isChanging = accessOf(route, credential) === 'yes' && route.method !== 'GET';
@@ -115,8 +124,11 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   const joining = isJoining ? await service.newKey({ teamId: service.otherTeamId }) : undefined;
   const signedIn = sessionOf[credential];
   const key = tokens ?? joining ?? keys[signedIn ?? credential];
-  // A new session for each call, because the call may end it.
-  const proof = signedIn ? await newBrowserSession(service, key) : key ? { authorization: `Bearer ${key}` } : {};
+  const proof = signedIn
+    ? await sessionFor(credential, key, isChanging)
+    : key
+      ? { authorization: `Bearer ${key}` }
+      : {};
   const needsSignature = 'anyone' in route.allow && route.allow.anyone === 'with_signature';
   const unsigned = service.baseUrl + apiPrefix + asked;
   const method = route.method === 'PUT' ? 'PUT' : 'GET';
@@ -137,7 +149,10 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
     },
     ...(body === undefined ? {} : { body }),
   });
-  if (isChanging) await removeLimited(own);
+  if (isChanging) {
+    sessions.clear();
+    await removeLimited(own);
+  }
   return answer;
 }
 
