@@ -1,6 +1,6 @@
 /**
- * Measures the parts of the agent's start: in sandboxes of the bubblewrap backend, from the moment at which the worker has an
- * assignment, through the relay, with a replacement for the service; with the compiled code that the rehearsal left, and without.
+ * Measures the parts of the agent's start in sandboxes of the bubblewrap backend, from the worker's assignment on, through the relay, with
+ * a replacement for the service; with and without the compiled code of the rehearsal.
  */
 import { cp, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -52,7 +52,7 @@ try {
   };
   const [cached, plain] = [backendOf(runtime), backendOf(withoutCode)];
 
-  /** Milliseconds from the assignment to the agent's first request, to its news that it has started, and to its end. */
+  /** Milliseconds from the assignment to the agent's first request, to its report that it has started, and to its end. */
   async function playRun(backend: SandboxBackend): Promise<{ asked: number; started: number; ended: number }> {
     const fake = await startFakeHarnessSupport({ task: { prompt: '```sh\ntrue\n```' } });
     upstream = openUpstream(fake.url);

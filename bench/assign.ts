@@ -1,4 +1,7 @@
-/** Measures how long it takes to assign the next waiting execution to a worker, with few and many waiting, in one team and in many. */
+/**
+ * Measures how long it takes to assign the next waiting execution to a worker, with few and many waiting executions, in one team and in
+ * many teams.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -21,13 +24,13 @@ interface Queue {
   readonly waiting: number;
   /** Teams that share the waiting executions. */
   readonly teams: number;
-  /** Number of these teams that are at their limit: those that have waited longest. */
+  /** Number of teams that are at their limit: the teams that have waited longest. */
   readonly full: number;
   /** Pools that share the waiting executions; the first is measured. */
   readonly pools: number;
-  /** Assignments before the measured ones. The rows that they leave behind stay while a transaction that began before them is open. */
+  /** Assignments before the measured ones. Their dead rows stay while a transaction that began before them is open. */
   readonly earlier?: number;
-  /** A transaction, such as the one of an export or of pg_dump, is open since before the earlier assignments. */
+  /** A transaction, such as that of an export or of pg_dump, has been open since before the earlier assignments. */
   readonly isRead?: true;
 }
 
@@ -64,7 +67,7 @@ try {
   const samples = await inTurns(Object.fromEntries(opened.map(({ name, assignOne }) => [name, assignOne])), rounds, 20);
   report(
     'Assignment of waiting executions',
-    `The statement that assigns the next waiting execution to a free slot. Each queue is in a database of its own on the embedded PostgreSQL, with ${ended} runs that have ended. ${rounds} rounds in turns. Before the next round, the assigned execution ends and a new one joins the queue. Milliseconds.`,
+    `The statement that assigns the next waiting execution to a free slot. Each queue is in a separate database on the embedded PostgreSQL, with ${ended} runs that have ended. ${rounds} rounds in turns. Before the next round, the assigned execution ends and a new one joins the queue. Milliseconds.`,
     ['queue', ...spreadColumns],
     Object.entries(samples).map(([name, sample]) => [name, ...spread(sample, 2)]),
   );

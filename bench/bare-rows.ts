@@ -1,4 +1,4 @@
-/** Writes the rows of a run as a plain server would write them: one statement, whose parameters are the values of the rows. */
+/** Writes the rows of a run as a simple server would write them: with one statement whose parameters are the values of the rows. */
 import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 
@@ -18,7 +18,7 @@ const emptyTables = ['storage_changes', 'run_search_waiting', 'webhooks'];
 interface Column {
   readonly name: string;
   readonly type: string;
-  /** Text of the default if it is a constant; null: it has none. */
+  /** Text of the default if it is a constant; null: there is none. */
   readonly fallback: string | null;
   /** The default calls a function, so a plain server leaves the column out. */
   readonly isComputed: boolean;
@@ -72,9 +72,9 @@ async function valuesOf(client: pg.Client, table: string, runId: string): Promis
 const idColumns = ['id', 'current_execution_id', 'conversation_id'];
 
 /**
- * Copies the tables of runs with their columns, constraints and indexes into the schema `bench`, without triggers and foreign keys, and returns a function
- * that writes the rows of the run `runId` there again, with new ids and in one transaction. The statement also writes the rows that triggers write,
- * and, for the run of a delivery, takes from the budget of the next webhook.
+ * Copies the tables of runs with their columns, constraints and indexes into the schema `bench`, without triggers and foreign keys. Returns
+ * a function that writes the rows of the run `runId` there again, with new ids and in one transaction. The statement also writes the rows
+ * that triggers write, and, for the run of a delivery, reduces the budget of the next webhook.
  */
 export async function copyRows(
   connectionString: string,

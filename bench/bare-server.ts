@@ -1,5 +1,5 @@
 /**
- * The baseline of `creates.ts`: only node:http, JSON.parse and one INSERT at `/`, or at `/rows` all rows of the run that `BENCH_RUN_ID` names, in
+ * The baseline of `creates.ts`: only node:http, JSON.parse, and one INSERT at `/`; at `/rows`, all rows of the run in `BENCH_RUN_ID`, in
  * one transaction. Prints its port.
  */
 import { randomUUID } from 'node:crypto';

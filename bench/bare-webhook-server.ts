@@ -1,6 +1,6 @@
 /**
- * The baseline of `ingress.ts`: only node:http, the HMAC of the body and one INSERT at `/`, or at `/rows` all rows of the delivery that started the run
- * `BENCH_RUN_ID`, in one transaction. Prints its port.
+ * The baseline of `ingress.ts`: only node:http, the HMAC of the body, and one INSERT at `/`; at `/rows`, all rows of the delivery that
+ * started the run `BENCH_RUN_ID`, in one transaction. Prints its port.
  */
 import { createHash, createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import http from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * Chaos: three services, four workers, PostgreSQL and a server of S3 in network namespaces, under load and faults that a seed chooses; then
- * each promise is checked. `bin/chaos --minutes 10 --seed 7`. Needs root, bubblewrap, PostgreSQL, iproute2 and iptables.
+ * Chaos: three services, four workers, PostgreSQL and an S3 server in network namespaces, under load, with faults that a seed chooses;
+ * afterwards, each promise is checked. `bin/chaos --minutes 10 --seed 7`. Needs root, bubblewrap, PostgreSQL, iproute2 and iptables.
  */
 import { parseArgs } from 'node:util';
 import { slowRate } from '../test/chaos/network.ts';

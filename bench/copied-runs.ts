@@ -8,7 +8,7 @@ export interface Copies {
   /** The copies are spread over the teams, and then over the pools. */
   readonly teams: readonly string[];
   readonly pools: readonly string[];
-  /** Each of these connections holds as many of the copies; absent: none holds them. */
+  /** Each of these connections holds this number of copies; absent: no connection holds them. */
   readonly connections?: readonly string[];
 }
 

@@ -17,7 +17,7 @@ export const createBody = JSON.stringify({
   title: 'Build',
 });
 
-/** Sends requests from `callers`, each of which sends the next request when the last one was answered. */
+/** Sends requests from `callers`; each caller sends its next request when the last one was answered. */
 export async function loadWithCreates(
   url: string,
   headers: Readonly<Record<string, string>>,

@@ -1,6 +1,6 @@
 /**
- * Creates per second through `POST /api/v1/agent/runs`, against a bare server with one INSERT and against one that writes the same rows and indexes, in turns on
- * one database; then without the indexes of runs.
+ * Measures creates per second through `POST /api/v1/agent/runs`, in comparison with a bare server with one INSERT and a bare server that
+ * writes the same rows and indexes, in turns on one database; then without the indexes of runs.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

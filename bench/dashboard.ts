@@ -1,5 +1,5 @@
 /**
- * Times of the dashboard in Chromium: the sign-in and the list of a million runs, keys and scrolling in the list, a run of 20,000 events,
+ * Measures the dashboard in Chromium: the sign-in and the list of a million runs, keys and scrolling in the list, a run of 20,000 events,
  * and a run whose agent sends 100,000 events while a tab shows it.
  */
 import path from 'node:path';
@@ -26,14 +26,14 @@ const eventCount = Number(process.env.BENCH_EVENTS ?? 20_000);
 const streamCount = Number(process.env.BENCH_STREAM ?? 100_000);
 const repetitions = Number(process.env.BENCH_REPETITIONS ?? 7);
 const presses = Number(process.env.BENCH_KEYS ?? 60);
-/** Pages of 200 messages that the reader of the long run goes back: a tenth of its events. */
+/** Number of pages of 200 messages that the reader of the long run goes back: a tenth of its events. */
 const pagesBack = Math.max(1, Math.min(10, Math.floor(eventCount / 2_000)));
 /** Events of one request of an agent. */
 const batchSize = 200;
-/** The greatest values, milliseconds: first paint and opening of a run; key to paint, a task or a frame. */
+/** The limits, milliseconds: first paint and opening of a run; from key to paint, a task or a frame. */
 const goals = { open: 1_000, key: 100 };
 
-/** The last text of the long run, and the selectors of it and of a row of the list. */
+/** The last text of the long run, and the selectors of this text and of a row of the list. */
 const lastWords = 'The very last words';
 const end = `text=${lastWords}`;
 const row = 'tbody tr[data-index] a';
@@ -76,7 +76,7 @@ function* agentEvents(count: number, end: string): Generator<Record<string, unkn
   }
 }
 
-/** Starts a run whose agent is this program. Returns its id and a function that reports events. */
+/** Starts a run; this program acts as its agent. Returns its id and a function that reports events. */
 async function startRun(system: System, db: Database, key: string, title: string) {
   const request = async (method: string, route: string, bearer: string, body: unknown) => {
     const response = await fetch(`${system.baseUrl()}/api/v1${route}`, {

@@ -1,4 +1,4 @@
-/** The deliveries that `team-deliveries.ts` lists: those of a busy team, and a few of another one. */
+/** The deliveries that `team-deliveries.ts` lists: the deliveries of a busy team, and a few of another team. */
 import type { Database } from '../packages/service/src/platform/store/database/database.ts';
 
 export interface SeededDeliveries {
@@ -10,7 +10,7 @@ export interface SeededDeliveries {
 const teamId = '01900000-0000-7000-8000-000000000001';
 const quietTeamId = '01900000-0000-7000-8000-000000000002';
 
-/** SQL: the UUIDv7 of the delivery or start `n`. Those of 30 days, in their order. */
+/** SQL: the UUIDv7 of the delivery or start `n`. The ids cover 30 days, in order. */
 const idOf = (count: number, random: string): string =>
   `(lpad(to_hex((extract(epoch FROM now()) * 1000 - (${count} - n) * (30.0 * 86400000 / ${count}))::bigint), 12, '0')
     || '7' || left(md5(n || '${random}'), 3) || '8' || right(md5(n || '${random}'), 15))::uuid`;

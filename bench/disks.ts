@@ -1,4 +1,4 @@
-/** Measures what making the file system of a sandbox costs: `mkfs.ext4` for each, `cp` of an image, and the template of the worker. */
+/** Measures what creating the file system of a sandbox costs: `mkfs.ext4` for each, `cp` of an image, and the template of the worker. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';

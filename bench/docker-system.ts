@@ -1,10 +1,10 @@
-/** A system whose runs are in containers of a real engine, which is started for it. */
+/** A system whose runs are in containers of a real engine, which is started for the system. */
 import path from 'node:path';
 import { startTestEngine } from '../test/support/container-engine.ts';
 import { type System, startSystem } from '../test/support/system.ts';
 import { processesBelow } from './processes.ts';
 
-/** Passes to `work` the system and a list of the processes that hold its containers. Returns why there is no engine if none starts. */
+/** Passes to `work` the system and a list of the processes that hold its containers. Returns the reason if no engine starts. */
 export async function withDockerSystem<T>(
   work: (system: System, holders: () => number[]) => Promise<T>,
 ): Promise<T | string> {

@@ -1,4 +1,7 @@
-/** Measures the cost of event subscriptions for creates in a team without any: the statement that inserts runs, with and without the part that enqueues deliveries. */
+/**
+ * Measures the cost of event subscriptions for creates in a team without subscriptions: the statement that inserts runs, with and without
+ * the part that enqueues deliveries.
+ */
 import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

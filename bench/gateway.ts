@@ -65,7 +65,7 @@ async function firstByte(ask: typeof direct): Promise<number> {
   });
 }
 
-/** Returns the megabytes by which the process grew at most while a long answer was forwarded. */
+/** Returns the largest growth of the process, in megabytes, while a long answer was forwarded. */
 async function growth(ask: typeof direct): Promise<number> {
   fake.misbehave({ kind: 'flood', bytes: streamMb * 2 ** 20 });
   const before = memoryOf(process.pid).rssMb;
@@ -99,7 +99,7 @@ try {
   const times = (median(first.through) / median(first.direct)).toFixed(1);
   report(
     'The model gateway',
-    `Anthropic's protocol. First byte: ${rounds} requests of ${promptKb} KB each way, in turns, one after the other; through the gateway it takes **${times} times** as long. Memory: an answer of ${streamMb} MB passes, ${streams} times each way in turns; the process also contains client and provider. Checking: 20 times, in slices of a few milliseconds; between them the process does other work.`,
+    `Anthropic's protocol. First byte: ${rounds} requests of ${promptKb} KB each way, in turns, one after the other; through the gateway it takes **${times} times** as long. Memory: an answer of ${streamMb} MB passes, ${streams} times each way in turns; the process also contains client and provider. Checking: 20 times, in slices of a few milliseconds; between the slices, the process does other work.`,
     ['what', ...spreadColumns],
     [
       ['first byte, direct (ms)', ...spread(first.direct, 2)],

@@ -67,7 +67,7 @@ function timed({ send, status }: Guess): Promise<number> {
   });
 }
 
-/** Returns the share of pairs in which the second sample is slower; 0.5: the times reveal nothing. */
+/** Returns the share of pairs in which the second sample is slower; at 0.5, the times reveal nothing. */
 function shareOfSlower(one: readonly number[], other: readonly number[]): number {
   const slower = other.reduce((sum, time) => sum + one.filter((each) => each < time).length, 0);
   return slower / (one.length * other.length);

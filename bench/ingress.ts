@@ -1,4 +1,7 @@
-/** Signed deliveries per second through the ingress, against bare servers with the same signature, one with one INSERT and one with all rows, in turns on one database. */
+/**
+ * Measures signed deliveries per second through the ingress, in comparison with bare servers with the same signature: one with one INSERT
+ * and one with all rows, in turns on one database.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -110,7 +113,7 @@ try {
   const bareUrls = [bareUrl];
   const bareRowsUrls = [`${bareUrl}rows`];
   const load = async (urls: readonly string[], more: Partial<DeliveryLoad> = {}): Promise<MeasuredRound> => {
-    // The budget of 60 a minute is not what is measured.
+    // This benchmark does not measure the budget of 60 a minute.
     await client.query(`UPDATE webhooks SET recent = '{}'`);
     const { pid = 0 } = urls === bareUrls || urls === bareRowsUrls ? (bare ?? {}) : system.service();
     const taken = () => ({
@@ -152,7 +155,7 @@ try {
   const [flooded = ''] = ourUrls;
   const quiet: number[] = [];
   const during: number[] = [];
-  // In turns, because one slow answer decides a p99. The first minute's budget of 60 ends in the second round.
+  // In turns, because one slow answer determines a p99. The first minute's budget of 60 ends in the second round.
   for (let round = 0; round < floodRounds; round += 1) {
     quiet.push(...(await apiDuring(delay(3_000))));
     const flood = loadWithDeliveries({ urls: [flooded], secret, callers: 4, seconds: 3, perSecond: 10 });

@@ -10,7 +10,9 @@ export type Make = (n: number, random: () => number) => Query;
 const oneOf = <T>(values: readonly T[], n: number): T => values[Math.floor(n) % values.length] as T;
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
-/** Queries of each filter for `count` seeded runs: frequent values, rare ones, those of old runs only, and some that no run has. */
+/**
+ * Queries of each filter for `count` seeded runs: frequent values, rare values, values that only old runs have, and values that no run has.
+ */
 export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
   const some =
     (name: string, prefix: string, size: number, ...others: string[]): Make =>

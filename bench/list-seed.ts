@@ -51,7 +51,7 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
   const sentences = Array.from({ length: 5000 }, () => sentence(25));
   const titles = Array.from({ length: 5000 }, () => sentence(5));
   await db.onOwnConnection(async (client) => {
-    // Without triggers: foreign keys hold by construction, and checking them one by one takes longer than everything else.
+    // Without triggers: the foreign keys are correct by construction, and checking them one by one takes longer than everything else.
     await client.query(
       `SET session_replication_role = replica; SET maintenance_work_mem = '256MB'; SELECT setseed(0.5)`,
     );

@@ -36,8 +36,8 @@ const spent = () => cpuMsOf([process.pid, ...backends]);
 const signer = { sign: () => 'signature', verify: () => true };
 
 /**
- * Returns the milliseconds of processor time of each repetition. With `pages`, each repetition reads the page after the last one, and the first page
- * again after this number.
+ * Returns the milliseconds of processor time of each repetition. With `pages`, each repetition reads the page after the last one, and
+ * begins with the first page again after this number of pages.
  */
 async function measure(
   db: Database,
@@ -64,7 +64,7 @@ async function measure(
 
 const figures = (sample: number[]) => [percentile(sample, 0.5).toFixed(1), percentile(sample, 0.99).toFixed(1)];
 
-/** Of a filter: `q` alone, one filter, or several. */
+/** The goal of a filter: `q` alone, one filter, or several filters. */
 const goalOf = (title: string): number =>
   title.startsWith('q, ') && !title.includes(' and ')
     ? goals.words
@@ -133,7 +133,7 @@ async function fillServer(server: string): Promise<Filled> {
 
 const only = process.env.BENCH_ONLY;
 const server = only === 'embedded' ? undefined : process.env.TEST_DATABASE_URL;
-// Filled at the same time, measured one after the other.
+// The databases are filled at the same time, and measured one after the other.
 const filling = [...(only === 'server' ? [] : [fillEmbedded()]), ...(server ? [fillServer(server)] : [])];
 const rows: string[][] = [];
 for (const filled of await Promise.all(filling)) {
@@ -146,7 +146,7 @@ for (const filled of await Promise.all(filling)) {
 const missed = rows.filter((row) => row.join().includes('missed')).length;
 report(
   `Listing 50 of ${count.toLocaleString('en')} runs`,
-  `Milliseconds of processor time of \`listRuns\`, of the service and its connection to PostgreSQL together, including all its queries and the reading of the answer, with one caller. Filters by latest change, ${repetitions} times descending and ${repetitions / 2} ascending, with frequent, rare, old and missing values; each sort by its first ${sortedPages} pages, ${repetitions} times together. Goals, p99: ${goals.single} ms for each filter and sort, ${goals.words} ms for \`q\`, ${goals.together} ms for several at once. **${missed === 0 ? 'All goals are met.' : `${missed} of ${rows.length} rows miss their goal.`}** Last column: the same filter under the six other sorts, 10 times each; goal of its p99: ${goals.together} ms.`,
+  `Milliseconds of processor time of \`listRuns\`: of the service and its connection to PostgreSQL together, with all queries and the reading of the answer, with one caller. Filters by latest change, ${repetitions} times descending and ${repetitions / 2} ascending, with frequent, rare, old and missing values; each sort by its first ${sortedPages} pages, ${repetitions} times together. Goals, p99: ${goals.single} ms for each filter and sort, ${goals.words} ms for \`q\`, ${goals.together} ms for several at once. **${missed === 0 ? 'All goals are met.' : `${missed} of ${rows.length} rows miss their goal.`}** Last column: the same filter under the six other sorts, 10 times each; goal of its p99: ${goals.together} ms.`,
   ['database', 'filter or sort', 'p50 ms', 'p99 ms', 'goal', 'other sorts p50 / p99 ms'],
   rows,
 );

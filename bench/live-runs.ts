@@ -1,4 +1,4 @@
-/** Times of the statements that run again and again for live runs, with 1,000 to 20,000 of them on one database. */
+/** Measures the statements that run repeatedly for live runs, with 1,000 to 20,000 live runs in one database. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,4 +1,7 @@
-/** Preloaded into a measured process: on SIGUSR2 it collects garbage, lets memory settle, and writes its memory to the file BENCH_MEMORY_FILE. */
+/**
+ * Preloaded into a measured process: on SIGUSR2 it collects garbage, waits until the memory is stable, and writes its memory to the file
+ * BENCH_MEMORY_FILE.
+ */
 import { renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';

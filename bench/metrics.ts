@@ -1,4 +1,4 @@
-/** Creates per second with metrics and traces, against the same service without them, in turns on one database. */
+/** Measures creates per second with metrics and traces, in comparison with the same service without them, in turns on one database. */
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

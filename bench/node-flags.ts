@@ -1,4 +1,7 @@
-/** Measures the gain and cost of the service's Node flags: start, memory, and the processor's time of a create, with and without them in turns. */
+/**
+ * Measures the gain and cost of the service's Node flags: start, memory, and the processor time of a create, with and without the flags in
+ * turns.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { type System, startSystem } from '../test/support/system.ts';
@@ -37,7 +40,7 @@ async function restart(system: System): Promise<void> {
 /** Returns the megabytes with this number of streams, a hundred for each run. */
 async function withStreams(system: System): Promise<number> {
   const runs = await Promise.all(
-    Array.from({ length: streams / 100 }, () => system.createRun('Nothing takes this run.')),
+    Array.from({ length: streams / 100 }, () => system.createRun('No worker takes this run.')),
   );
   const readers = await startReaders();
   try {
@@ -101,7 +104,7 @@ try {
     (perSecond[name] ?? []).map((value, index) => value / (perSecond[first]?.[index] ?? Number.NaN));
   report(
     "The service's flags of Node",
-    `Each in a process of its own, with an embedded PostgreSQL of its own; ${starts} starts, and ${rounds} rounds of ${load.seconds} s of creates by ${load.callers} callers, in turns. Creates: ratio to the first row in the same round (median). Memory: resident megabytes of the service, after ${restMs / 1000} s of rest, right after the creates, and of a fresh process with ${streams} live streams. In use: ${serviceNodeFlags.join(' ')}.`,
+    `Each in a separate process with a separate embedded PostgreSQL; ${starts} starts, and ${rounds} rounds of ${load.seconds} s of creates by ${load.callers} callers, in turns. Creates: ratio to the first row in the same round (median). Memory: resident megabytes of the service, after ${restMs / 1000} s of rest, right after the creates, and of a fresh process with ${streams} live streams. In use: ${serviceNodeFlags.join(' ')}.`,
     ['flags', 'start ms', 'at rest MB', 'creates', 'CPU ms of a create', 'after creates MB', `${streams} streams MB`],
     Object.keys(variants).map((name) => [
       name,

@@ -3,7 +3,7 @@ import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 
 /** Measurements of a page since the last reading, milliseconds. */
 export interface Pace {
-  /** From each key to the end of the frame that follows it. */
+  /** Times from each key to the end of the next frame. */
   readonly keys: number[];
   /** Between frames. */
   readonly frames: number[];
@@ -47,7 +47,7 @@ export async function watchPages(context: BrowserContext): Promise<void> {
   await context.addInitScript(watch);
 }
 
-/** Returns what the page measured since the last call, and begins anew. */
+/** Returns the measurements of the page since the last call, and begins again. */
 export const readPace = (page: Page): Promise<Pace> => page.evaluate<Pace>('readPace()');
 
 /** Waits for the selector. Returns the time of the paint that shows it, by the clock of the page. */

@@ -2,7 +2,10 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { memoryOf } from './report.ts';
 
-/** Returns the ids of the processes that work in a folder below `folder`, with `named` in their command line: PostgreSQL's, and its guard. */
+/**
+ * Returns the ids of the processes whose working folder is below `folder` and whose command line contains `named`: PostgreSQL's processes
+ * and its guard.
+ */
 export function processesBelow(folder: string, named = ''): number[] {
   return readdirSync('/proc').flatMap((name) => {
     try {
@@ -32,5 +35,5 @@ export const cpuSecondsOf = (pid: number): number => ticksOf(pid, 11, 12) / cloc
 export const cpuMsOf = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0);
 
-/** Returns the same with that of its children that have ended. */
+/** Returns the same, including the time of its ended children. */
 export const cpuSecondsWithEnded = (pid: number): number => ticksOf(pid, 11, 14) / clockTicks;

@@ -46,7 +46,7 @@ export async function startReaders(): Promise<Readers> {
   };
 }
 
-/** Returns the environment of a process whose memory is to be read: the process writes it to `file`. */
+/** Returns the environment of a process that writes its memory to `file`. */
 export const probedEnvironment = (file: string): Record<string, string> => ({
   NODE_OPTIONS: `--import=${path.join(import.meta.dirname, 'memory-probe.ts')}`,
   BENCH_MEMORY_FILE: file,

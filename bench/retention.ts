@@ -25,7 +25,7 @@ const older = (days: number) => Math.round(count * (1 - days / spanDays));
 /** Runs that ended, each with an execution and a conversation. */
 async function seed({ deps: { db }, teamId }: TestExecutions): Promise<void> {
   await db.onOwnConnection(async (client) => {
-    // Foreign keys hold by construction; checking them one by one takes longer than all the rest.
+    // The foreign keys are correct by construction; checking them one by one takes longer than everything else.
     await client.query(`SET session_replication_role = replica`);
     await client.query(
       `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
@@ -47,7 +47,7 @@ async function seed({ deps: { db }, teamId }: TestExecutions): Promise<void> {
   });
 }
 
-/** The sweep as it runs every night; 0 days: it deletes nothing of that kind. */
+/** The sweep that runs every night; with 0 days, it deletes nothing of this kind. */
 async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number; runs: number }): Promise<number> {
   const deps = {
     db,
@@ -67,8 +67,8 @@ async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number
 }
 
 /**
- * Runs the batches of a sweep on two databases in turns: on one, each batch begins after the last one; on the other, each looks for old
- * runs from the beginning. Returns the milliseconds of all batches of each.
+ * Runs the batches of a sweep on two databases in turns: on one, each batch begins after the last batch; on the other, each batch looks for
+ * old runs from the beginning. Returns the milliseconds of all batches of each.
  */
 async function compare(behind: Database, beginning: Database, days: number, deleteBatch: typeof deleteOldRuns) {
   const ms = { behind: 0, beginning: 0 };

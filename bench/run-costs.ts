@@ -24,7 +24,7 @@ export interface RunCosts {
 
 const tickMs = 10;
 
-/** Returns the processor time in milliseconds of a process, and of its children that have ended. */
+/** Returns the processor time in milliseconds of a process, and of its ended children. */
 function timesOf(pid: number): { own: number; children: number } {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = text
@@ -78,9 +78,9 @@ function timeOfMachine(): number {
 }
 
 /**
- * Returns the present processor times. The time of an ended process is counted with its parent, so each process is counted once. `inContainers`:
- * count for the sandboxes all processor time that the other programs did not use, because containers and the programs that start them are not
- * children of this system's processes.
+ * Returns the present processor times. The time of an ended process is counted with its parent, so each process is counted once.
+ * `inContainers`: counts all processor time that the other programs did not use as time of the sandboxes, because containers and the
+ * programs that start them are not children of this system's processes.
  */
 function spent(system: System, inContainers: boolean) {
   const service = system.service().pid ?? 0;
@@ -98,7 +98,7 @@ function spent(system: System, inContainers: boolean) {
 }
 
 /**
- * Returns a function that returns the processor time that the supervisors of the system have taken. Call it often, because it cannot read the time of
+ * Returns a function that returns the processor time of the system's supervisors. Call it often, because it cannot read the time of
  * supervisors that have ended.
  */
 function watchSupervisors(system: System): () => number {
@@ -161,7 +161,7 @@ const pssOf = (pids: Iterable<number>): number =>
   );
 
 /**
- * Returns the proportional memory in MB that a run uses while it sleeps. `holders` lists processes besides the worker that hold
+ * Returns the proportional memory in MB that a run uses while it sleeps. `holders` lists processes other than the worker that hold
  * sandboxes; it is called before and during the run.
  */
 export async function memoryOfRun(system: System, holders: () => number[] = () => []): Promise<number> {
@@ -193,8 +193,8 @@ export interface WaitingMemory {
 }
 
 /**
- * Returns the proportional memory of a sandbox in which an agent waits: agent, its init, bwrap, and the supervisor divided by the sandboxes in
- * which agents wait. No other program may run, and `count` agents must wait.
+ * Returns the proportional memory of a sandbox with a waiting agent: agent, its init, bwrap, and the supervisor's memory divided by the
+ * number of such sandboxes. No other program may run, and `count` agents must wait.
  */
 export async function memoryOfWaiting(system: System, count: number): Promise<WaitingMemory> {
   const worker = system.worker().pid ?? 0;

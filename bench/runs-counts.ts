@@ -1,6 +1,6 @@
 /**
- * Time of the reads that the dashboard makes most often, over up to a million runs of one team: pages of summaries, counts for its views, and
- * the search of its palette.
+ * Measures the reads that the dashboard makes most often, over up to a million runs of one team: pages of summaries, counts for its views,
+ * and the search of its palette.
  */
 import { RunCountsQuery } from '@runyard/contract/runs/run-counts';
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';

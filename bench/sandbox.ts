@@ -1,6 +1,6 @@
 /**
- * Measures the cost of a bubblewrap sandbox, also with gVisor: bwrap alone, our init, a process that was started ahead of time; and two
- * facts that the backend depends on.
+ * Measures the cost of a bubblewrap sandbox, also with gVisor: bwrap alone, Runyard's init, a process that was started ahead of time; and
+ * two facts that the backend depends on.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -72,8 +72,8 @@ async function inSandbox(on: BubblewrapGround, command: readonly string[]): Prom
 }
 
 /**
- * Returns in how many of `tries` runs a process of the sandbox still existed when bwrap had ended, so that the machine's init has to
- * reap it.
+ * Returns in how many of `tries` runs a process of the sandbox still existed when bwrap had ended, so that the machine's init has to reap
+ * the process.
  */
 async function leftBehind(more: readonly string[]): Promise<number> {
   let count = 0;
@@ -106,7 +106,7 @@ async function leastForNode(kind: 'data' | 'as', megabytes: readonly number[]): 
 }
 
 try {
-  // A replacement for the agent's runtime: both its Node and its file are looked up in it.
+  // A replacement for the agent's runtime, in which both its Node and its file are looked up.
   const runtime = path.join(ground.stateRoot, 'nothing');
   await mkdir(path.join(runtime, 'agent'), { recursive: true, mode: 0o755 });
   await writeFile(path.join(runtime, 'agent/node'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });

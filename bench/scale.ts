@@ -74,7 +74,7 @@ async function createWebhooks(starts: boolean): Promise<string[]> {
   return webhooks.map(({ url }) => new URL(url).pathname);
 }
 
-/** Counts what the connections of the services wait for, every 20 ms until `work` ends. Waits for the next statement do not count. */
+/** Counts the reasons for waits of the services' connections, every 20 ms until `work` ends. Waits for the next statement do not count. */
 async function waitsDuring<T>(work: Promise<T>): Promise<{ result: T; waits: Map<string, number> }> {
   const seen = new Map<string, number>();
   let looks = 0;
@@ -125,7 +125,7 @@ async function creates(): Promise<number> {
 }
 
 async function deliveries(paths: readonly string[]): Promise<number> {
-  // The budget of 60 a minute is not what is measured.
+  // This benchmark does not measure the budget of 60 a minute.
   await db.query(`UPDATE webhooks SET recent = '{}'`);
   const urls = paths.flatMap((each) => services.map(({ origin }) => origin + each));
   const { count, refused } = await loadWithDeliveries({ urls, secret, callers, seconds });

@@ -51,7 +51,7 @@ try {
         [ids],
       );
     const isDone = async () => {
-      // Asks rarely, so that the query costs nothing.
+      // Polls rarely, so that the query costs nothing.
       await delay(2_000);
       const [row] = await db.query<{ due: number }>(
         'SELECT count(*) AS due FROM schedules WHERE id = ANY ($1) AND last_due_at IS NULL',
@@ -75,7 +75,7 @@ try {
   const together = await measure(0);
   report(
     'Lateness of schedules',
-    `${count} schedules of ${teams} teams, ${processes} service processes, the embedded PostgreSQL and all of them on the same cores. Late: from the time of the schedule to the row of its fire, by the database's clock. Goal for times within one minute: p99 below 2,000 ms, none double, none missed; p99 **${percentile(spread.late, 0.99).toFixed(0)} ms**.`,
+    `${count} schedules of ${teams} teams, ${processes} service processes and the embedded PostgreSQL, all on the same cores. Late: from the time of the schedule to the row of its fire, by the database's clock. Goal for times within one minute: p99 below 2,000 ms, none double, none missed; p99 **${percentile(spread.late, 0.99).toFixed(0)} ms**.`,
     ['times', 'p50 ms', 'p99 ms', 'max ms', 'double', 'missed'],
     [row('spread over one minute', spread), row('all at one moment', together)],
   );

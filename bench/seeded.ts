@@ -17,8 +17,8 @@ export interface SeededDatabase {
 }
 
 /**
- * Opens an embedded PostgreSQL with `count` runs. With the variable BENCH_KEEP, which names a folder, keeps the database there for the next benchmark,
- * because filling it takes minutes.
+ * Opens an embedded PostgreSQL with `count` runs. If the variable BENCH_KEEP names a folder, keeps the database there for the next
+ * benchmark, because filling it takes minutes.
  */
 export async function openSeeded(count: number, maxConnections = 4): Promise<SeededDatabase> {
   const kept = process.env.BENCH_KEEP;

@@ -1,4 +1,7 @@
-/** Soak: the installation of `chaos.ts` under the same load without faults, whose memory, open files, processes and rows must not grow with time. */
+/**
+ * Soak test: the installation of `chaos.ts` under the same load without faults; its memory, open files, processes and rows must not grow
+ * with time.
+ */
 import { readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';

@@ -1,6 +1,6 @@
 /**
- * Measures the time from a create to the agent at work on the prompt, with a warm pool and without, in turns on two systems; then the
- * cost of trivial runs: runs in a second, processor time of each program, memory of a waiting sandbox.
+ * Measures the time from a create until the agent works on the prompt, with and without a warm pool, in turns on two systems; then the cost
+ * of trivial runs: runs in a second, processor time of each program, memory of a waiting sandbox.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
@@ -37,7 +37,7 @@ const noSamples = (): Samples => ({ spawned: [], atWork: [], inWorker: [], ended
 
 async function measureRun(system: System, samples: Samples): Promise<void> {
   const runId = await system.createRun('```sh\ntrue\n```');
-  // Sends no request while it measures, because answers would take the processor time with which the agent starts.
+  // Sends no request during the measurement, because answers would take the processor time that the agent needs to start.
   await delay(restMs);
   await system.until(runId, (run) => run.is_sandbox_running === false);
   const { events } = await system.call<Timeline>('GET', `/agent/runs/${runId}/timeline`);

@@ -1,4 +1,7 @@
-/** Processor time and wall time of the starts of all programs, as ratios to Node alone; with BENCH_BEFORE, also those of another checkout. */
+/**
+ * Measures processor time and wall time of the starts of all programs, as ratios to Node alone; with BENCH_BEFORE, also the starts of
+ * another checkout.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -21,7 +24,7 @@ const roots = [
   ...(process.env.BENCH_BEFORE ? [process.env.BENCH_BEFORE] : []),
 ];
 const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-starts-'));
-// Only for the bundles of the tests.
+// Used only for the bundles of the tests.
 process.env[headStartVariable] = folder;
 const key = 'ryk_the-key-of-the-benchmark-0123456789';
 
@@ -53,7 +56,7 @@ async function toEnd(args: readonly string[], env: Record<string, string> = {}):
   return { cpu: seconds.reduce((sum, each) => sum + each, 0) * 1000, wall };
 }
 
-/** Returns the processor time of a process and of all that descend from it. */
+/** Returns the processor time of a process and of all its descendants. */
 function cpuOfTree(pid: number): number {
   const parents = readdirSync('/proc').flatMap((name): [number, number][] => {
     try {

@@ -1,4 +1,6 @@
-/** Measures live streams on one service process: memory for each, and the delay of an event, over many runs, few runs and the team. */
+/**
+ * Measures live streams on one service process: memory for each stream, and the delay of an event, over many runs, few runs and the team.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
@@ -69,7 +71,7 @@ async function openMeasured(pid: number, port: number, key: string, paths: reado
   }
 }
 
-/** The same streams on a bare server, whose process has the flags of the service's. */
+/** Measures the same streams on a bare server whose process has the service's flags. */
 async function measureBare(): Promise<string[]> {
   const server = spawn(process.execPath, [...serviceNodeFlags, path.join(import.meta.dirname, 'bare-streams.ts')], {
     env: { PATH: process.env.PATH ?? '', ...probedEnvironment(memoryFile) },
@@ -134,7 +136,7 @@ try {
   const db = await openDatabase({ address: { connectionString: embedded.url }, maxConnections: 2, log: silentLog });
   const waiting = Array.from({ length: streams }, (_, index) => index);
   const create = async () => {
-    while (waiting.pop() !== undefined) await system.createRun('Nothing takes this run.');
+    while (waiting.pop() !== undefined) await system.createRun('No worker takes this run.');
   };
   await Promise.all(Array.from({ length: 20 }, create));
   const runs = await db.query<{ id: string; execution: string }>(

@@ -1,4 +1,4 @@
-/** Samples of several ways to do the same work, taken in turns, so that other work on the machine slows all of them alike. */
+/** Takes samples of several ways to do the same work in turns, so that other work on the machine slows all of them alike. */
 import { percentile } from './report.ts';
 
 /** Returns the milliseconds that the work takes. */

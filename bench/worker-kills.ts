@@ -1,4 +1,4 @@
-/** Measures runs whose worker is killed every few seconds: how they end, whether any starts twice, and the memory of a supervisor. */
+/** Measures runs whose worker is killed every few seconds: how they end, whether any run starts twice, and the memory of a supervisor. */
 import { killWorkers } from '../test/support/killed-workers.ts';
 import { startSystem } from '../test/support/system.ts';
 import { median, report } from './report.ts';

@@ -15,7 +15,7 @@ const mark = '4711.5';
 const countLeft = "grep -lx sleep /proc/[0-9]*/comm 2>/dev/null | wc -l | sed 's/^/left-/'";
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-/** Steps of a turn that is at work for minutes, also where a program does not wait for the end of a command. */
+/** Steps of a turn that works for minutes, even if a program does not wait for the end of a command. */
 const manyTimes = (shell: string) => Array.from({ length: 20 }, () => ({ shell }));
 
 const seconds = (from: number): string => `${((performance.now() - from) / 1000).toFixed(1)} s`;
@@ -167,7 +167,7 @@ async function image(ground: Ground): Promise<string> {
   return 'not sent, said so';
 }
 
-/** Texts that programs may take for commands, options or files. */
+/** Texts that programs may misread as commands, options or files. */
 const oddPrompts = [
   '/init the project',
   '/status gives 500',

@@ -1,4 +1,4 @@
-/** A whole system with fake models, and the requests of the cases to it. */
+/** A whole system with fake models, and the requests of the cases to this system. */
 
 import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
 import type { Step as ConversationStep } from '@runyard/contract/runs/conversations';

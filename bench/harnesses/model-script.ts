@@ -1,6 +1,6 @@
 import type { FakeConversation, FakeToolCall, FakeTurn } from '../../test/fakes/models.ts';
 
-/** A step that the fake model takes, with any name of the program's tools. */
+/** A step of the fake model, with any name of the program's tools. */
 export type Step =
   | { readonly shell: string }
   | { readonly write: string; readonly text: string }
@@ -28,7 +28,7 @@ function stepsOf(prompt: string): readonly Step[] {
 /** Names of shell tools, each with the arguments for a command. */
 const shells: Readonly<Record<string, (command: string) => Record<string, unknown>>> = {
   Bash: (command) => ({ command, description: 'Runs a command' }),
-  // Codex interrupts the wait for a command after 10 s and asks the model again; 30 s is the longest allowed wait.
+  // Codex interrupts the wait for a command after 10 s and sends a request to the model again; 30 s is the longest allowed wait.
   exec_command: (cmd) => ({ cmd, yield_time_ms: 30_000 }),
   shell_command: (command) => ({ command }),
   shell: (command) => ({ command: ['sh', '-c', command] }),
@@ -57,7 +57,7 @@ function callOf(step: Step, offered: readonly string[]): FakeToolCall {
     }
     return { name, input: writers[name]?.(step.write, step.text) ?? {} };
   }
-  // A program may offer the tool only on request, under its own name.
+  // A program may offer the tool only on request, under another name.
   return {
     name: offered.find((name) => name.endsWith(step.tool)) ?? `mcp__everything__${step.tool}`,
     input: step.input,

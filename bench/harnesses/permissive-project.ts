@@ -1,4 +1,4 @@
-/** A project whose own settings of each program allow every tool, and which has instructions for each. */
+/** A project with settings of each program that allow every tool, and with instructions for each program. */
 import type { Ground } from './ground.ts';
 
 const files: Readonly<Record<string, object>> = {

@@ -5,10 +5,10 @@ import { begin, type Ground, must, transcriptOf, untilEnded } from './ground.ts'
 const folder = path.join(import.meta.dirname, '../../packages/agent/test/sessions');
 const maxLine = 4_000;
 
-/** Members whose values differ between runs, or describe the program instead of the session. */
+/** Members whose values differ between runs, or that describe the program instead of the session. */
 const leftOut = new Set(['configOptions', 'models', 'modes', 'availableCommands', 'authMethods', '_zed', 'icons']);
 
-/** Replaces ids by their order, and paths, times and versions by fixed ones. */
+/** Replaces ids by their order, and paths, times and versions by fixed values. */
 function scrubber(): (text: string) => string {
   const ids = new Map<string, string>();
   const idOf = (id: string) => {

@@ -24,7 +24,7 @@ export interface Ground {
   close(): Promise<void>;
 }
 
-/** Makes the ground of each backend in a folder of its own. Runs find `marks`, another folder, under its name. */
+/** Makes the ground of each backend in a separate folder. Runs find `marks`, another folder, under its name. */
 export const grounds: Readonly<Record<string, (folder: string, marks: string) => Promise<Ground>>> = {
   direct: async (folder) => ({
     backend: {
@@ -39,7 +39,7 @@ export const grounds: Readonly<Record<string, (folder: string, marks: string) =>
   command: async (folder) => {
     const runs = path.join(folder, 'runs');
     await mkdir(runs);
-    // The dispatch command gives the agent the variables of the payload, and of its own only those of the machine's user.
+    // The dispatch command gives the agent the variables of the payload, and only the machine user's variables of its own environment.
     const agent = path.join(folder, 'runyard-agent');
     await writeFile(agent, `#!/bin/sh\nRUNYARD_DATA_DIR=${folder}/agent exec ${launcher} "$@"\n`, { mode: 0o755 });
     return {

@@ -100,7 +100,7 @@ async function testBackend(name: string): Promise<void> {
   };
 
   const answer = 'report-artifact --help >/dev/null && echo "$((2 * 3)) of 6"';
-  /** Prints the answer on its second try only; the first one lasts until its agent ends. */
+  /** Prints the answer only on its second attempt; the first attempt lasts until its agent ends. */
   const waits = (mark: string) => `test -e ${mark} || { touch ${mark}; sleep 900; }; ${answer}`;
   const play = async () => {
     await untilDone(await create(answer));

@@ -16,7 +16,7 @@ export interface DebianPackage {
 
 const database = '/var/lib/dpkg';
 
-/** Dependencies for people and for installation: documentation, questions, dpkg itself, and the parts of git in Perl. */
+/** Dependencies that only people or the installation need: documentation, questions, dpkg itself, and the parts of git in Perl. */
 const notNeeded = new Set(['debconf', 'dpkg', 'git-man', 'liberror-perl', 'openssl', 'perl']);
 
 /** Files that no program needs. Licences stay. */
@@ -51,7 +51,7 @@ export function debianPackages(names: readonly string[]): DebianPackage[] {
     if (found.has(name)) return;
     found.set(name, item);
     for (const group of item.needs) {
-      // Virtual packages, such as awk, have no entry of their own.
+      // Virtual packages, such as awk, have no separate entry.
       const needed = group.find((each) => installed.has(each));
       if (needed !== undefined && !notNeeded.has(needed)) add(needed);
     }
@@ -69,8 +69,8 @@ const infoFile = ({ name, architecture }: DebianPackage, kind: string): string =
 };
 
 /**
- * Returns the files of packages and their entries for tools that list what is in an image (`/var/lib/dpkg/status.d`). Throws if a file is not as its
- * package has it, because a change of this machine must not get into an image.
+ * Returns the files of packages and their entries for tools that list what is in an image (`/var/lib/dpkg/status.d`). Throws if a file
+ * differs from its package, because a change of this machine must not get into an image.
  */
 export function filesOf(packages: readonly DebianPackage[]): TarEntry[] {
   return packages.flatMap((item) => {
@@ -103,7 +103,7 @@ function entryOf(file: string, owner: string, sum: string | undefined): TarEntry
   return [{ name, mode: found.mode & 0o755, content: { bytes } }];
 }
 
-/** Returns the certificates of Debian's package, without those that were added on this machine. */
+/** Returns the certificates of Debian's package, without certificates that were added on this machine. */
 export function certificates(): Buffer {
   const folder = '/usr/share/ca-certificates/mozilla';
   const files = readdirSync(folder).filter((name) => name.endsWith('.crt'));

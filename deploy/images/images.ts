@@ -22,7 +22,7 @@ export const dataFolder = '/var/lib/runyard';
 const node = '/usr/local/bin/node';
 /** Programs of the service: it imports skills with git, which needs a shell. */
 const forService = ['base-files', 'ca-certificates', 'dash', 'git', 'libc6', 'libstdc++6'];
-/** Programs of the worker, which locks its folder with flock(1), and those that a sandbox of bubblewrap sees. */
+/** Programs for the worker, which locks its folder with flock(1), and programs that a bubblewrap sandbox sees. */
 const forSandboxes = 'bash bubblewrap coreutils curl diffutils findutils grep gzip mawk sed tar util-linux'.split(' ');
 
 export interface Image {
@@ -70,7 +70,7 @@ export function imageOf(kind: ImageKind, root: string): Image {
   return { kind, debian, npm: npmPackages(root), layers: [inOrder(system), inOrder(program)] };
 }
 
-/** Returns entries by name, the last of each name, with the folders above them. */
+/** Returns entries sorted by name, the last entry of each name, with their parent folders. */
 function inOrder(entries: readonly TarEntry[]): TarEntry[] {
   const byName = new Map<string, TarEntry>();
   for (const { name } of entries)
@@ -80,7 +80,7 @@ function inOrder(entries: readonly TarEntry[]): TarEntry[] {
   return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A program that succeeds if the service takes requests. */
+/** A program that succeeds if the service accepts requests. */
 const readyFile = 'runyard/ready.mjs';
 const readiness =
   "const ready = await fetch('http://127.0.0.1:' + (process.env.RUNYARD_PORT || 4180) + '/readyz').catch(() => undefined);\nprocess.exitCode = ready?.ok ? 0 : 1;\n";

@@ -18,14 +18,14 @@ export interface NpmPackage {
   readonly name: string;
   readonly version: string;
   readonly license: string | undefined;
-  /** Its folder in the checkout, such as `node_modules/zod`. */
+  /** The folder of the package in the checkout, such as `node_modules/zod`. */
   readonly place: string;
 }
 
-/** The packages of the checkout whose sources the images contain. They contain the dashboard as vite builds it. */
+/** The packages of the checkout whose sources the images contain. They include the dashboard that vite has built. */
 const own = ['contract', 'system', 'definitions', 'client', 'service', 'worker', 'agent', 'cli'];
 
-/** Returns the packages of npm that the program needs, by their places. Those of another platform are not installed. */
+/** Returns the packages of npm that the program needs, by their places. Packages for another platform are not installed. */
 export function npmPackages(root: string): NpmPackage[] {
   const { packages }: { packages: Record<string, LockedPackage> } = JSON.parse(
     readFileSync(path.join(root, 'package-lock.json'), 'utf8'),
