@@ -82,13 +82,14 @@ def case(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
 Found = TypeVar("Found")
 
 
-def until(what: str, probe: Callable[[], Found], seconds: float = 60) -> Found:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+def until(what: str, probe: Callable[[], Found], seconds: float = 90) -> Found:
+    started = time.monotonic()
+    while (waited := time.monotonic() - started) < seconds:
         found = probe()
         if found:
             return found
-        time.sleep(0.05)
+        # Each request takes processor time from the run.
+        time.sleep(min(max(waited / 5, 0.05), 0.4))
     raise AssertionError(f"{what} did not happen within {seconds} s")
 
 
