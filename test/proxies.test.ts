@@ -220,7 +220,7 @@ describe.skipIf(problem !== null)(problem === null ? 'behind a proxy' : `behind 
       expect(output).toMatch(/✗ WebSocket .*HTTP 426/);
       expect(output).toMatch(/✗ body size .*HTTP 413/);
       expect(output).toContain('client_max_body_size 0');
-      expect(output).toMatch(/! client address .*does not say which client/);
+      expect(output).toMatch(/! client address .*does not report which client/);
       expect(code).toBe(1);
     });
   });
