@@ -56,7 +56,7 @@ describe('a turn whose machine was lost', () => {
     for (const part of [
       'Before it.',
       'was lost in the middle of your turn',
-      'No files were kept',
+      'No files were saved',
       'I pushed the branch.',
     ])
       expect(said).toContain(part);

@@ -29,7 +29,7 @@ const hangs = () => new Promise<number>(() => {});
 test('ends a sandbox over the limit, and reports its size', async () => {
   expect((await verdict(little, much)).verdict).toMatchObject({
     reason: 'disk_limit',
-    message: expect.stringContaining('held 2 MB, more than the 1 MB'),
+    message: expect.stringContaining('had 2 MB, more than the 1 MB'),
   });
 });
 

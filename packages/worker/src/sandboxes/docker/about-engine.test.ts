@@ -23,7 +23,7 @@ test('has version, runtime and cgroup version of the engine, and its untested fe
   ]);
   const [engine, untested] = aboutEngine({ ...facts, cgroupVersion: '2' }, 'runsc');
   expect(engine).toBe('engine 28.0.1, runtime runsc, cgroup version 2');
-  expect(untested).toContain('cgroup version 2, as this one is');
+  expect(untested).toContain('cgroup version 2, such as this one');
 });
 
 test('says that facts of an engine are unknown if the engine does not report them', () => {

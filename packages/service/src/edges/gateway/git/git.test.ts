@@ -219,7 +219,7 @@ describe('the git gateway', () => {
       await start({}, { credentialFor: stored('x', password) });
       host.redirect('acme/site', to);
       const { text } = await clone();
-      expect(text).toContain('not followed');
+      expect(text).toContain('does not follow');
       expect(text).not.toContain(password);
     },
   );
@@ -227,7 +227,7 @@ describe('the git gateway', () => {
   it('stops at a redirect loop', async () => {
     await start();
     host.redirect('acme/site', 'acme/site');
-    expect((await clone()).text).toContain('not followed');
+    expect((await clone()).text).toContain('does not follow');
     expect(host.requests.length).toBeLessThan(10);
   });
 

@@ -273,7 +273,7 @@ describe('a request with the cookie of a session', () => {
     const [headers, other] = [await newBrowserSession(service), await newBrowserSession(service)];
     expect(await refusal(without(headers, 'x-csrf-token'))).toContain('X-CSRF-Token is missing');
     for (const wrong of [other['x-csrf-token'], `${headers['x-csrf-token']}a`, ''])
-      expect(await refusal({ ...headers, 'x-csrf-token': wrong })).toContain('X-CSRF-Token is not that');
+      expect(await refusal({ ...headers, 'x-csrf-token': wrong })).toContain('X-CSRF-Token is not the token of this');
   });
 
   test('that writes is refused unless it comes from a page of the service, with this reason', async () => {

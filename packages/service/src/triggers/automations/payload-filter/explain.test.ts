@@ -33,7 +33,7 @@ test('the explanation shows the nearest element of an array', () => {
       check: 'any_element',
       path: 'items',
       passed: false,
-      reason: 'none of 3 elements matches the whole pattern; element 1 comes nearest',
+      reason: 'none of 3 elements matches the whole pattern; element 1 matches best',
     },
     { check: 'in', path: 'items[1].type', passed: true, reason: 'found "b"; allowed: "b"' },
     { check: 'in', path: 'items[1].state', passed: false, reason: 'found "open"; allowed: "closed"' },
