@@ -20,7 +20,7 @@ const stallMs = Number(process.env.CHAOS_STALL_MS ?? 2000);
  * A second sandbox of a run needs several times as long to start an agent. Reading all processes takes processor time from the
  * programs.
  */
-const watchPauseMs = 200;
+const watchPauseMs = 100;
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 100_000);
 
 test('the report of bin/chaos has the messages of 20 failed runs, 300 characters of each', () => {

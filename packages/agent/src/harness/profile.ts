@@ -21,7 +21,7 @@ export interface HarnessCapabilities {
   readonly ownInstructions: boolean;
   /** The harness continues the very action that a person decided about in an earlier sandbox. */
   readonly continuesDecidedActions: boolean;
-  /** Who uses the run's MCP servers: the agent on behalf of the harness, or the harness itself, which gets them by ACP. */
+  /** The program that calls the run's MCP servers: the agent on behalf of the harness, or the harness itself, which gets them by ACP. */
   readonly mcpServers: 'unused' | 'agent' | 'harness';
   /** The harness may load an earlier session, if it announces so in ACP. */
   readonly loadsSessions: boolean;

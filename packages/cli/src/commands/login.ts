@@ -85,7 +85,7 @@ async function receive(context: Context, origin: string, query: CommandLineQuery
     context.report('the browser asks whether this command line may act as you ...');
     const problem = await openPrivately(url);
     context.report(
-      `${problem === null ? 'if it does not' : `no browser was started: ${problem}`}; open this address in a browser of this machine, or for one of another machine stop this and run bin/runyard login --code:`,
+      `${problem === null ? 'if it does not, ' : `no browser was started: ${problem}; `}open this address in a browser of this machine. To use a browser of another machine, stop this and run bin/runyard login --code:`,
     );
     context.out(`${url}\n`);
     return await Promise.race([promise, late]);
@@ -104,10 +104,11 @@ function isSame(one: string, other: string): boolean {
 async function askForCode(context: Context, url: string, problem: string): Promise<string> {
   context.out(`${url}\n`);
   if (problem !== '') context.report(`no browser was started: ${problem}`);
-  const { hostname: host, port } = new URL(url);
+  const { hostname: host, port: given, protocol } = new URL(url);
+  const port = given || (protocol === 'https:' ? 443 : 80);
   if (isLoopback(host))
     context.report(
-      `only this machine reaches the address: for a browser of another machine, run there first: ssh -L ${port || 80}:${host}:${port || 80} ${hostname()}`,
+      `only this machine reaches the address: for a browser of another machine, run there first: ssh -L ${port}:${host}:${port} ${hostname()}`,
     );
   context.report('without a browser, use an API key instead: set RUNYARD_API_KEY');
   context.report('open this address in a browser, allow the sign-in, and paste the code that the page shows');
