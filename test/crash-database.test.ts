@@ -218,7 +218,8 @@ test('leaves no process and no socket folder when the service ends properly', as
   const found = await findEmbeddedPostgres(folder);
   child.stdin?.end();
   expect(await once(child, 'close')).toEqual([0, null]);
-  expect(processesIn(folder)).toEqual([]);
+  // The guard ends a moment after its service.
+  await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 60_000 });
   expect(() => readdirSync(found!.connection.host)).toThrow(/ENOENT/);
   expect(await findEmbeddedPostgres(folder)).toBeUndefined();
 });
