@@ -1,5 +1,6 @@
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import { createRedactor, redacted } from '@runyard/system/redaction/redactor';
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type HeldTexts, redactEvents } from './redact-events.ts';
 
@@ -138,4 +139,51 @@ it('text of at most about 200 streams is held at a time', () => {
   stored.push(...redactEvents([end], redactor, held));
   const said = stored.flatMap((event) => (event.type === 'text' && event.message_id === 'm7' ? [event.text] : []));
   expect(said.join('')).toBe('It is ryr_');
+});
+
+it.each(Object.entries(shapes))(
+  'stores a short end before a line break at once, and still removes a secret that continues it: %s',
+  (_, { line, text }) => {
+    const textOf = (pieces: readonly string[]) => {
+      const held: HeldTexts = {};
+      return pieces
+        .flatMap((piece) =>
+          redactEvents([{ seq: 1, occurred_at: at, type: 'transcript', line: line(piece) }], redactor, held),
+        )
+        .map((event) => (event.type === 'transcript' ? text(event.line) : ''));
+    };
+    expect(textOf(['counter\n', '\n', 'next'])).toEqual(['counter\n', '\n', 'next']);
+    expect(textOf(['It is r\n', 'y', secret.slice(2), '.'])).toEqual(['It is r\n', '', redacted, '.']);
+    expect(textOf(['It is ryr\n', '_abc', 'd'])).toEqual(['It is ryr\n', '', '_abcd']);
+    expect(textOf(['It is ryr_\n', 'x'])).toEqual(['It is ', 'ryr_\nx']);
+  },
+);
+
+it('stores each character once, wherever a stream is cut', () => {
+  const pieces = fc.array(fc.stringMatching(/^[ry_abcd\n]{0,6}$/), { maxLength: 12 });
+  fc.assert(
+    fc.property(pieces, (texts) => {
+      const whole = texts.join('');
+      fc.pre(!whole.replaceAll('\n', '').includes(secret));
+      expect(
+        transcriptOf(texts.map((data) => output(data)))
+          .map((line) => updateOf(line)._meta.terminal_output.data)
+          .join(''),
+      ).toBe(whole);
+    }),
+  );
+});
+
+it('stores at most three characters of a secret that line breaks cut', () => {
+  const cuts = fc.uniqueArray(fc.nat({ max: secret.length }), { maxLength: 8 });
+  fc.assert(
+    fc.property(cuts, (at) => {
+      const lines = [0, ...at.toSorted((a, b) => a - b), secret.length].map((from, index, all) =>
+        secret.slice(from, all[index + 1] ?? from),
+      );
+      const stored = transcriptOf(`It is ${lines.join('\n')}. So.`.split(/(?<=\n)/).map((data) => output(data)));
+      const text = stored.map((line) => updateOf(line)._meta.terminal_output.data).join('');
+      expect(text.replaceAll('\n', '')).toMatch(new RegExp(`^It is r?y?r?${redacted}\\. So\\.$`));
+    }),
+  );
 });

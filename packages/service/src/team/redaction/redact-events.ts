@@ -1,13 +1,60 @@
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import { storable } from '@runyard/contract/wire/storable-json';
 import type { Redactor } from '@runyard/system/redaction/redactor';
+import { withoutLineBreaks } from '@runyard/system/redaction/spellings';
 import { isChunk, isLineStream, lineOf, readLine, shapeOf, type TranscriptLine } from './transcript-line.ts';
 
+/** The end of a stream, which may be the beginning of a secret. It is redacted together with the next piece of the stream. */
+interface HeldText {
+  readonly text: string;
+  /** Number of its first characters that are stored already. Redaction holds back the others. */
+  readonly stored: number;
+}
+
+/** The keys are the streams. `executions.redaction_tails` keeps the record between two batches of events. */
+export type HeldTexts = Record<string, HeldText>;
+
 /**
- * Text that redaction holds back between two pieces of a stream, because it may be the beginning of a secret. The keys are
- * the streams; `executions.redaction_tails` keeps the record between two batches of events.
+ * A shorter end before a line break is stored at once. A command that prints a line and then works for minutes would otherwise show this
+ * line without its last character, because an encoded form of some secret begins with that character. So few characters of a secret expose
+ * nothing of it, and the rest is still redacted.
  */
-export type HeldTexts = Record<string, string>;
+const minHiddenLength = 4;
+
+const isStoredAtOnce = (text: string): boolean =>
+  /[\r\n]$/.test(text) && withoutLineBreaks(text).length < minHiddenLength;
+
+/** Returns the length of the longest common beginning of two texts. */
+function commonLength(left: string, right: string): number {
+  let length = 0;
+  while (length < left.length && left[length] === right[length]) length += 1;
+  return length;
+}
+
+/** Returns the text of the next piece of a stream without secrets, and changes the held text of the stream. `isLast`: no piece follows. */
+function redactPiece(
+  piece: { stream: string; text: string },
+  redactor: Redactor,
+  held: HeldTexts,
+  isLast = false,
+): string {
+  const { text: before, stored } = held[piece.stream] ?? { text: '', stored: 0 };
+  delete held[piece.stream];
+  const clean = isLast ? { text: redactor.whole(before + piece.text), held: '' } : redactor.piece(before, piece.text);
+  const all = clean.text + clean.held;
+  // If a secret began in the stored text, its mark follows the first characters of the secret.
+  const from = commonLength(before.slice(0, stored), all);
+  const to = isStoredAtOnce(clean.held) ? all.length : Math.max(from, clean.text.length);
+  if (clean.held) held[piece.stream] = { text: clean.held, stored: to - clean.text.length };
+  return all.slice(from, to);
+}
+
+/** Removes the held text of a stream that has ended, and returns the part that is not stored. */
+function takeHeld(stream: string, held: HeldTexts): string {
+  const { text, stored } = held[stream] ?? { text: '', stored: 0 };
+  delete held[stream];
+  return text.slice(stored);
+}
 
 /** Returns the streams that end with this line: another message or a tool call ends a message, and the end of a command ends its output. */
 function endedBy({ piece, update, session }: TranscriptLine, held: HeldTexts): string[] {
@@ -26,8 +73,7 @@ function endedBy({ piece, update, session }: TranscriptLine, held: HeldTexts): s
 
 /** Returns the held text of a stream as a line; undefined if there is none. Removes it from `held`. */
 function releaseLine(stream: string, held: HeldTexts): string | undefined {
-  const text = held[stream];
-  delete held[stream];
+  const text = takeHeld(stream, held);
   return text ? lineOf(stream, text) : undefined;
 }
 
@@ -42,12 +88,8 @@ function redactLine(line: string, redactor: Redactor, held: HeldTexts): string[]
   const released = ended.filter((stream) => stream !== piece?.stream).map((stream) => releaseLine(stream, held));
   const withRedactedPiece = (): string => {
     if (!piece) return line;
-    const before = held[piece.stream] ?? '';
-    delete held[piece.stream];
-    const isLast = ended.includes(piece.stream);
-    const clean = isLast ? { text: redactor.whole(before + piece.text), held: '' } : redactor.piece(before, piece.text);
-    if (clean.held) held[piece.stream] = clean.held;
-    return clean.text === piece.text ? line : piece.with(clean.text);
+    const text = redactPiece(piece, redactor, held, ended.includes(piece.stream));
+    return text === piece.text ? line : piece.with(text);
   };
   return [...released.filter((each) => each !== undefined), redactor.whole(withRedactedPiece())];
 }
@@ -89,10 +131,8 @@ export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, 
       stored.push(storable(redactor.value(event)) as AgentEvent);
       continue;
     }
-    const piece = redactor.piece(held[stream] ?? '', storable(event.text) as string);
-    if (piece.held) held[stream] = piece.held;
-    else delete held[stream];
-    stored.push({ ...event, text: piece.text });
+    const text = redactPiece({ stream, text: storable(event.text) as string }, redactor, held);
+    stored.push({ ...event, text });
   }
   return stored;
 }
@@ -107,8 +147,7 @@ function release(next: AgentEvent, stream: string, held: HeldTexts): AgentEvent[
     const line = releaseLine(stream, held);
     return line === undefined ? [] : [{ ...at, type: 'transcript', line }];
   }
-  const text = held[stream];
-  delete held[stream];
+  const text = takeHeld(stream, held);
   if (!text) return [];
   const id = stream.slice(stream.indexOf(' ') + 1);
   if (stream.startsWith('output ')) return [{ ...at, text, type: 'action_output', action_id: id }];

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
+import type { HeldTexts } from '../../../team/redaction/redact-events.ts';
 import { insertConversationEvents } from '../../conversations/stored-events.ts';
 import { insertTranscriptChunk } from '../../conversations/transcript-chunks.ts';
 import { runChannel } from '../notices.ts';
@@ -30,8 +31,8 @@ const keepProgress = defineStatement({
 interface AgentProgress {
   /** Number of the last event that was applied. */
   readonly lastSeq: number;
-  /** Text that redaction keeps back for each stream, because it may be the beginning of a secret. */
-  readonly heldTexts: Readonly<Record<string, string>>;
+  /** The end of each stream that may be the beginning of a secret. */
+  readonly heldTexts: HeldTexts;
   /** The lease lasts at least this long from now on. */
   readonly leaseSeconds: number;
 }
