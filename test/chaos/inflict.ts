@@ -6,7 +6,7 @@ import { deafen, fillDisk, mendLink, slowDown, unplug } from './network.ts';
 import type { Fault } from './plan.ts';
 import { trySignal } from './programs.ts';
 
-/** Carries out all faults at their times and ends them. Resolves when the last one has ended. Calls `say` with each. */
+/** Begins and ends each fault at its time. Calls `say` with each fault, and resolves when the last one has ended. */
 export async function inflict(
   installation: Installation,
   faults: readonly Fault[],

@@ -12,7 +12,7 @@ import { fileBlobs } from '../../packages/service/src/runs/files/retention.ts';
 import { skillBlobs } from '../../packages/service/src/team/skills/of-run.ts';
 import type { Installation } from './installation.ts';
 
-/** Processes besides this one and its parents. Call it in a process namespace of its own. */
+/** Returns the processes besides this one and its parents. The caller is in its own process namespace. */
 export function leftProcesses(): string[] {
   const own = new Set([1, process.pid, process.ppid].map(String));
   return readdirSync('/proc').flatMap((name) => {
@@ -26,7 +26,7 @@ export function leftProcesses(): string[] {
   });
 }
 
-/** Folders and disks of sandboxes, mounts in the folders of the nodes, and network namespaces that are no node's. */
+/** Returns folders and disks of sandboxes, mounts in the folders of the nodes, and network namespaces that belong to no node. */
 export function leftSandboxes({ programs }: Installation): string[] {
   const nodes = programs.map(({ node }) => node);
   const mounts = readFileSync('/proc/self/mounts', 'utf8')
@@ -56,7 +56,7 @@ export function leftSandboxes({ programs }: Installation): string[] {
 
 export interface BlobCounts {
   readonly blobs: number;
-  /** Blobs without a row that the nightly sweep removed, a day later by its clock: a killed process leaves them. */
+  /** Number of blobs without a row that the nightly sweep removed. A killed process leaves such blobs. */
   readonly swept: number;
   readonly faults: readonly string[];
 }

@@ -46,9 +46,9 @@ export interface WorkerContext {
 export interface Worker {
   /** Takes no new executions. `drained` resolves when the last one has ended. */
   drain(): void;
-  /** Leaves the sandboxes to the next worker of the data folder and ends; if its sandboxes end with their worker, drains first. */
+  /** Leaves the sandboxes to the next worker of the data folder and ends. A worker whose sandboxes end with it drains first. */
   terminate(): void;
-  /** Leaves the sandboxes to the next worker of the data folder and ends; if its sandboxes end with their worker, ends them. */
+  /** Leaves the sandboxes to the next worker of the data folder and ends. Sandboxes that end with their worker are ended instead. */
   leave(): void;
   /** Ends all executions within about six seconds, or later if the kernel cannot end a process of a sandbox yet. */
   stop(): Promise<void>;

@@ -16,7 +16,7 @@ const maxAnswerBytes = 4 * 1024 * 1024;
 const maxConversationBytes = 16 * 1024 * 1024;
 /** Maximum bytes of a picture in an answer. */
 const maxPictureBytes = 1024 * 1024;
-/** Least time between two looks at a run that changes all the time. */
+/** Minimum time between two reads of a run that changes all the time. */
 const restMs = 1_000;
 
 export interface CallContext {
@@ -43,7 +43,7 @@ export function toolRunner(tool: Tool): RunTool {
   };
 }
 
-/** Arguments of our own that are whole numbers. */
+/** Whole numbers among the arguments that are not parameters of an operation. */
 interface Bounds {
   readonly waitSeconds: number;
   readonly characters: number;
@@ -64,7 +64,7 @@ function numbersOf(tool: Tool, given: Json): Bounds | string {
 
 const jsonOf = (bytes: Buffer): unknown => JSON.parse(bytes.toString('utf8'));
 
-/** Looks at the run again after each notice about it, until it has ended or asks something. Each look checks the key again. */
+/** Reads the run again after each notice about it, until the run has ended or asks something. Each read checks the key again. */
 async function wait(
   look: () => Promise<OperationAnswer>,
   given: Json,

@@ -67,8 +67,8 @@ interface OnceSteps<C, T, A> {
   /** Makes the answer, of a repetition too. Default: the result of the work. */
   answer?(result: T, call: C): A | Refusal | Promise<A | Refusal>;
   /**
-   * Present: the result has a raw `key`. The result is recorded encrypted with the caller's own key, which is not stored. The text describes the
-   * operation.
+   * Describes an operation whose result has a raw `key`. The result is recorded encrypted with the caller's own key, which is not stored.
+   * Absent: the result has no raw key.
    */
   readonly keySealedFor?: string;
 }

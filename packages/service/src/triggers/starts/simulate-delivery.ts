@@ -33,7 +33,7 @@ export type Unsimulated =
 
 interface Payload extends Omit<StoredPayload, 'webhookUid'> {
   readonly kind: 'payload';
-  /** Present: a delivery to this webhook is simulated. */
+  /** The webhook to which a delivery is simulated; absent: the event comes from no webhook. */
   readonly webhookUid?: string;
 }
 

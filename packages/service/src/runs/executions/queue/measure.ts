@@ -24,7 +24,7 @@ const queuedWhere = (condition: string) => `
   SELECT count(*) AS depth, extract(epoch FROM clock_timestamp() - min(q.available_at))::float8 AS age FROM (
     SELECT e.available_at FROM executions e WHERE e.phase = 'queued' AND ${condition} AND e.available_at <= now() LIMIT ${mostCounted}) q`;
 
-/** `$1`: the names of the pools to show; all others are the row without a name. */
+/** `$1`: the names of the pools that have their own rows. The row without a name has the sum of all other pools. */
 const measureQueue = defineStatement({
   name: 'measure_queue',
   text: `

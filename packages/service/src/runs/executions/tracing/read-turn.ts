@@ -51,12 +51,12 @@ export async function readTracedExecution(db: Queryable, executionId: string): P
 export interface Action {
   readonly category: string;
   readonly startMs: number;
-  /** Null: it has no result. */
+  /** Null: the call has no result. */
   readonly endMs: number | null;
   readonly state: string | null;
 }
 
-/** Events that are read for one turn, and calls of tools that its trace has. */
+/** Maximum number of events that are read for one turn, and of tool calls in its trace. */
 const mostEvents = 5_000;
 const mostActions = 500;
 
@@ -77,7 +77,8 @@ const readEvents = defineStatement({
 });
 
 /**
- * Returns the calls of tools between two times. The sandbox's clock made the times, so they are moved into the turn if they are outside.
+ * Returns the calls of tools between two times. The sandbox's clock gives the time of a call, so a time outside of
+ * the turn becomes the start or the end of the turn.
  */
 export async function readActions(
   db: Queryable,
@@ -106,5 +107,5 @@ export async function readActions(
   return [...actions.values()];
 }
 
-/** Difference of the clocks of sandbox and database that is allowed for. */
+/** The clocks of sandbox and database may differ by this time. */
 const clockToleranceMs = 1_000;

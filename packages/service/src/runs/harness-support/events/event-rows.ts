@@ -7,7 +7,7 @@ import type { ReachedLimit } from './event-budget.ts';
 
 /** A row as `storeAgentEvents` reads it. */
 export interface EventRow {
-  /** Present: the row belongs to the timeline; absent: to the conversation. */
+  /** A row that has it belongs to the timeline, another row to the conversation. */
   readonly event_type?: TimelineEventType;
   readonly occurred_at: string;
   readonly event: object;

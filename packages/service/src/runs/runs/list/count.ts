@@ -27,9 +27,9 @@ interface CountedRow {
   readonly step: number | null;
   readonly state: RunState;
   readonly runs: number;
-  /** Of all counted runs. */
+  /** Money that all counted runs spent, the same in each row. */
   readonly spent: string;
-  /** Runs that were found, one more than `limit` if there are more. */
+  /** Number of runs that were found; `limit` + 1: there are more. */
   readonly found: number;
 }
 
@@ -144,8 +144,8 @@ const isOnlyTime = (filters: RunFilters): boolean =>
   Object.entries(filters).every(([name, value]) => value === undefined || name.startsWith('created_'));
 
 /**
- * Counts the runs of a time from the index `runs_created` alone. If a run and an ancestor of it are in the time, the runs between them are
- * in it too. So the parent shows whether a run is below another run.
+ * Counts the runs of a time from the index `runs_created` alone. If the time has a run and an ancestor of the run, it also has the
+ * runs between them. So a run is below another counted run exactly if its parent is counted.
  */
 async function countInTime(
   db: Database,

@@ -15,7 +15,7 @@ const ofAnthropic: Readonly<Record<string, ProviderTool>> = {
   text_editor_code_execution: 'code_execution',
 };
 
-/** Calls that an answer of Anthropic begins, and the searches, which `usage` reports again. */
+/** Reads the tools that an answer of Anthropic calls, and the number of searches that its `usage` reports. */
 function anthropicCalls(value: unknown): { readonly called: readonly ProviderTool[]; readonly searches: number } {
   const message = member(value, 'message') ?? value;
   const blocks = [member(value, 'content_block'), ...list(member(message, 'content'))];
@@ -66,7 +66,7 @@ function add(counts: Counts, called: readonly ProviderTool[]): void {
   for (const tool of called) counts[tool] = (counts[tool] ?? 0) + 1;
 }
 
-/** Takes the larger number of each tool. */
+/** Sets the count of each tool to the reported number, if that number is larger. */
 function raise(counts: Counts, reported: Counts): void {
   for (const [tool, number] of Object.entries(reported) as [ProviderTool, number][])
     if (number > (counts[tool] ?? 0)) counts[tool] = number;
@@ -107,7 +107,7 @@ export function countTools(protocol: Protocol, tools: ReadonlySet<ProviderTool>)
           break;
       }
     },
-    // Chat completions search once for an answer, and do not report it.
+    // A chat completion searches once, and does not report the search.
     calls: () => (protocol === 'openai-chat' && hasAnswer && tools.has('web_search') ? { web_search: 1 } : counts),
   };
 }
