@@ -11,8 +11,11 @@ interface HeldText {
   readonly stored: number;
 }
 
-/** The keys are the streams. `executions.redaction_tails` keeps the record between two batches of events. */
-export type HeldTexts = Record<string, HeldText>;
+/**
+ * The keys are the streams. A string is a held text of which nothing is stored. `executions.redaction_tails` keeps the record between two
+ * batches of events.
+ */
+export type HeldTexts = Record<string, string | HeldText>;
 
 /**
  * A shorter end before a line break is stored at once. A command that prints a line and then works for minutes would otherwise show this
@@ -31,29 +34,35 @@ function commonLength(left: string, right: string): number {
   return length;
 }
 
+/** Removes the held text of a stream, and returns it. */
+function takeHeld(stream: string, held: HeldTexts): HeldText {
+  const value = held[stream] ?? '';
+  delete held[stream];
+  return typeof value === 'string' ? { text: value, stored: 0 } : value;
+}
+
+/** Removes the held text of a stream that has ended, and returns the part that is not stored. */
+function takeRest(stream: string, held: HeldTexts): string {
+  const { text, stored } = takeHeld(stream, held);
+  return text.slice(stored);
+}
+
 /** Returns the text of the next piece of a stream without secrets, and changes the held text of the stream. `isLast`: no piece follows. */
 function redactPiece(
-  piece: { stream: string; text: string },
+  piece: { readonly stream: string; readonly text: string },
   redactor: Redactor,
   held: HeldTexts,
   isLast = false,
 ): string {
-  const { text: before, stored } = held[piece.stream] ?? { text: '', stored: 0 };
-  delete held[piece.stream];
+  const { text: before, stored } = takeHeld(piece.stream, held);
   const clean = isLast ? { text: redactor.whole(before + piece.text), held: '' } : redactor.piece(before, piece.text);
   const all = clean.text + clean.held;
   // If a secret began in the stored text, its mark follows the first characters of the secret.
   const from = commonLength(before.slice(0, stored), all);
   const to = isStoredAtOnce(clean.held) ? all.length : Math.max(from, clean.text.length);
-  if (clean.held) held[piece.stream] = { text: clean.held, stored: to - clean.text.length };
+  const storedOfHeld = to - clean.text.length;
+  if (clean.held) held[piece.stream] = storedOfHeld > 0 ? { text: clean.held, stored: storedOfHeld } : clean.held;
   return all.slice(from, to);
-}
-
-/** Removes the held text of a stream that has ended, and returns the part that is not stored. */
-function takeHeld(stream: string, held: HeldTexts): string {
-  const { text, stored } = held[stream] ?? { text: '', stored: 0 };
-  delete held[stream];
-  return text.slice(stored);
 }
 
 /** Returns the streams that end with this line: another message or a tool call ends a message, and the end of a command ends its output. */
@@ -73,7 +82,7 @@ function endedBy({ piece, update, session }: TranscriptLine, held: HeldTexts): s
 
 /** Returns the held text of a stream as a line; undefined if there is none. Removes it from `held`. */
 function releaseLine(stream: string, held: HeldTexts): string | undefined {
-  const text = takeHeld(stream, held);
+  const text = takeRest(stream, held);
   return text ? lineOf(stream, text) : undefined;
 }
 
@@ -147,7 +156,7 @@ function release(next: AgentEvent, stream: string, held: HeldTexts): AgentEvent[
     const line = releaseLine(stream, held);
     return line === undefined ? [] : [{ ...at, type: 'transcript', line }];
   }
-  const text = takeHeld(stream, held);
+  const text = takeRest(stream, held);
   if (!text) return [];
   const id = stream.slice(stream.indexOf(' ') + 1);
   if (stream.startsWith('output ')) return [{ ...at, text, type: 'action_output', action_id: id }];

@@ -242,7 +242,7 @@ describe('the secrets of a batch', () => {
   it('are removed from text and transcript even if two batches split them', () => {
     const cut = 8;
     const first = plan(numbered([text(`It is ${secret.slice(0, cut)}`), line(secret)]));
-    expect(first?.heldTexts).toEqual({ 'text m': { text: secret.slice(0, cut), stored: 0 } });
+    expect(first?.heldTexts).toEqual({ 'text m': secret.slice(0, cut) });
     const situation = { execution: { lastSeq: 2, heldTexts: first?.heldTexts ?? {} } };
     const second = plan(numbered([text(`${secret.slice(cut)}!`)], 3), situation);
     expect(second?.heldTexts).toEqual({});
@@ -252,9 +252,9 @@ describe('the secrets of a batch', () => {
   });
 
   it('do not change the unfinished texts of the input', () => {
-    const heldTexts = { 'text m': { text: 'ryr_', stored: 0 } };
+    const heldTexts = { 'text m': 'ryr_' };
     plan(numbered([text('x')]), { execution: { heldTexts } });
-    expect(heldTexts).toEqual({ 'text m': { text: 'ryr_', stored: 0 } });
+    expect(heldTexts).toEqual({ 'text m': 'ryr_' });
   });
 });
 
