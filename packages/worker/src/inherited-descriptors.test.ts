@@ -1,6 +1,10 @@
 import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 
 const module = fileURLToPath(new URL('./inherited-descriptors.ts', import.meta.url));
 
@@ -18,4 +22,21 @@ test('closes inherited descriptors, so that child processes do not get them', ()
   const [before = '', after = ''] = output.split('after');
   expect(before).toContain('/etc/hostname');
   expect(after).not.toContain('/etc/hostname');
+});
+
+test('leaves the file of NODE_EXTRA_CA_CERTS open while Node reads it', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'runyard-descriptors-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'authorities.pem');
+  // So many that Node still reads them when the descriptors are closed.
+  writeFileSync(file, Array.from({ length: 10 }, () => rootCertificates.join('\n')).join('\n'));
+  const script = `
+    import { getCACertificates } from 'node:tls';
+    (await import(${JSON.stringify(module)})).closeInheritedDescriptors();
+    console.log(getCACertificates('extra').length);`;
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: file },
+  });
+  expect(Number(output)).toBe(10 * rootCertificates.length);
 });

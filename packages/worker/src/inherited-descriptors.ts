@@ -1,4 +1,5 @@
 import { closeSync, readdirSync, readFileSync } from 'node:fs';
+import { getCACertificates } from 'node:tls';
 
 const closeOnExec = 0o2000000;
 
@@ -7,6 +8,8 @@ const closeOnExec = 0o2000000;
  * only up to the first gap in the numbers. Standard streams, Node's channel to its parent and the descriptors of `kept` stay open.
  */
 export function closeInheritedDescriptors(kept: readonly number[] = []): void {
+  // A thread of Node reads the file of NODE_EXTRA_CA_CERTS through a descriptor without close-on-exec. This call waits for the thread.
+  getCACertificates('default');
   const channel = Number(process.env.NODE_CHANNEL_FD ?? -1);
   for (const name of readdirSync('/proc/self/fd')) {
     const descriptor = Number(name);
