@@ -19,8 +19,8 @@ export type HeldTexts = Record<string, string | HeldText>;
 
 /**
  * A shorter end before a line break is stored at once. A command that prints a line and then works for minutes would otherwise show this
- * line without its last character, because an encoded form of some secret begins with that character. So few characters of a secret expose
- * nothing of it, and the rest is still redacted.
+ * line without its last character, because an encoded form of some secret begins with that character. The record may then
+ * show up to three characters of a secret; the rest is still redacted.
  */
 const minHiddenLength = 4;
 

@@ -33,7 +33,7 @@ export type Unsimulated =
 
 interface Payload extends Omit<StoredPayload, 'webhookUid'> {
   readonly kind: 'payload';
-  /** The webhook to which a delivery is simulated; absent: the event comes from no webhook. */
+  /** The webhook that received the stored delivery; absent: the payload is not of a stored delivery. */
   readonly webhookUid?: string;
 }
 
