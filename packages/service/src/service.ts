@@ -61,7 +61,7 @@ import { faultOfWebhookSecret } from './triggers/webhooks/ingest/secrets.ts';
 
 /**
  * Lists the domains in the order of their dependencies, the lowest first. The sweep of old runs calls them in this order, and they are
- * closed in the reverse order. Listing them opens nothing. docs/architecture.md has the steps for a new domain.
+ * closed in the reverse order. This function opens no resources. docs/architecture.md has the steps for a new domain.
  */
 export function listDomains(deps: ServiceDeps): readonly Edge[] {
   const domains: readonly Edge[] = [
@@ -106,14 +106,17 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
 }
 
 export interface RunningService {
-  /** Origin under which clients reach it. */
+  /** Origin under which clients reach the service. */
   readonly baseUrl: string;
   /** Milliseconds that each part of the start took. */
   readonly startedIn: Readonly<Record<string, number>>;
   stop(): Promise<void>;
 }
 
-/** Starts the service and resolves when it answers requests. When `signal` aborts, the start stops after its current part, closes everything and throws the reason. */
+/**
+ * Starts the service and resolves when it answers requests. When `signal` aborts, the start stops after its current part, closes
+ * everything and throws the reason.
+ */
 export async function startService(settings: Settings, log: Logger, signal: AbortSignal): Promise<RunningService> {
   const dataDir = path.resolve(settings.RUNYARD_DATA_DIR);
   const startedIn: Record<string, number> = {};
@@ -124,7 +127,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
     signal.throwIfAborted();
   };
   const undo = makeUndo(log);
-  // Removed last: the next service of this folder waits until this service has stopped completely.
+  // The file is removed last, because the next service of this folder waits until this service has stopped completely.
   const serviceFile = fileOfService(dataDir);
   undo.add(serviceFile.remove);
   let baseUrl = settings.RUNYARD_BASE_URL ?? '';

@@ -1,4 +1,7 @@
-/** Test support: the access of each credential by the declarations of the routes, as data and as the table in docs/security.md. */
+/**
+ * Test support: the access that each credential has to each route, as data and as the table in docs/security.md. The declarations of the
+ * routes decide the access.
+ */
 
 import { routes } from '@runyard/contract/routes';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
@@ -40,7 +43,7 @@ export interface AccessRow {
   readonly body?: Readonly<Record<string, string>>;
 }
 
-/** All routes, each followed by its bodies that require a higher role. */
+/** All routes. After each route come its bodies that require a higher role. */
 export const accessRows: readonly AccessRow[] = (Object.entries(routes) as [string, Route][]).flatMap(
   ([name, route]) => {
     const { allow } = route;
@@ -67,7 +70,7 @@ const roleOf: Readonly<Partial<Record<Credential, Role>>> = {
   otherTeamSession: 'admin',
 };
 
-/** The browser sessions among the credentials, each with the credential of the key that signed in. */
+/** The browser sessions among the credentials, and for each session the credential of the key that signed in. */
 export const sessionOf: Readonly<Partial<Record<Credential, Credential>>> = {
   session: 'operator',
   memberSession: 'member',
@@ -75,7 +78,7 @@ export const sessionOf: Readonly<Partial<Record<Credential, Credential>>> = {
   otherTeamSession: 'otherTeam',
 };
 
-/** The caller's own team has a thing of this name, or gets one. */
+/** On this route, the caller's own team has the thing with the name, or gets a new one. */
 const namedByCaller = routes.putSecret.path;
 
 /** Returns the access of a credential to a route, for things of the first team. */
@@ -101,7 +104,7 @@ export function accessOf({ allow, params, path }: Route, credential: Credential)
 }
 
 /**
- * Callers in the order of their rights: if a route accepts a caller, it also accepts the next callers of the list (`permission.test.ts`).
+ * Lists of callers in the order of their rights. If a route accepts a caller, it also accepts the next callers of the list (`permission.test.ts`).
  */
 const ladders: readonly (readonly Credential[])[] = [
   ['viewer', 'member', 'administrator', 'owner', 'operator'],
@@ -109,12 +112,13 @@ const ladders: readonly (readonly Credential[])[] = [
   ['otherTeam', 'otherTeamSession'],
 ];
 
-/** Keys that the service does not find, so it knows nothing about their callers. */
+/** Keys that the service does not find, so that it cannot know the caller. */
 const notFound: readonly Credential[] = ['deletedKey', 'expiredKey', 'unknownKey'];
 
 /**
- * Returns the credentials with which `bin/test` calls the route at this place of the table: all refused credentials, but only one of the
- * keys that are not found; and of the accepted ones, the weakest of each list. `bin/test-long` takes all.
+ * Returns the credentials with which `bin/test` calls the route at this place of the table. These are all refused credentials, but
+ * only one of the keys that are not found. Of the accepted credentials, they are the weakest of each list. `bin/test-long` uses all
+ * credentials.
  */
 export function someCredentials({ route }: AccessRow, index: number): Credential[] {
   const isIn = (credential: Credential) => accessOf(route, credential) === 'yes';

@@ -23,7 +23,7 @@ export function testAutomations({ deps, request }: Pick<TestService, 'deps' | 'r
   const base = `/factory/${factoryUid}/automations`;
   let count = 0;
   const read = async (uid: string) => (await request<Automation>('GET', `${base}/${uid}`)).body;
-  /** Makes the schedules of the automation due since this number of seconds. */
+  /** Changes the schedules of the automation so that they were due this number of seconds ago. */
   const makeDue = async (uid: string, seconds = 1) => {
     await db.query(
       `UPDATE schedules SET next_run_at = date_trunc('milliseconds', now()) - $2 * interval '1 second'
@@ -41,7 +41,7 @@ export function testAutomations({ deps, request }: Pick<TestService, 'deps' | 'r
       return answer.body;
     },
     read,
-    /** Replaces the given members, and keeps the others. */
+    /** Replaces the given members of the automation and keeps its other members. */
     change: async (uid: string, members: Record<string, unknown>): Promise<Automation> => {
       const { name, prompt, triggers, overlap, enabled, agent } = await read(uid);
       const body = { name, prompt, triggers, overlap, enabled, ...(agent === undefined ? {} : { agent }), ...members };

@@ -42,7 +42,7 @@ export function describeBlobStore(name: string, open: () => Promise<BlobStore>):
       await blobs.delete('none');
     });
 
-    test('reads a range with the numbers of HTTP, and no bytes beyond the end', async () => {
+    test('reads a range that includes its first and last byte, and no bytes beyond the end', async () => {
       await blobs.put('r', Readable.from([Buffer.from('0123456789')]), limits);
       expect(await read('r', { start: 2, end: 4 })).toEqual({ sizeBytes: 10, text: '234' });
       expect(await read('r', { start: 8, end: 100 })).toEqual({ sizeBytes: 10, text: '89' });
@@ -80,7 +80,7 @@ export function describeBlobStore(name: string, open: () => Promise<BlobStore>):
       expect(await read('k')).toEqual({ sizeBytes: 6, text: 'before' });
     });
 
-    test('stores exactly one of several concurrent puts of a key, complete', async () => {
+    test('stores exactly one of several concurrent bodies for a key, and stores it completely', async () => {
       await Promise.all(
         Array.from('abcdefgh', (letter) =>
           blobs.put('k', Readable.from([Buffer.alloc(500, letter), Buffer.alloc(500, letter)]), limits),

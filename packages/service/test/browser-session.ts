@@ -1,7 +1,7 @@
 import { csrfTokenOf } from '../src/edges/http/server/session-cookie.ts';
 import type { TestAnswer, TestService } from './service.ts';
 
-/** Signs in with a credential as a page of the service does. */
+/** Signs in with a code or a key, in the same way as a page of the service. */
 export const signIn = async (
   service: TestService,
   body: { readonly code: string } | { readonly api_key: string },
@@ -9,11 +9,11 @@ export const signIn = async (
 ): Promise<TestAnswer<{ expires_at: string; display_name: string }>> =>
   await service.request('POST', '/browser-sessions', { key: null, body, headers });
 
-/** Makes a code with the key, and returns the code. */
+/** Makes a sign-in code with the key, and returns the code. */
 export const newSignInCode = async (service: TestService, key = service.key): Promise<string> =>
   (await service.request<{ code: string }>('POST', '/sign-in-codes', { key })).body.code;
 
-/** Headers with which a page sends requests in a session. */
+/** Headers that a page sends with its requests in a session. */
 export interface PageHeaders extends Record<string, string> {
   readonly cookie: string;
   readonly origin: string;

@@ -20,7 +20,7 @@ export const baseFiles: Files = {
 export const automationFile = (uid: string, agent = 'reviewer') =>
   `---\nagent: ${agent}\ntriggers:\n  - provider: webhook\n    event: received\n    filter:\n      webhook_ids: [${uid}]\n---\n\nLook at the alert.\n`;
 
-/** Returns the files with content, below a folder such as `a/`. */
+/** Returns the files that have content, with paths below a folder such as `a/`. */
 export const filesOf = (content: Files, folder = ''): Record<string, string> =>
   Object.fromEntries(
     Object.entries(content).flatMap(([file, text]) => (text === undefined ? [] : [[folder + file, text]])),
@@ -69,7 +69,7 @@ export function testDefinitions(service: TestService) {
     (await service.request<{ automations: Automation[] }>('GET', `${path}/automations`)).body.automations;
   const stored = async () => (await service.request<FactoryDefinitionItem>('GET', `${path}/definition`)).body;
 
-  /** Creates an empty factory, the only one, and returns its path. */
+  /** Deletes all factories, creates an empty one, and returns its path. */
   const open = async (): Promise<string> => {
     await service.deps.db.query('DELETE FROM factories');
     const createdFactory = await service.request<Factory>('POST', '/factory', { body: { name: 'Empty' } });

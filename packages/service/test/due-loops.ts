@@ -1,4 +1,4 @@
-/** Test support: the loops of a service that say when they have work, without their rounds. */
+/** Test support: the loops of a service that declare when they have work. Their rounds do not run. */
 import { makeFindDue } from '../src/edges/start/loops.ts';
 import type { Loop } from '../src/platform/domain.ts';
 import type { Database, Statement } from '../src/platform/store/database/database.ts';
@@ -7,7 +7,7 @@ import type { TestService } from './service.ts';
 
 export interface DueLoops {
   readonly names: readonly string[];
-  /** Returns the names of the loops that have work now, in the view of this transaction or database. */
+  /** Returns the names of the loops that have work now, as this transaction or database sees it. */
   findNames(db: Pick<Database, 'query'>): Promise<string[]>;
   close(): Promise<void>;
 }

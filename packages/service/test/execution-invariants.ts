@@ -24,7 +24,7 @@ const phasesOf: Record<string, readonly string[]> = {
   INPROGRESS: ['running'],
   BLOCKED: ['idle', 'stopping', 'ended'],
   SUCCEEDED: ['idle', 'stopping', 'ended'],
-  // idle, running: the debug window after a failed setup.
+  // A run is idle or running in the debug window after a failed setup.
   FAILED: ['idle', 'running', 'stopping', 'ended'],
   ERROR: ['stopping', 'ended'],
   CANCELLED: ['stopping', 'ended'],
@@ -71,7 +71,7 @@ export async function checkInvariants(
         UNION ALL SELECT seq FROM conversation_events WHERE run_id = r.id) s) AS numbers
     FROM runs r JOIN executions e ON e.id = r.current_execution_id`);
   const { rows: taken } = await pool.query(
-    // An agent that waited for a follow-up or for other runs continues above the limit; new executions do not.
+    // An agent that waited for a follow-up or for other runs may continue above the limit. A new execution may not.
     "SELECT count(*) AS n FROM executions WHERE phase IN ('assigned', 'claimed', 'running') AND idle_seconds = 0 AND awaiting_until IS NULL GROUP BY team_id",
   );
   for (const row of taken) expect(Number(row.n)).toBeLessThanOrEqual(limit);

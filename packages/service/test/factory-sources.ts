@@ -26,7 +26,7 @@ export async function testSources() {
     factory.path = await definitions.open();
   });
 
-  /** Makes a commit with these files the only one of the branch. */
+  /** Replaces the branch by one commit with these files. */
   const push = (content: Files, branch = 'main') =>
     host.replace('acme', 'factories', { branch, files: filesOf(content) });
   const set = async (more: object = {}, key = service.key): Promise<SetFactorySourceResponse> => {

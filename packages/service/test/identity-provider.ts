@@ -25,19 +25,19 @@ type Claims = Record<string, unknown>;
 
 export interface TestIdentityProvider {
   readonly issuer: string;
-  /** By subject. A removed account is refused. */
+  /** The accounts by subject. The provider refuses a removed account. */
   readonly accounts: Map<string, Account>;
   /** Paths of the requests so far. */
   readonly requests: string[];
   /** The key that signs. */
   key(): SigningKey;
-  /** Replaces the key, and forgets the old one. */
+  /** Replaces the key that signs, and removes the old key. */
   rotateKeys(): void;
   /** Registers the client of a service; before that, the provider does not answer. */
   register(redirectUri: string): void;
   /** Changes identity tokens before they are sent; null: they are unchanged. */
   changeToken: ((claims: Claims) => string) | null;
-  /** Answers requests to these paths with an error, or never; null: normally. */
+  /** Answers requests to these paths with an error, or does not answer them; null: the provider works normally. */
   trouble: { readonly path: RegExp; readonly with: number | 'silence' } | null;
   /** Signs in as a browser that opens `url`. Returns the address to which the provider sends the browser back. */
   signIn(url: string, subject: string): Promise<URL>;

@@ -1,4 +1,4 @@
-/** Test support: API keys with any role, team, kind and end. */
+/** Test support: API keys with any role, team, kind and time of expiry. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Role } from '@runyard/contract/wire/access';
 import type { Queryable } from '../src/platform/store/database/database.ts';
@@ -13,7 +13,7 @@ export interface KeyOptions {
   readonly expiresIn?: string;
 }
 
-/** Inserts a key, and for a personal one its person. Returns the raw key. `defaultTeamId`: the team if the options have none. */
+/** Inserts a key, and a person for a personal key. Returns the raw key. `defaultTeamId`: the team if the options name no team. */
 export async function insertKey(db: Queryable, defaultTeamId: string, key: KeyOptions): Promise<string> {
   const raw = newRawKey();
   const team = key.teamId ?? defaultTeamId;

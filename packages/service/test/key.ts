@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../src/platform/store/database/database.ts';
 import { hashKey, newRawKey } from '../src/team/access/keys/key.ts';
 
-/** Inserts a key of the team that a worker connects with; returns its id. */
+/** Inserts a key of the team for a worker, and returns the id of the key. */
 export async function insertWorkerKey(db: Queryable, teamId: string, isOperator = true): Promise<string> {
   const id = randomUUIDv7();
   await db.query(

@@ -7,14 +7,14 @@ import type { Database, Statement } from '../src/platform/store/database/databas
 import type { Listener } from '../src/platform/store/database/listener.ts';
 
 /**
- * Returns `kept` for one test. `close` waits for its work and refuses later work, but keeps the connections. It closes `listener`, which
- * must be new: a connection from another test would deliver notices from before the test began to listen.
+ * Returns `kept` for one test. `close` waits for the work of the test and refuses later work, but keeps the connections. It closes
+ * `listener`, which must be new: the connection of an earlier test would deliver notices from before this test began to listen.
  */
 export function lend(kept: Database, listener: Listener): Database {
   let isClosed = false;
   const working = new Set<Promise<unknown>>();
   const lent = <T>(work: () => Promise<T>): Promise<T> => {
-    // The same error as for a closed pool.
+    // The error is the same as for a closed pool.
     if (isClosed) return Promise.reject(new Error('Cannot use a pool after calling end on the pool'));
     const done = work();
     working.add(done);
@@ -40,7 +40,7 @@ export function lend(kept: Database, listener: Listener): Database {
 /** Connections that stay open. Each test process keeps some databases, and the server accepts 100 connections of all processes together. */
 const keptConnections = 4;
 
-/** Closes the connections above that number. Returns false if a test still holds one after a second. */
+/** Closes the connections above `keptConnections`. Returns false if a test still holds a connection after a second. */
 export async function trimConnections({ pool }: Database): Promise<boolean> {
   const deadline = performance.now() + 1000;
   while (pool.idleCount < pool.totalCount) {

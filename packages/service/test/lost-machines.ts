@@ -7,7 +7,7 @@ import type { Assignment } from '../src/runs/executions/queue/assign.ts';
 import { endSandbox, type SandboxEnd } from '../src/runs/executions/reconcile/sandbox-end.ts';
 import { openTestService } from './service.ts';
 
-/** Opens a service for the tests of a file, and returns functions that begin turns on it and lose their machines. */
+/** Opens a service for the tests of a file. Returns functions that begin turns on it and then lose the machines of the turns. */
 export async function openLostMachines() {
   const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1', RUNYARD_CHECKPOINT_SECONDS: '60' } });
   const { db, executionDeps } = service.deps;
@@ -68,12 +68,12 @@ export async function openLostMachines() {
     for await (const { key } of service.deps.blobs.list()) if (key.startsWith('workspaces/')) keys.push(key);
     return keys.length;
   };
-  /** Assigns the next execution of the run without its pause. */
+  /** Assigns the next execution of the run without the pause before it. */
   async function next(runId: string): Promise<Assignment> {
     await db.query("UPDATE executions SET available_at = now() WHERE run_id = $1 AND phase = 'queued'", [runId]);
     return await service.claimRun(runId);
   }
-  /** Removes the least time between two checkpoints. */
+  /** Makes the last checkpoint older, so that the next checkpoint does not have to wait. */
   const letTimePass = (assignment: Assignment) =>
     db.query("UPDATE executions SET workspace_at = workspace_at - interval '1 hour' WHERE id = $1", [
       assignment.executionId,

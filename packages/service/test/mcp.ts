@@ -1,14 +1,14 @@
-/** Test support: the official MCP client at a service of the tests. */
+/** Test support: the official MCP client, connected to a service of the tests. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
 export interface TestMcp {
   readonly client: Client;
-  /** Calls a tool. Returns its texts without the notice in front of texts of others. */
+  /** Calls a tool. Returns its texts without the notice that precedes texts of other people. */
   call(
     tool: string,
     given?: Record<string, unknown>,
   ): Promise<{ isError: boolean; texts: string[]; content: unknown[] }>;
-  /** Does the same and parses the JSON of the only or second part. */
+  /** Calls a tool, and parses the JSON of the only or second part of its answer. */
   json<T = Record<string, unknown>>(tool: string, given?: Record<string, unknown>): Promise<T>;
 }
 

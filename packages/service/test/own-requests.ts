@@ -1,4 +1,4 @@
-/** Test support: a good request to each route of the contract, about things that a team has. */
+/** Test support: a valid request to each route of the contract, about things that a team has. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Route } from '@runyard/contract/wire/route';
 import type { OwnThings } from './own-things.ts';
@@ -120,10 +120,10 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
     if (name === 'acceptTeamInvitation')
       return { path, options: { body: { key: own.invitationKey, display_name: 'Q' } } };
     if (name === 'joinTeam') return { path, options: { body: { key: own.invitationKey } } };
-    // A team has one credential for an owner.
+    // A team can have only one credential for an owner.
     if (name === 'createCodeHostCredential')
       return { path, options: { body: { kind: 'token', owner: randomUUIDv7(), token: 'a' } } };
-    // A factory has each name of an automation once.
+    // Two automations of a factory cannot have the same name.
     if (name === 'createAutomation' || name === 'updateAutomation')
       return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
     if (name === 'createFactoryTask')

@@ -1,4 +1,4 @@
-/** Test support: one thing of each kind that the first team has, and a good request to each route about them. */
+/** Test support: one thing of each kind that the first team has, and a valid request to each route about these things. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Route } from '@runyard/contract/wire/route';
 import { automationOf, bodies, type RequestOfRoute, requestsAbout, schedule } from './own-requests.ts';
@@ -23,7 +23,7 @@ export interface OwnThings {
   readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly factoryUid: string;
-  /** A factory with a source, which takes no definition by hand. */
+  /** A factory with a source. Clients cannot apply a definition to it. */
   readonly sourcedFactoryUid: string;
   readonly webhookUid: string;
   readonly webhookDeliveryId: string;
@@ -52,7 +52,7 @@ export interface OwnThings {
   /** A view of the invitee. */
   readonly viewId: string;
   readonly poolName: string;
-  /** A connector of the pool. */
+  /** A person or service account that may connect workers to the pool. */
   readonly principalUid: string;
 }
 

@@ -10,7 +10,7 @@ export interface PlainAnswer {
 }
 
 export interface PlainProvider {
-  /** Settings of a service that finds all providers here. */
+  /** Settings of a service that uses this endpoint for all providers. */
   readonly env: Readonly<Record<string, string>>;
   readonly requests: readonly {
     readonly path: string;

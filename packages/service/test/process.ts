@@ -121,7 +121,7 @@ export async function acceptedWorker(baseUrl: string, key: string, name: string)
 
 type DataOf = { [M in ServiceMessage as M['type']]: M['data'] };
 
-/** Returns the data of the messages of a type that a worker received. */
+/** Returns the data of all messages of one type that a worker received. */
 export const receivedOf = <T extends keyof DataOf>({ received }: RawWorker, type: T): DataOf[T][] =>
   received.filter((message) => message.type === type).map(({ data }) => data as DataOf[T]);
 

@@ -9,7 +9,7 @@ import type { TestGateway } from './gateway.ts';
 
 const user = [{ role: 'user', content: 'look' }];
 
-/** The four protocols: path, a body for the model, the header in which its clients send the token, and one SDK each. */
+/** The four protocols. Each has a path, a body for the model, the header in which clients send the token, and one SDK. */
 export const protocols = [
   {
     name: 'anthropic',

@@ -6,7 +6,7 @@ import type { RowRule } from '../src/platform/domain.ts';
 import type { Database } from '../src/platform/store/database/database.ts';
 import { listDomains } from '../src/service.ts';
 
-/** Listing the domains opens nothing, so only the settings of nightly tasks are needed. */
+/** `listDomains` opens no resources, so only the settings of nightly tasks are needed. */
 export const registeredRetention: RegisteredRetention = collectRetention(
   listDomains({ settings: { RUNYARD_DATA_DIR: '/nowhere', RUNYARD_RETENTION_AUDIT_DAYS: 400 } } as ServiceDeps),
 );

@@ -7,7 +7,7 @@ import { decidePersonalCredentials, decideRight } from '../src/team/access/conte
 
 const executor: RunActor = { kind: 'user', uid: 'executor' };
 
-/** The authors that make a difference for a run of a person, with the secrets that each may use. */
+/** The authors between which a run of a person distinguishes, with the secrets that each author may use. */
 const authors: readonly {
   readonly heading: string;
   readonly author: RunActor | null;
@@ -24,7 +24,7 @@ const authors: readonly {
   { heading: 'somebody who is gone, or not known', author: null, holds: [] },
 ];
 
-/** Returns the rights that a run of the executor keeps in spite of a content. */
+/** Returns the rights that a run of the executor keeps when it has this content. */
 function rightsWith(content: RunContent): string {
   const mayUse = (right: string) => (principal: RunActor) =>
     authors.some(

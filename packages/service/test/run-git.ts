@@ -19,7 +19,7 @@ export async function runGit(
     GIT_COMMITTER_NAME: 'a',
     GIT_COMMITTER_EMAIL: 'a@example.invalid',
     GIT_CONFIG_COUNT: runToken === null ? '1' : '2',
-    // Otherwise each commit and clone starts a program that looks for something to tidy.
+    // With the default, each commit and each clone starts a program that cleans up the repository.
     GIT_CONFIG_KEY_0: 'maintenance.auto',
     GIT_CONFIG_VALUE_0: 'false',
     GIT_CONFIG_KEY_1: 'http.extraHeader',

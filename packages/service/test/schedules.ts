@@ -12,7 +12,7 @@ export const aSchedule = { name: 'Nightly', cron_schedule: '0 3 * * *', prompt: 
 export interface ScheduleRows {
   readonly teamId: string;
   readonly count: number;
-  /** Seconds since the first one is due; negative: seconds until then. */
+  /** Seconds for which the first schedule has been due. A negative number: seconds until it is due. */
   readonly dueSeconds?: number;
   /** Seconds over which their times are spread. */
   readonly spreadSeconds?: number;
@@ -20,7 +20,7 @@ export interface ScheduleRows {
   readonly everySeconds?: number;
 }
 
-/** Rows of one statement: each writes a revision too, and a statement may take 30 s at most. */
+/** Number of rows that one statement inserts. Each row also writes a revision, and a statement may take 30 s at most. */
 const perStatement = 10_000;
 
 export function testSchedules({ deps, request }: Pick<TestService, 'deps' | 'request'>) {
@@ -38,7 +38,7 @@ export function testSchedules({ deps, request }: Pick<TestService, 'deps' | 'req
     /** Fires, newest first. */
     fires: async (id: string) =>
       (await request<{ fires: ScheduleFire[] }>('GET', `${scheduleBase}/${id}/history?limit=100`)).body.fires,
-    /** Makes the schedule due since this number of seconds. */
+    /** Changes the schedule so that it was due this number of seconds ago. */
     makeDue: async (id: string, seconds = 1) => {
       await db.query(
         `UPDATE schedules SET next_run_at = date_trunc('milliseconds', now()) - $2 * interval '1 second' WHERE id = $1`,

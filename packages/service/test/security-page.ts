@@ -12,7 +12,7 @@ const tables = [
 ];
 const end = '<!-- End of the generated table. -->';
 
-/** Returns the page with the tables as the routes declare them, and as the code decides, now. */
+/** Returns the page with tables that are made from the present routes and code. */
 export function replaceAccessTable(page: string): string {
   return tables.reduce((text, { begin, render }) => {
     const [before, rest = ''] = text.split(begin);

@@ -11,7 +11,7 @@ import { silentLog } from '../src/platform/store/database/log.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/platform/store/embedded/start.ts';
 
 export interface TestServers {
-  /** Folder of the present test, removed after it. */
+  /** Folder of the present test, which is removed after the test. */
   folder(): string;
   /** Processes to kill after the test. */
   readonly children: ChildProcess[];
@@ -22,8 +22,8 @@ export interface TestServers {
 }
 
 /**
- * For the tests of a file. `copies`: the first start in an empty folder gets a copy of a cluster that the same code made once for the test
- * run, because making a cluster takes most of the time.
+ * Prepares servers for the tests of a file. `copies`: the first start in an empty folder gets a copy of a cluster. The same code has
+ * made this cluster once for the test run, because making a cluster takes most of the time.
  */
 export function testServers({ copies = false } = {}): TestServers {
   let folder = '';

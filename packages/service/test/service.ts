@@ -41,7 +41,7 @@ export interface TestServiceOptions {
   readonly bodyLimits?: BodyLimits;
 }
 
-/** An answer, with its body parsed where it is JSON. */
+/** An answer of the service. A JSON body is parsed. */
 export interface TestAnswer<T = unknown> {
   readonly status: number;
   readonly headers: Headers;
@@ -73,12 +73,12 @@ export interface TestService {
   newKey(options?: KeyOptions): Promise<string>;
   /** `path` is below `/api/v1`, or a whole URL. Redirects are not followed. */
   request<T = unknown>(method: string, path: string, options?: RequestOptions): Promise<TestAnswer<T>>;
-  /** Does the same, and expects a valid problem document of the status. */
+  /** Sends a request, and expects a valid problem document with the status. */
   problem(status: number, method: string, path: string, options?: RequestOptions): Promise<Problem>;
   newRun(body?: Record<string, unknown>, key?: string): Promise<string>;
   /** Creates a run and assigns it to a worker, which claims it by default. */
   startExecution(body?: Record<string, unknown>, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
-  /** Does the same for a run that waits. */
+  /** Assigns a waiting run to a worker, which claims it by default. */
   claimRun(runId: string, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
   /** Assigns the next execution to a worker of the hosted pool; null: none is queued. */
   assignNext(): Promise<Assignment | null>;
@@ -91,7 +91,7 @@ export const domainsWithoutWorkers = (deps: ServiceDeps): Edge[] =>
     domain.name === 'workers' ? { name: domain.name, routes: () => domain.routes?.() ?? [] } : domain,
   );
 
-/** Starts one for the tests of a file, and closes it after them. */
+/** Starts a service for the tests of a file, and closes it after the tests. */
 export async function openTestService(options?: TestServiceOptions): Promise<TestService> {
   const service = await startTestService(options);
   afterAll(() => service.close());
@@ -101,7 +101,7 @@ export async function openTestService(options?: TestServiceOptions): Promise<Tes
 /** No program listens at this address, so that no test sends requests to a code host on the internet. */
 const nowhere = 'http://127.0.0.1:9/{owner}/{repo}.git';
 
-/** Starts one; the caller closes it. */
+/** Starts a service, which the caller must close. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-http-'));
   await writeFile(path.join(folder, 'secrets-key'), newSecretsKey(), { mode: 0o600 });

@@ -9,7 +9,7 @@ import { type PageHeaders, pageHeaders } from './browser-session.ts';
 import { type Account, clientId, clientSecret, startIdentityProvider } from './identity-provider.ts';
 import { openTestService, type TestAnswer } from './service.ts';
 
-/** UID of the team that rules manage. */
+/** UID of the team whose members are managed by rules. */
 export const ruled = 'RuledRuledRuledRuled22';
 
 /** Opens the service for the tests of a file. */
@@ -113,7 +113,7 @@ teams:
     ).body.key;
   const works = async (key: string) => (await service.request('GET', '/keys', { key })).status === 200;
 
-  /** Asks the providers for everybody, as the loop does when the time has come. */
+  /** Asks the providers about all people, as the loop does when the next check is due. */
   async function confirmAll(): Promise<void> {
     await db.query(`UPDATE sign_on_identities SET next_check_at = now() WHERE next_check_at IS NOT NULL`);
     await confirmPeople(service.deps).work(new AbortController().signal);

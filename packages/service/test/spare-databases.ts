@@ -10,7 +10,8 @@ import { trimConnections } from './lent-database.ts';
 /** The state of a migrated database. */
 interface Pristine {
   /**
-   * SQL of a text that differs after each change of a table, an index, a trigger, a function, a constraint or a setting of the database.
+   * SQL that returns a text. The text changes with each change of a table, an index, a trigger, a function, a constraint or a setting of
+   * the database.
    */
   readonly catalogSql: string;
   readonly catalog: string;
@@ -19,7 +20,7 @@ interface Pristine {
   readonly reset: string;
 }
 
-/** A larger database is dropped: deleted rows stay in its files, and its statistics may mislead the planner. */
+/** A database that has grown by more than this is dropped. Deleted rows stay in its files, and its statistics may mislead the planner. */
 const growthLimitBytes = 4 * 2 ** 20;
 
 /** A migrated database with open connections. */
@@ -66,8 +67,8 @@ async function empty(db: Database, before: Pristine): Promise<boolean> {
 }
 
 /**
- * Waits until the connections that were just closed are gone. Returns false if one stays, because its program could write into the next
- * test.
+ * Waits until the connections that were just closed are gone. Returns false if a connection stays, because its program could write
+ * during the next test.
  */
 async function isAlone(pool: pg.Pool): Promise<boolean> {
   const deadline = performance.now() + 1000;
@@ -126,7 +127,7 @@ async function readPristine(pool: pg.Pool): Promise<Pristine> {
   );
   const reset = [
     'BEGIN',
-    // Delete without triggers and foreign keys, so in any order.
+    // The rows are deleted without triggers and foreign keys, so the order of the tables does not matter.
     'SET LOCAL session_replication_role = replica',
     ...tables.map(({ name }) => `DELETE FROM ${name}`),
     ...filled,

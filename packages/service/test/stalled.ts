@@ -5,7 +5,7 @@ import { expect, vi } from 'vitest';
 import type { TestService } from './service.ts';
 
 export interface StalledRequests {
-  /** Sends all bytes of the body except the last; resolves when the service has authenticated the request. `goOn` sends the rest. */
+  /** Sends all bytes of the body except the last byte. Resolves when the service has authenticated the request. `goOn` sends the last byte. */
   stall(
     method: string,
     path: string,

@@ -51,10 +51,10 @@ export async function followStream(
   return { received, lastId: () => last, ended: read().catch(() => undefined), close: () => controller.abort() };
 }
 
-/** Returns the states that it received, in order. */
+/** Returns the states that the reader received, in order. */
 export const stateNames = ({ received }: StreamReader): string[] =>
   received.flatMap(({ event }) => (event.type === 'state' ? [event.state] : []));
 
-/** Waits until it receives a state. */
+/** Waits until the reader receives a state. */
 export const untilState = (reader: StreamReader, state: string): Promise<void> =>
   vi.waitFor(() => expect(stateNames(reader)).toContain(state), { timeout: 60_000 });

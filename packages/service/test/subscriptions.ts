@@ -15,7 +15,7 @@ import {
 import { createSubscription, openSecret } from '../src/runs/subscriptions/subscriptions.ts';
 import { openTestExecutions, type TestExecutions } from './executions.ts';
 
-/** Time that a test waits for events that it does not cause itself. */
+/** How long a test waits for events that other processes cause. */
 export const patience = { interval: 10, timeout: 60_000 };
 
 export interface DeliveryState {
@@ -40,7 +40,7 @@ export interface TestSubscriptions extends Omit<TestExecutions, 'close'> {
   openDeliverer(limits?: Partial<DelivererLimits>, vault?: Vault): Promise<Deliverer>;
   /** The deliveries, in order. */
   deliveries(): Promise<DeliveryState[]>;
-  /** Ends every wait of pending deliveries, leases included. */
+  /** Makes all pending deliveries due now, and ends their leases. */
   passTime(): Promise<void>;
   /** Returns the first delivery; throws if there is none. */
   first(): Promise<DeliveryState>;
@@ -51,7 +51,7 @@ export interface TestSubscriptions extends Omit<TestExecutions, 'close'> {
 }
 
 /**
- * Opens them for the tests of a file. After each test, removes its deliverers, subscriptions and deliveries, and the requests that the
+ * Opens the test support for the tests of a file. After each test, removes its deliverers, subscriptions and deliveries, and the requests that the
  * receiver got.
  */
 export async function openTestSubscriptions(): Promise<TestSubscriptions> {

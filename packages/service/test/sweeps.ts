@@ -39,7 +39,7 @@ export interface TestSweeps {
   eventsOf(runId: string): Promise<number>;
 }
 
-/** Opens them for the tests of a file; before each test the sweep is due. */
+/** Opens the test support for the tests of a file. Before each test the sweep becomes due. */
 export async function openTestSweeps(): Promise<TestSweeps> {
   const test = await openTestExecutions();
   const { db } = test.database;

@@ -1,6 +1,6 @@
 /** Test support: shows whether a long computation lets other work run. */
 
-/** Returns how often other work had its turn until `work` resolved. */
+/** Returns how often other work ran until `work` resolved. */
 export async function turnsDuring(work: Promise<unknown>): Promise<number> {
   let turns = 0;
   let isDone = false;

@@ -6,8 +6,8 @@ import type { Fault } from './fault.ts';
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
 
 /**
- * Returns the smallest network to allow: for a loopback address the whole loopback network, because it is one machine; otherwise only the
- * address.
+ * Returns the smallest network to allow. For an IPv4 loopback address this is the whole loopback network, because it is one machine.
+ * For any other address, the network has only this address.
  */
 function networkOf(address: string): string {
   if (isIP(address) === 6) return `${address}/128`;
@@ -15,8 +15,8 @@ function networkOf(address: string): string {
 }
 
 /**
- * Checks a URL to which the service sends requests. It does not resolve the host name, because each attempt does this. Returns the fault or
- * null. Ports below 1024 other than 80 and 443 belong to other protocols, and a POST must not reach their
+ * Checks a URL to which the service sends requests. Does not resolve the host name, because each attempt to send resolves it. Returns
+ * the fault or null. Ports below 1024 other than 80 and 443 belong to other protocols, and a POST must not reach their
  * servers.
  */
 export function checkUrl(text: string, rules: AddressRules, allowsPrivate: boolean): Fault | null {

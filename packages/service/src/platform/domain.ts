@@ -1,10 +1,10 @@
-/** The parts that a domain of the service registers. `service.ts` lists the domains, and no list of routes, loops or blobs exists beside them. */
+/** The parts that a domain of the service registers. `service.ts` lists the domains. There is no other list of routes, loops or blobs. */
 import type { ReadGauges } from './metrics/gauges.ts';
 import type { Search } from './search.ts';
 import type { ServedRoute } from './serving/served-route.ts';
 import type { Database, Queryable, Statement } from './store/database/database.ts';
 
-/** A domain, with its parts of the work that the service does for all domains. Creating one opens nothing. */
+/** One domain of the service, with its routes, loops and other parts. Creating a domain opens no resources. */
 export interface Domain {
   readonly name: string;
   /** Returns the routes, which `edges/http` mounts. Called once, before `open`. */
@@ -14,9 +14,9 @@ export interface Domain {
   /** The columns that name blobs. */
   readonly blobs?: readonly BlobColumn[];
   readonly retention?: Retention;
-  /** Encrypts rows again with the present key of the vault. Returns how many rows have another key afterwards. */
+  /** Encrypts rows again with the present key of the vault. Returns how many rows still have another key. */
   sealAgain?(): Promise<number>;
-  /** Returns the work beside the requests. Called once, when the service listens and its address is known. */
+  /** Returns the background loops. Called once, when the service listens and its address is known. */
   loops?(): Promise<readonly Loop[]>;
   readonly readiness?: Readiness;
   /** Reads the gauges of the domain. Each statement has a bound and an index. */
@@ -31,7 +31,7 @@ export interface Domain {
 export interface Loop {
   /** Subject of the log line if a round fails. */
   readonly name: string;
-  /** Time between two rounds, milliseconds. With `due`: the shortest time, half a second more or less. */
+  /** Milliseconds between two rounds. With `due`, this is the shortest time between two rounds, to within half a second. */
   readonly everyMs: number;
   /**
    * Statements without parameters. If a round has work, at least one of these statements must return a row, because only then a round
@@ -77,8 +77,8 @@ export interface RowRule {
 }
 
 /**
- * Deletes a batch of the details of these runs; the transaction has locked their rows. The domains are called in their order; a later
- * domain only when the earlier domains have nothing left to delete.
+ * Deletes a batch of the details of these runs; the transaction has locked the rows of the runs. The service calls the domains in
+ * their order. It calls a domain only when the earlier domains have nothing left to delete.
  */
 export type DeleteRunDetail = (tx: Queryable, runIds: readonly string[]) => Promise<DeletedDetail>;
 
@@ -89,7 +89,7 @@ export interface DeletedDetail {
   readonly isDone: boolean;
 }
 
-/** Work of every night, after the deletes. */
+/** Work that the sweep does every night after the deletes. */
 export interface NightlyTask {
   /** Key of the number of rows in the result of the sweep. */
   readonly name: string;

@@ -25,7 +25,7 @@ export interface Search {
   find(db: Database, request: SearchRequest): Promise<FoundThing[]>;
 }
 
-/** SQL of a relation of things, each with these members. */
+/** SQL expressions that select the things to search. */
 interface Searched {
   /** FROM clause, with conditions. */
   readonly from: string;
@@ -37,8 +37,8 @@ interface Searched {
 }
 
 /**
- * Returns SQL that searches things by name: `$1` is the text, `$2` the ids as text[], `$3` the limit. Names that are or begin with the
- * text come first. The SQL reads all names, so use it only for things of which a team has a limited number.
+ * Returns SQL that searches things by name: `$1` is the text, `$2` the ids as text[], `$3` the limit. Names that begin with the text
+ * come first. The SQL reads all names, so use it only for things of which a team has a limited number.
  */
 export const searchByName = ({ from, uid, name, changedAt, more }: Searched): string => `
   SELECT * FROM (
@@ -49,7 +49,7 @@ export const searchByName = ({ from, uid, name, changedAt, more }: Searched): st
     SELECT FROM unnest(string_to_array(lower($1), ' ')) word WHERE strpos(lower(name), word) = 0))
   ORDER BY is_id_match DESC, starts_with(lower(name), lower($1)) DESC, changed_at DESC, uid LIMIT $3`;
 
-/** Returns the values of `searchByName`. */
+/** Returns the parameters for the SQL of `searchByName`. */
 export const searchValues = ({ text, ids, limit }: SearchRequest): [string, readonly string[], number] => [
   text,
   ids,

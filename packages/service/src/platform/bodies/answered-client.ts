@@ -4,18 +4,18 @@ import type { ServerResponse } from 'node:http';
 export function closedSignal(response: ServerResponse): AbortSignal {
   const closed = new AbortController();
   response.once('close', () => closed.abort());
-  // A client that disconnected before sends no `close` event any more.
+  // If the client has already disconnected, no `close` event follows.
   if (response.destroyed) closed.abort();
   return closed.signal;
 }
 
-/** Milliseconds before the speed of the client is checked, and the lowest speed from then on. */
+/** Milliseconds at the start without a check of the client's speed, and the lowest speed that is accepted after this time. */
 const graceMs = 30_000;
 const bytesPerSecond = 64 * 1024;
 
 /**
- * Forwards pieces, and calls `giveUp` if the client reads them so slowly that others wait too long for the same memory. The time for making the
- * pieces does not count.
+ * Forwards the pieces of an answer. Calls `giveUp` if the client reads the pieces too slowly, because other requests wait for the same
+ * memory. The time for making the pieces does not count.
  */
 export async function* atPace(pieces: AsyncGenerator<Buffer>, giveUp: () => void): AsyncGenerator<Buffer> {
   let waitedMs = 0;

@@ -13,7 +13,7 @@ const limits: BodyLimits = {
 const staying = new AbortController().signal;
 const own = { teamId: 't', executionId: 'e' };
 
-/** Returns the result of `enter` if there is one already; undefined while `enter` waits. */
+/** Returns the result of `enter`, or undefined if `enter` waits. */
 const now = async <T>(entered: Promise<T>): Promise<T | undefined> =>
   await Promise.race([entered, new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
 
@@ -34,7 +34,7 @@ test('bodies of an execution that exceed its memory limit wait, and do not delay
   expect(await now(budget.enter(own, 150 * kb, staying))).toBeUndefined();
 });
 
-test('leaves room for other teams and limits the total', async () => {
+test('the bodies of one team leave memory for other teams, and the total is limited', async () => {
   const budget = makeBodyBudget(limits);
   const large = held(await budget.enter({ teamId: 't' }, 600 * kb, staying));
   expect(await now(budget.enter({ teamId: 't' }, 20 * kb, staying))).toBeUndefined();
@@ -70,7 +70,7 @@ test('limits the requests of an execution in progress, even without bytes, and i
   for (const place of await Promise.all(waiting)) held(place);
 });
 
-test('answers gone to an aborted request and busy after a long wait', async () => {
+test('an aborted request gets `gone`, and a request that waits too long gets `busy`', async () => {
   const budget = makeBodyBudget({ ...limits, waitMs: 10 });
   held(await budget.enter(own, 200 * kb, staying));
   const gone = new AbortController();
@@ -81,7 +81,7 @@ test('answers gone to an aborted request and busy after a long wait', async () =
   expect(await budget.enter(own, 100 * kb, staying)).toBe('busy');
 });
 
-test('lets a large body pass at last, even if small requests of others arrive all the time', async () => {
+test('a large body gets its memory, even if small requests of other teams arrive all the time', async () => {
   const budget = makeBodyBudget(limits);
   const first = held(await budget.enter({ teamId: 't' }, 500 * kb, staying));
   const large = budget.enter({ teamId: 'u' }, 600 * kb, staying);
@@ -92,7 +92,7 @@ test('lets a large body pass at last, even if small requests of others arrive al
   held(await later);
 });
 
-describe('a room with shares', () => {
+describe('a budget with shares', () => {
   const shared = { total: 1000 * kb, share: 100 * kb, common: 600 * kb, perTeam: 700 * kb, keyless: 50 * kb };
   const make = () => makeBodyBudget({ ...limits, large: { ...shared, perExecution: 200 * kb } });
   const enter = (budget: ReturnType<typeof make>, teamId: string | undefined, bytes: number) =>
@@ -102,7 +102,7 @@ describe('a room with shares', () => {
     const budget = make();
     held(await enter(budget, 'greedy', 700 * kb));
     expect(await enter(budget, 'greedy', 20 * kb)).toBeUndefined();
-    // Another team waits for the common room, at the head of the queue.
+    // Another team is first in the queue and waits for the common memory.
     expect(await enter(budget, 'large', 300 * kb)).toBeUndefined();
     for (const team of ['a', 'b', 'c']) held(await enter(budget, team, 100 * kb));
     expect(await enter(budget, 'a', 20 * kb)).toBeUndefined();
@@ -116,7 +116,7 @@ describe('a room with shares', () => {
     held(await enter(budget, 'other', 100 * kb));
   });
 
-  test('gives the common room to waiting requests in the order of arrival', async () => {
+  test('gives the common memory to waiting requests in the order of arrival', async () => {
     const budget = make();
     const first = held(await enter(budget, 'a', 700 * kb));
     const large = budget.enter({ teamId: 'b' }, 650 * kb, staying);

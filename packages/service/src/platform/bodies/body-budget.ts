@@ -8,10 +8,10 @@ export interface BodyOwner {
   readonly executionId?: string | undefined;
 }
 
-/** Bytes that bodies may hold. A body larger than a bound is accepted while no other body counts against it. */
+/** Bytes that bodies may hold. A body larger than a bound is accepted while no other body counts against that bound. */
 export interface BodyRoom {
   readonly total: number;
-  /** Bytes of a team that no other team can take. The bytes beyond it share `common`. Default: 0. */
+  /** Bytes that are reserved for each team. The bytes of all teams beyond their shares count against `common`. Default: 0. */
   readonly share?: number;
   /** Default: `total`. The rest of `total` is reserved for shares, so that several teams can use their shares at the same time. */
   readonly common?: number;
@@ -37,7 +37,7 @@ export interface BodyLimits {
 const kb = 1024;
 const mb = 1024 * kb;
 
-/** The largest body (a run with its attachments) has 64 MB, the largest of a run token 16 MB. Sixteen teams find their share at once. */
+/** The largest body is a run with its attachments: 64 MB, or 16 MB with a run token. Sixteen teams can use their shares at the same time. */
 export const defaultBodyLimits: BodyLimits = {
   smallBytes: 64 * kb,
   small: { total: 16 * mb, share: 256 * kb, common: 12 * mb, perTeam: 8 * mb, keyless: 256 * kb, perExecution: mb },
@@ -56,7 +56,7 @@ export interface Place {
 }
 
 export interface BodyBudget {
-  /** Takes memory at once; undefined if there is not enough now, or earlier requests wait. */
+  /** Takes memory at once. Returns undefined if there is not enough memory now or if earlier requests wait. */
   tryEnter(owner: BodyOwner, bytes: number): Place | undefined;
   /**
    * Resolves when there is room for `bytes`. Until then the caller does not read the body, so its sender waits. `busy`:

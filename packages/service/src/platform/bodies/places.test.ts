@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { makePlaces } from './places.ts';
 
-test('gives each key its places, and frees each once', () => {
+test('each key has its own places, and each place is freed only once', () => {
   const places = makePlaces(2);
   const [first, second] = [places.enter('a'), places.enter('a')];
   expect(second).toBeDefined();

@@ -1,8 +1,8 @@
-/** Places of things that are open at once, a bounded number for each key. */
+/** Limits how many things of each key are open at the same time. Each open thing takes a place. */
 export interface Places {
   /**
-   * Takes a place of `key`. Returns the function that frees the place, only once even if it is called again; undefined if all places are
-   * taken.
+   * Takes a place of `key` and returns the function that frees it. A second call of that function does nothing. Returns undefined if
+   * all places are taken.
    */
   enter(key: string): (() => void) | undefined;
 }

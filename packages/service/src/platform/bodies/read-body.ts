@@ -16,7 +16,7 @@ export type BodyRead =
 
 type Look = () => void;
 
-/** Functions by their interval: the milliseconds between two calls. One timer serves all reads. */
+/** The functions to call, by the milliseconds between two calls. Functions with the same interval share one timer. */
 const looks = new Map<number, Set<Look>>();
 
 /** Calls `look` every `everyMs` until the returned function is called. */
@@ -39,8 +39,8 @@ function startLooking(everyMs: number): Set<Look> {
 }
 
 /**
- * Reads a whole body into a buffer of its announced size; the system provides the memory as the bytes arrive. `announced`: the
- * Content-Length; undefined: unknown. The rest of a refused body is not read.
+ * Reads a whole body into a buffer of its announced size. The operating system provides the memory of the buffer only as the bytes
+ * arrive. `announced` is the Content-Length, or undefined if it is unknown. After a refusal, the remaining bytes are not read.
  */
 export function readBody(
   stream: Readable,

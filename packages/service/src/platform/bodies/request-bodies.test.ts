@@ -67,7 +67,7 @@ test('reads nothing from a sender while there is no memory for its body', async 
   await expect.poll(server.count).toBe(1);
   const second = server.send(size, Buffer.alloc(size, 'y'));
   await expect.poll(server.count).toBe(2);
-  // The kernel's buffers take a part of it, the server nothing.
+  // The kernel's buffers take a part of the second body. The server reads nothing of it.
   await expect.poll(() => second.writableLength).toBeGreaterThan(1024 * 1024);
   const before = second.writableLength;
   first.write(Buffer.alloc(size - 1, 'x'));

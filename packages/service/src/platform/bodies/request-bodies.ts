@@ -17,11 +17,11 @@ export interface RequestBody {
   /** Additional bytes that the body takes because it is compressed. Default: 0. */
   readonly moreBytes?: number;
   /**
-   * Gives up the room of another request. Returns false if no other request can give up its memory, so this request waits.
-   * Absent: it waits at once.
+   * Makes another request give up its memory. Returns false if no other request can give up memory; then this request waits. Absent:
+   * this request waits without such an attempt.
    */
   readonly giveUpOther?: () => boolean;
-  /** Gets the room of the body before it is read. */
+  /** Receives the place of the body before the body is read. */
   readonly onPlace?: (place: Place) => void;
 }
 
@@ -42,7 +42,7 @@ async function waitForRoom(
   return place;
 }
 
-/** Takes memory at once. If there is none, other requests may have to give up theirs. */
+/** Takes memory at once. If there is not enough, makes other requests give up their memory. */
 function enterNow(bodies: BodyBudget, { owner, giveUpOther }: RequestBody, bytes: number): Place | undefined {
   let place = bodies.tryEnter(owner, bytes);
   while (!place && giveUpOther?.()) place = bodies.tryEnter(owner, bytes);

@@ -22,9 +22,9 @@ export type ScannedJson =
   | { readonly kind: 'json'; readonly members: ReadonlyMap<string, Span> | undefined }
   | { readonly kind: 'not_json' | 'too_many_values' | 'too_deep' | 'repeated_name' };
 
-/** Bytes of one slice, between which other work runs: about 2 ms. */
+/** Bytes of one slice, which takes about 2 ms. Other work runs between two slices. */
 const sliceBytes = 256 * 1024;
-/** No number of a request is longer. */
+/** No valid number in a request is longer than this. */
 const maxScalarBytes = 1000;
 
 const quote = 0x22;
@@ -47,8 +47,8 @@ const isHex = (byte: number): boolean =>
 type Expected = 'value' | 'value_or_end' | 'name' | 'name_or_end' | 'colon' | 'comma_or_end' | 'nothing';
 
 /**
- * Reads a text in valid UTF-8 by the grammar of RFC 8259, in slices between which the process does other work. Linear in the
- * length of the text; stops at the first fault.
+ * Checks a text in valid UTF-8 against the grammar of RFC 8259. Reads the text in slices, and the process does other work between
+ * them. The time is linear in the length of the text. Stops at the first fault.
  */
 export async function scanJson(text: Buffer, bounds: JsonBounds): Promise<ScannedJson> {
   const scanner = makeScanner(text, bounds);
@@ -67,7 +67,7 @@ function makeScanner(
   const members = new Map<string, Span>();
   /** True: an object; false: an array. */
   const open: boolean[] = [];
-  /** Names of the open objects, each from its first member on. */
+  /** The member names of each open object; undefined before its first member. */
   const names: (Set<string> | undefined)[] = [];
   let isObject = false;
   let isRepeated = false;
@@ -99,7 +99,7 @@ function makeScanner(
     known.add(name);
   };
 
-  /** Continues a string, at most up to `until`. False if the string is not valid. */
+  /** Reads the current string further, at most up to `until`. Returns false if the string is not valid. */
   const readString = (until: number): boolean => {
     const end = Math.min(until, text.length);
     while (at < end) {

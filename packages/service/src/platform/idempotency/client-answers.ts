@@ -1,6 +1,6 @@
 /**
- * Answers that a published client may not have received. Such a client repeats a request by itself if it gets no answer: with a greater
- * `X-Stainless-Retry-Count`, but without an `Idempotency-Key`. The repeat gets the first answer only if that answer may be lost, so two
+ * Answers that a published client may not have received. If such a client gets no answer, it repeats the request by itself. The repeat
+ * has a greater `X-Stainless-Retry-Count`, but no `Idempotency-Key`. The repeat gets the first answer only if that answer may be lost, so two
  * separate requests never count as one.
  */
 import { batched } from '../store/database/batched.ts';
@@ -12,7 +12,7 @@ export interface ClientAttempt {
   readonly teamId: string;
   readonly principal: string;
   readonly requestHash: Buffer;
-  /** 0: it is not a repeat. */
+  /** 0: the request is not a repeat. */
   readonly attempt: number;
   /**
    * Id of the recorded answer; null while there is no answer. The work sets it, and it is read after the answer was sent.
@@ -22,7 +22,7 @@ export interface ClientAttempt {
   isGone(): boolean;
 }
 
-/** Seconds within which a client repeats a request if its connection broke right after the answer; its longest backoff is 8 s. */
+/** Seconds within which a client repeats a request if its connection broke right after the answer. The longest backoff of a client is 8 s. */
 const repeatSeconds = 10;
 
 const lockName = (team: string, principal: string, hash: string): string =>

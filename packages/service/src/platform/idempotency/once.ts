@@ -36,7 +36,7 @@ export interface KeyedRequest {
 /** A request that its sender may repeat. */
 export type RepeatableRequest = KeyedRequest | ClientAttempt;
 
-/** Returns whether the request has no key, but a count of how often it was sent before. */
+/** Returns whether the request comes from a published client: it has no key, but a count of earlier attempts. */
 export const isClientAttempt = (request: RepeatableRequest | undefined): request is ClientAttempt =>
   request !== undefined && 'attempt' in request;
 
@@ -81,7 +81,7 @@ export async function once<T, F>(
   return await db.transaction((tx) => onceWithin(tx, request, work));
 }
 
-/** Does the same in the transaction of the caller. */
+/** Does the same as `once`, in the transaction of the caller. */
 export async function onceWithin<T, F>(
   tx: Queryable,
   request: RepeatableRequest | undefined,
@@ -109,7 +109,7 @@ export async function onceWithin<T, F>(
 export const idempotencyConflict = (): Refusal =>
   refuse('conflict', { detail: 'The Idempotency-Key was used with another request; take a new key.' });
 
-/** Converts the outcome of work that is done only once: its answer, or the reason why there is no answer. */
+/** Returns the answer of work that is done only once, or the refusal if there is no answer. */
 export function answerOnce<T, F>(
   outcome: Attempt<T, F> | { readonly kind: 'conflict' },
   refuseFailure: (failure: F) => Refusal,

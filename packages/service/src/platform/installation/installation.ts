@@ -57,8 +57,7 @@ export async function pauseInstallation(tx: Queryable): Promise<void> {
 
 /**
  * Gives imported tables a separate id and pauses them, in the transaction that fills them. So the copy does not start runs in parallel with
- * its source, and never uses the blobs of its source. Does nothing if the schema is older than the table of the installation. Does nothing
- * if the tables are older than the row.
+ * its source, and never uses the blobs of its source. Does nothing if the schema is older than the table of the installation.
  */
 export async function separateCopy(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ exists: boolean }>(`SELECT to_regclass('installation') IS NOT NULL AS exists`);
@@ -74,7 +73,7 @@ const readBackup = defineStatement({
   row: { backedUpAt: timestamp },
 });
 
-/** Stores the moment of the tables in a completed backup; null: none was made. */
+/** Stores the time at which the last completed backup read the tables; null: there was no backup. */
 export async function setBackedUp(db: Queryable, at: string | null): Promise<void> {
   await db.query('UPDATE installation SET backed_up_at = $1', [at]);
 }
@@ -85,7 +84,7 @@ export async function readBackedUpAt(db: Queryable): Promise<string | null> {
   return row?.backedUpAt ?? null;
 }
 
-/** Ends the pause. Returns false if there was none. */
+/** Ends the pause. Returns false if the installation was not paused. */
 export async function resumeInstallation(tx: Queryable): Promise<boolean> {
   const ended = await tx.query('UPDATE installation SET paused_at = NULL WHERE paused_at IS NOT NULL RETURNING id');
   return ended.length > 0;

@@ -36,7 +36,7 @@ export function boundLabelsWith(known: KnownValues): (name: MetricName, labels: 
   };
 }
 
-/** Limits the values that a condition allows: a list of the service can change while it runs. */
+/** Limits how many different values a condition allows, because the models and pools can change while the service runs. */
 function limited(allows: (value: string) => boolean, atMost: number): (value: string) => boolean {
   const seen = new Set<string>();
   return (value) => {

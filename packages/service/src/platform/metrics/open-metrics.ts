@@ -11,7 +11,7 @@ import { exportsSignal, logDiagnostics, protocolOf, resourceOf, wholeOf } from '
 import { count, recordWith } from './record.ts';
 
 export interface Metrics {
-  /** Adds gauges to the recorded ones. */
+  /** Adds gauges to the metrics. */
   addGauges(sources: readonly ReadGauges[]): void;
   /** Returns all metrics in the text format of Prometheus 0.0.4. Concurrent calls get the same text. */
   text(): Promise<string>;
@@ -25,17 +25,17 @@ export interface MetricsOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly known: KnownValues;
   readonly log: Pick<Logger, 'warn'>;
-  /** How long readings of gauges are shared, milliseconds. Default: 5,000. */
+  /** Milliseconds for which all readers get the same readings of the gauges. Default: 5,000. */
   readonly sharedMs?: number;
 }
 
 const defaultSharedMs = 5_000;
-/** A scrape does not wait longer for the gauges: Prometheus gives up after 10 s. */
+/** Longest time that a scrape waits for the gauges, milliseconds. Prometheus cancels a scrape after 10 s. */
 const slowestReadMs = 3_000;
 
 const table: [MetricName, Metric][] = Object.entries(metricsTable) as [MetricName, Metric][];
 
-/** Opens the metrics; undefined if no setting asks for them and no `OTEL_…` variable has a destination for them. */
+/** Opens the metrics. Returns undefined if no setting requests metrics and no `OTEL_…` variable sets a destination for them. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics | undefined> {
   const { env, log, known } = options;
   const isSent = exportsSignal(env, 'METRICS');
@@ -133,7 +133,7 @@ function sharedReads(
     const results = await Promise.allSettled(sources.map(async (source) => await Promise.race([source(), late])));
     const failures = results.filter((result) => result.status === 'rejected');
     if (failures.length > 0) count('runyard_metrics_read_failures_total', {}, failures.length);
-    // One line for an outage, not one for each scrape.
+    // Logs one line for an outage, not one line for each scrape.
     if (failures.length > 0 && !isFailing)
       log.warn({ err: failures[0]?.reason }, 'gauges of the metrics were not read');
     isFailing = failures.length > 0;

@@ -1,5 +1,6 @@
 /**
- * Sends traces by OTLP. This file loads the libraries of OpenTelemetry, and only if a variable has a destination for traces.
+ * Sends traces by OTLP. Only this file loads the libraries of OpenTelemetry for traces. It loads them only if a variable sets a
+ * destination for traces.
  */
 
 import type { SpanContext } from '@opentelemetry/api';
@@ -15,7 +16,7 @@ export interface EndedSpan {
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Readonly<Partial<Record<SpanAttribute, string | number>>>;
-  /** True: what the span measures failed. */
+  /** True: the measured work failed. */
   readonly isFailed?: boolean;
   readonly children?: readonly EndedSpan[];
 }
@@ -37,12 +38,12 @@ export interface Traces {
   close(): Promise<void>;
 }
 
-/** Spans that wait until they are sent. More are dropped. */
+/** Largest number of spans that wait to be sent. Further spans are dropped. */
 const maxWaiting = 10_000;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Opens traces; undefined if no variable has a destination for them, or the sampling ratio is 0. */
+/** Opens traces. Returns undefined if no variable sets a destination for traces or the sampling ratio is 0. */
 export async function openTraces(env: Env, log: Pick<Logger, 'warn'>): Promise<Traces | undefined> {
   const ratio = ratioOf(env);
   if (!exportsSignal(env, 'TRACES') || ratio === 0) return undefined;
@@ -54,7 +55,7 @@ export async function openTraces(env: Env, log: Pick<Logger, 'warn'>): Promise<T
       ? await import('@opentelemetry/exporter-trace-otlp-http')
       : await import('@opentelemetry/exporter-trace-otlp-proto');
   const random = new RandomIdGenerator();
-  /** The ids of a root are made from the run, so that every process finds the trace of a run without a row. */
+  /** The ids of the next root span. They are computed from the run, so every process knows the trace of a run without reading a row. */
   let rootPlace: SpanPlace | undefined;
   const provider = new TracerProvider({
     resource,
@@ -112,8 +113,8 @@ export async function openTraces(env: Env, log: Pick<Logger, 'warn'>): Promise<T
 }
 
 /**
- * Returns the part of traces that are sent, by `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`. A foreign parent
- * never decides, so the samplers `parentbased_…` decide as for a trace without a parent.
+ * Returns the ratio of traces to send, from `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`. The trace of a caller has no
+ * influence, so the samplers `parentbased_…` decide as for a trace without a parent.
  */
 export function ratioOf(env: Env): number {
   const sampler = (env.OTEL_TRACES_SAMPLER || 'always_on').replace(/^parentbased_/, '');

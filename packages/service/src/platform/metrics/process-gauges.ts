@@ -3,10 +3,13 @@ import type pg from 'pg';
 import { type ReadGauges, reading } from './gauges.ts';
 import { count } from './record.ts';
 
-/** How often the delay of the event loop is measured, milliseconds. The delay counts from there. */
+/** Milliseconds between two measurements of the event loop. A measured value includes this time, so the gauge subtracts it. */
 const resolutionMs = 10;
 
-/** Starts to measure the process: event loop, memory, processor time, and its pool of connections. Returns the reading and the stop. */
+/**
+ * Starts to measure the process: event loop, memory, processor time, and its pool of connections. Returns a function that reads the
+ * gauges and a function that stops the measurement.
+ */
 export function measureProcess(pool: Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount' | 'options'>): {
   readonly read: ReadGauges;
   readonly stop: () => void;

@@ -6,10 +6,10 @@ export interface Recorder {
   record(name: MetricName, labels: Readonly<Record<string, string>>, value: number): void;
 }
 
-/** One for the process, as the API of OpenTelemetry has one: most places that measure have no object of the service. */
+/** The process has one recorder, as in the API of OpenTelemetry, because most code that measures cannot reach the service object. */
 let recorder: Recorder | undefined;
 
-/** Sends measurements to `next`. Returns the function that ends this. */
+/** Sends measurements to `next`. Returns the function that stops sending them. */
 export function recordWith(next: Recorder): () => void {
   recorder = next;
   return () => {
@@ -17,7 +17,7 @@ export function recordWith(next: Recorder): () => void {
   };
 }
 
-/** Adds to a counter. A label's value that the table of metrics does not have counts as `other`. */
+/** Adds to a counter. A label value that is not in the table of metrics counts as `other`. */
 export function count<N extends CounterName>(name: N, labels: LabelsOf<N>, by = 1): void {
   recorder?.record(name, labels, by);
 }

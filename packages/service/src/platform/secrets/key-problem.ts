@@ -1,4 +1,4 @@
-/** Where the keys of an installation are, for the text of a problem with them. */
+/** The place of an installation's keys, for messages about a problem with the keys. */
 export interface KeyPlace {
   /** Ids of the keys; empty: there is no key yet. */
   readonly keyIds: readonly string[];
@@ -11,7 +11,10 @@ export interface KeyPlace {
 interface KeyProblem {
   /** Names the secrets that the keys do not decrypt. */
   readonly sealed: string;
-  /** Clauses about the consequence, the time after a restart with the right key, and the repair without it. */
+  /**
+   * Clauses of the message. `effect`: the consequence. `afterwards`: the result of a restart with the right key. `otherwise`: the repair
+   * if the key is lost.
+   */
   readonly effect: string;
   readonly afterwards: string;
   readonly otherwise: string;

@@ -4,7 +4,7 @@ import { tryLockFile } from '@runyard/system/file-lock';
 import { readSecretFile, replaceSecretFile } from '../store/secret-file.ts';
 import { idOfKey, newVaultKey, secretsKeyFile } from './vault.ts';
 
-/** Answers that are kept for repetitions of a request for 24 hours hold sealed secrets too. */
+/** Longer than the 24 hours for which answers to requests are stored, because these answers also contain sealed secrets. */
 const keepEarlierKeysMs = 25 * 60 * 60 * 1000;
 
 /**

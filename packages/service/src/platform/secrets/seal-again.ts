@@ -1,4 +1,4 @@
-/** Encrypts rows again that have another key than the vault's present one. */
+/** Encrypts rows with the vault's present key if they are encrypted with another key. */
 import type { Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement, integer, nullable, type TypedStatement, text } from '../store/database/statement.ts';
 import type { Vault } from './vault.ts';
@@ -64,8 +64,8 @@ export function defineSealedRows({ table, id, sealed, earlier, alsoSets, purpose
 const batchRows = 100;
 
 /**
- * Encrypts the rows again with the first key of the vault, each in a separate statement. A crash leaves rows of both keys, and the vault
- * can decrypt both. Returns the number of rows that keep another key, because this process cannot decrypt them.
+ * Encrypts the rows again with the first key of the vault, each in a separate statement. After a crash, some rows still have an
+ * earlier key, which the vault can also decrypt. Returns the number of rows that keep another key, because this process cannot decrypt them.
  */
 export async function sealAgain(db: Queryable, vault: Vault, rows: SealedRows): Promise<number> {
   for (;;) {

@@ -80,8 +80,8 @@ function openWithOneOf([key, ...others]: Keys, purpose: string, sealed: Buffer):
 }
 
 /**
- * Returns the path of the file of the keys, used if RUNYARD_SECRETS_KEY is not set: one key on each line, the present
- * one first.
+ * Returns the path of the key file, which is used if RUNYARD_SECRETS_KEY is not set. The file has one key on each line, the present
+ * key first.
  */
 export const secretsKeyFile = (dataDir: string): string => path.join(dataDir, 'secrets-key');
 
@@ -107,10 +107,10 @@ export async function openVault(dataDir: string, setting: string | undefined): P
   return vaultOf(await createSecretFile(file, newVaultKey()), file, setting);
 }
 
-/** Returns the id of a key in the form of the file. */
+/** Returns the id of a key that is written as in the key file. */
 export const idOfKey = (text: string): string => idOf(Buffer.from(text, 'base64'));
 
-/** Makes a key in the form of the file and of the setting. */
+/** Makes a key, written as in the key file and in the setting. */
 export const newVaultKey = (): string => randomBytes(32).toString('base64');
 
 function vaultOf(text: string, file: string, setting: string | undefined): Vault {

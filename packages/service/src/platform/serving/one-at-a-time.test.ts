@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { oneAtATime } from './one-at-a-time.ts';
 
-test('runs again after work that did not wait for anything', async () => {
+test('runs the work again after a run that awaited nothing', async () => {
   let runs = 0;
   const counted = oneAtATime(async () => {
     runs += 1;
@@ -35,7 +35,7 @@ test('runs again after a failure', async () => {
   expect(runs).toBe(2);
 });
 
-test('waits for the running work when it stops, and starts no more work', async () => {
+test('`stop` waits for the work in progress and starts no more work', async () => {
   let runs = 0;
   const gate = Promise.withResolvers<void>();
   const counted = oneAtATime(async () => {
@@ -66,7 +66,7 @@ test('runs for a call that came while a run was failing', async () => {
   expect(runs).toBe(2);
 });
 
-test('runs again after work that threw before it could be awaited', async () => {
+test('runs the work again after a run that threw before it returned a promise', async () => {
   let runs = 0;
   const failing = oneAtATime(() => {
     runs += 1;

@@ -1,4 +1,4 @@
-/** Prevents that a task runs twice at once. */
+/** Prevents a task from running twice at the same time. */
 export interface OneAtATime {
   /** Starts the work. All calls during a run share one further run. Rejects if the last of these runs rejects. */
   run(): Promise<void>;
@@ -17,8 +17,8 @@ export function oneAtATime(work: () => Promise<void>): OneAtATime {
       isAskedAgain = false;
       failure = undefined;
       try {
-        // Without the wrapping function, work that throws at once would end this loop before `running` is assigned, and `running` would
-        // stay set.
+        // Without the wrapping function, work that throws before it returns a promise would end this loop before `running` is
+        // assigned. Then `running` would stay set.
         await (async () => work())();
       } catch (error) {
         failure = { error };

@@ -32,7 +32,9 @@ export function refuse(code: ErrorCode, options: RefusalOptions = {}): Refusal {
 export const notFound = (what: string): Refusal =>
   refuse('resource_not_found', {
     detail: `There is no such ${what}, or it belongs to another team.`,
-  }); /** Returns a 400 refusal with the wrong members; the detail repeats the first of them. */
+  });
+
+/** Returns a 400 refusal with the wrong members; the detail repeats the first of them. */
 export function invalid(errors: readonly Fault[]): Refusal {
   const [first] = errors;
   const detail = first && (first.path ? `${first.path}: ${first.message}` : first.message);
@@ -43,7 +45,7 @@ export function invalid(errors: readonly Fault[]): Refusal {
 export const wrongCursor = (): Refusal =>
   invalid([{ path: 'cursor', message: 'is not a cursor of this list; send the query of the page before' }]);
 
-/** Seconds after which a client should send a request again that was refused because too much work was in progress. */
+/** Seconds after which a client should repeat a request that was refused because of too much work in progress. */
 export const busyRetrySeconds = 2;
 
 /** Returns a 429 refusal: the caller, or the service as a whole, has reached its limit of simultaneous work. */

@@ -14,9 +14,9 @@ export interface RequestOrigin {
   /** Source of a run that the request creates, from the header of the request; absent: the request has no such header. */
   readonly apiSource?: string;
   readonly requestId: string;
-  /** When it came, milliseconds since 1970. */
+  /** When the request arrived, milliseconds since 1970. */
   readonly receivedMs?: number;
-  /** The trace that it names: an unchecked text of the caller. */
+  /** The trace that the request names. This text of the caller is not checked. */
   readonly traceparent?: string;
 }
 
@@ -58,16 +58,16 @@ type Answer<R extends Route> = R['answer'] extends { schema: infer S extends z.Z
   ? z.output<S> | Readable
   : Redirect;
 
-/** A route that declares `once`, in steps, so that its work happens only once. */
+/** The steps of a route that declares `once`. Repetitions of a request do the work only once. */
 interface OnceSteps<C, T, A> {
-  /** Checks the request before the transaction, such as against another program. Returns its refusal, or null. */
+  /** Checks the request before the transaction, for example by asking another program. Returns the refusal of the request, or null. */
   check?(call: C): Promise<Refusal | null>;
   /** Does the work in the transaction that records its result for repetitions of the request. A refusal is not recorded. */
   work(tx: Queryable, call: C): Promise<T | Refusal>;
-  /** Makes the answer, of a repetition too. Default: the result of the work. */
+  /** Makes the answer to the request or to its repetition. Default: the result of the work. */
   answer?(result: T, call: C): A | Refusal | Promise<A | Refusal>;
   /**
-   * Describes an operation whose result has a raw `key`. The result is recorded encrypted with the caller's own key, which is not stored.
+   * Names an operation whose result has a raw `key`. The recorded result is encrypted with the caller's own key, which is not stored.
    * Absent: the result has no raw key.
    */
   readonly keySealedFor?: string;
@@ -93,7 +93,7 @@ interface Serve<P, S, Once> {
     once: OnceSteps<Call<R, P, S>, T, Answer<R>> &
       (T extends Answer<R> ? unknown : { answer: NonNullable<OnceSteps<Call<R, P, S>, T, Answer<R>>['answer']> }),
   ) => ServedRoute;
-  /** Serves a route whose use case needs the request's identity itself, because a part of its work happens before its transaction. */
+  /** Serves a route whose use case does a part of its work before its transaction. The handler gets the identity of the request as `once`. */
   readonly serveRepeatable: <const R extends RouteWithOnce>(
     route: R,
     handle: (call: Call<R, P, S> & { readonly once: Once | undefined }) => Promise<Answer<R> | Refusal>,

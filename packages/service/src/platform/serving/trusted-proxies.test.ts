@@ -39,7 +39,7 @@ test('scheme and host are read only from a declared proxy, and only from the ent
   expect(clientOf('192.0.2.7', headers)).toEqual({ address: '192.0.2.7', scheme: 'http', host: 'inside' });
 });
 
-test('names a proxy that is not declared', () => {
+test('the address of a proxy that is not declared is reported', () => {
   expect(clientOf('192.0.2.7', { 'x-forwarded-for': '198.51.100.9' }).undeclaredProxy).toBe('192.0.2.7');
   expect(clientOf('127.0.0.1', { 'x-forwarded-for': '198.51.100.9' })).not.toHaveProperty('undeclaredProxy');
 });

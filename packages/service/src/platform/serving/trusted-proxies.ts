@@ -31,7 +31,7 @@ function addressIn(entry: string): string | undefined {
   return isIP(address) ? address : undefined;
 }
 
-/** Returns the entries of a header, which may be there several times. */
+/** Returns the entries of a header. A request may have the header several times. */
 const entriesOf = (value: string | readonly string[] | undefined): string[] =>
   [value ?? []]
     .flat()

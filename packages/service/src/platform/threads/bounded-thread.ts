@@ -8,14 +8,17 @@ export interface ThreadOptions<Out> {
   readonly module: URL;
   /** `workerData` of the module. */
   readonly data?: unknown;
-  /** Processor time for one piece of work, milliseconds, without the start of the thread: how busy the machine is changes no result. */
+  /** Milliseconds of processor time for one piece of work, without the start of the thread. So a busy machine does not change a result. */
   readonly limitMs: number;
   readonly waiting: TurnLimits;
   /** Returns whether a message ends a piece of work. */
   readonly isLast: (message: Out) => boolean;
 }
 
-/** `too_slow`: the work used up its processor time, or the memory. `busy`: too many pieces wait, or the machine gives the thread no processor time. */
+/**
+ * `too_slow`: the work used up its processor time, or the memory. `busy`: too many pieces wait, or the machine gives the thread no
+ * processor time.
+ */
 export type ThreadOutcome<Out> =
   | { readonly kind: 'done'; readonly message: Out }
   | { readonly kind: 'too_slow' | 'busy' };

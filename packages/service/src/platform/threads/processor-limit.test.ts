@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { untilUsedUp } from './processor-limit.ts';
 
-/** A thread that gets `shareOf(n)` of a processor from the n-th look to the next one. */
+/** A fake thread. Between measurement `n` and the next measurement, it gets the share `shareOf(n)` of a processor. */
 function fakeThread(shareOf: (look: number) => number) {
   let usedMs = 0;
   let look = 0;

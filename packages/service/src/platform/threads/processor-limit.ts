@@ -3,12 +3,12 @@ import type { Worker } from 'node:worker_threads';
 
 /** If a thread gets less than this share of a processor, the caller stops waiting for it. */
 const leastShare = 1 / 20;
-/** Shortest pause between two looks, milliseconds. */
+/** Shortest pause between two measurements, milliseconds. */
 const shortestPauseMs = 20;
 
 /**
- * Waits until a thread has used `limitMs` of processor time from now on (`too_slow`), has used less than that in twenty times as long
- * (`busy`), or `stopped` aborts or the thread ends (`stopped`).
+ * Waits until a thread has used `limitMs` of processor time from now on (`too_slow`), or until twenty times `limitMs` have passed
+ * (`busy`), or until `stopped` aborts or the thread ends (`stopped`).
  */
 export async function untilUsedUp(
   thread: Pick<Worker, 'cpuUsage'>,

@@ -9,7 +9,7 @@ export type Turns = <T>(teamId: string, work: () => Promise<T>) => Promise<T | '
 
 /** Runs one call at a time. Teams take turns, so a team with many calls delays another team by at most one call. */
 export function makeTurns(limits: TurnLimits): Turns {
-  /** Sorted by the teams' turns. */
+  /** The waiting calls of each team. The team that is next comes first. */
   const waiting = new Map<string, (() => void)[]>();
   let waitingCount = 0;
   let isRunning = false;

@@ -33,7 +33,7 @@ const giveBack: Statement = {
 /** Work that shares a limit, such as the uploads of an execution's workspace or the pull requests of a run. */
 export interface LeasedWork {
   readonly name: string;
-  /** Largest number at the same time. */
+  /** Largest number of such uploads or other pieces of work at the same time. */
   readonly most: number;
 }
 

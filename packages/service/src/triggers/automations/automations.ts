@@ -43,7 +43,7 @@ const lockOne = defineStatement({
   row: automationRow,
 });
 
-/** $2: its name; $3: the automation that already has the name, or NULL. */
+/** Reads the other automations of the factory. $2: the name to check; $3: UID of the automation that is replaced, or NULL. */
 const readOthers = defineStatement({
   name: 'read_other_automations_of_factory',
   text: `

@@ -46,7 +46,7 @@ async function agentOf(
 }
 
 /**
- * Checks that agent and webhooks are of the factory, and that the caller could create a run of the automation now.
+ * Checks that the agent and the webhooks belong to the factory, and that the caller could create a run of the automation now.
  * Webhooks and an agent that `stored` already names may have been deleted since.
  */
 export async function checkAutomation(

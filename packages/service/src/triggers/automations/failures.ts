@@ -6,7 +6,7 @@ import type { Transaction } from '../../platform/store/database/transaction.ts';
 import { maxSpawnFailures, pausedBecause } from '../schedules/record.ts';
 import type { AutomationRow } from './automation-row.ts';
 
-/** $3: number of failures that count. Guards that no run is tried after ten failures in a row. */
+/** Ensures that no run is tried after ten failures in a row. $3: number of failures that count. */
 const recordFailure = defineStatement({
   name: 'record_failure_of_automation',
   text: `

@@ -28,8 +28,8 @@ import { type Budget, evaluatePayloadFilter, giveBack, takePart } from './payloa
 import { explainPayloadFilter } from './payload-filter/explain.ts';
 
 /**
- * Prevents the deletion of the automations until the transaction ends. $3: whether GitHub sends to the webhook. Returns
- * each automation once, with all webhooks that feed it, because its row may be large.
+ * Returns each automation once, with all webhooks that feed it, because the row may be large. Prevents the deletion of the automations
+ * until the transaction ends. $3: whether GitHub sends to the webhook.
  */
 const readFed = defineStatement({
   name: 'read_automations_of_webhooks',
@@ -64,16 +64,16 @@ export function readFedBy(tx: Queryable, feeding: readonly FeedingWebhook[]): Pr
   ]);
 }
 
-/** Comparisons for all automations of a delivery. One filter takes at most 400,000. */
+/** Largest number of comparisons for all automations of a delivery. One filter takes at most 400,000. */
 const maxComparisonsOfDelivery = 2_000_000;
-/** Steps of the path patterns of one trigger of GitHub. */
+/** Largest number of steps for the path patterns of one trigger of GitHub. */
 const maxGithubSteps = 500_000;
 const maxReasonLength = 500;
-/** Conditions that a reason names. */
+/** Largest number of conditions that a reason names. */
 const maxNamed = 3;
-/** Characters of the path and of the reason of a stored condition. */
+/** Largest number of characters in the path or the reason of a stored condition. */
 const maxCheckLength = 200;
-/** Conditions that are stored with one delivery, of all its automations. */
+/** Largest number of conditions that are stored with one delivery, for all its automations together. */
 const maxChecksOfDelivery = 100;
 
 /** A trigger for deliveries, prepared for evaluation. */
@@ -98,7 +98,7 @@ function planOf(stored: unknown): Plan | null {
   return payload.ok ? { provider, webhookUids, events, payload: payload.filter } : null;
 }
 
-/** Plans by automation and version: a trigger is parsed once. */
+/** Plans by automation and version, so that a trigger is parsed only once. */
 const plans = new Map<string, readonly (Plan | null)[]>();
 const maxPlans = 1_000;
 
@@ -142,7 +142,7 @@ export const failedOf = <C extends Check>(checks: readonly C[]): C[] =>
       reason: shorten(check.reason, maxCheckLength),
     }));
 
-/** Returns the condition on the name of the event that is not met; null if all are. */
+/** Returns the unmet condition on the name of the event; null if the name meets all conditions. */
 function mismatchOfEvent(matcher: Matcher, event: string | null): Check | null {
   const reason = reasonOfEvent(matcher, event);
   return reason === null ? null : { check: 'event', path: 'events', passed: false, reason };
@@ -160,8 +160,8 @@ function reasonOfEvent({ in: wanted, not_in: excluded }: Matcher, event: string 
 }
 
 /**
- * Returns the conditions of a trigger that the delivery does not meet; null if the trigger matches; undefined if the trigger does not
- * select the webhook.
+ * Returns the conditions of a trigger that the delivery does not meet. Returns null if the trigger matches, and undefined if the
+ * trigger does not select the webhook.
  */
 function mismatch(plan: Plan, delivery: MatchedDelivery, total: Budget): readonly Check[] | null | undefined {
   if (plan.provider === 'webhook') {

@@ -19,7 +19,7 @@ import { failedOf } from './match.ts';
 import type { Budget } from './payload-filter/evaluate.ts';
 import { explainPayloadFilter } from './payload-filter/explain.ts';
 
-/** Outcome of a test. `invalid`: 400. `no_factory` and `no_payload`, of a delivery: 404. */
+/** Outcome of a test. `invalid`: 400. `no_factory` and `no_payload` (no stored payload of the delivery was found): 404. */
 export type TestFilterOutcome =
   | { readonly kind: 'explained'; readonly explanation: z.output<typeof TestFilterResponse> }
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }

@@ -115,7 +115,7 @@ export async function applyWebhooks(
     applied.push([webhook.name, present.uid]);
     const address = { ...factory, webhookUid: present.uid };
     if (differencesOfWebhook(present, state, webhook, found).length === 0) continue;
-    // The webhook stores the name of the team's secret, so later values of the secret count at once.
+    // The webhook stores the name of the team's secret, so a later value of the secret takes effect at once.
     const request = {
       ...members,
       delivery_id_header: webhook.deliveryIdHeader ?? null,

@@ -80,7 +80,8 @@ class NotKept extends Error {
 }
 
 /**
- * Applies the definition of a factory in one transaction, as the requesting person. A dry run does the same work and rolls back, so it finds the same
+ * Applies the definition of a factory in one transaction, as the requesting person. A dry run does the same work and rolls back, so it
+ * finds the same
  * faults. Two applies of one factory wait for each other. A factory with a source accepts only files `from` it.
  */
 export async function applyDefinition(
@@ -136,7 +137,7 @@ async function applyWithin(
   checkAutomations(definition, faults);
   await checkConfigs(deps, tx, by, { definition, factoryUid }, faults);
 
-  // From here on deliveries wait. Webhooks and automations also change, and go, without the lock of their factory.
+  // From here on deliveries wait. The lock of the factory is not enough, because webhooks and automations change and are deleted without it.
   await lockPartsOfFactory(tx, factoryUid);
   const state = await readFactoryState(tx, deps.vault, factory);
   const secrets = await readTeamSecrets(tx, deps.vault, teamId, definition);

@@ -24,7 +24,7 @@ interface Place {
   readonly members: Execution;
 }
 
-/** Adds a fault for each environment, model, harness, secret and MCP server that files name and runs cannot use. */
+/** Adds a fault for each environment, model, harness, secret and MCP server that is named in the files but cannot be used by runs. */
 export async function checkConfigs(
   { models, vault }: CheckDeps,
   tx: Queryable,

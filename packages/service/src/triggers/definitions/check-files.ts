@@ -15,11 +15,11 @@ import { type Noticed, toNoticed } from './notices.ts';
 export type FilesToCheck = ValidateFactoryFilesRequest['files'];
 type Deferred = ValidateFactoryFilesResponse['deferred_resolutions'][number];
 
-/** The result for files, and for automations of files without a fault. */
+/** The result of the check. Automations are checked only if the files have no fault. */
 export interface CheckedFiles extends Noticed {
   readonly code: ValidateFactoryFilesResponse['diagnostics'][number]['code'];
   readonly faults: readonly DefinitionFault[];
-  /** The names whose things were not looked up. */
+  /** The names in the files that were not looked up in the team. */
   readonly deferred: readonly Deferred[];
 }
 
@@ -34,7 +34,7 @@ export function checkFiles(files: FilesToCheck): CheckedFiles {
   return { code: 'FF_INVALID_AUTOMATION', faults: faults.list(), ...toNoticed(read), deferred };
 }
 
-/** Returns each name of a thing of the team, in the order of the files. */
+/** Returns each name that refers to something of the team, in the order of the files. */
 function deferredOf({ factory, agents, automations, webhooks }: FactoryDefinition): Deferred[] {
   return [
     ...namesOf('factory.yaml', factory, ''),

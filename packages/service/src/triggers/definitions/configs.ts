@@ -110,7 +110,7 @@ export function toFactoryAgent(agent: DefinedAgent, definition: FactoryDefinitio
   };
 }
 
-/** Returns the configuration for the runs of an agent, or of an automation, whose agent is the foreman unless it names another one. */
+/** Returns the configuration for the runs of an agent. With `automation`: for the runs of this automation, whose agent is `agent`. */
 export function configOfRun(
   definition: FactoryDefinition,
   factoryUid: string,

@@ -36,9 +36,9 @@ export interface NamedModel {
   readonly name: string;
 }
 
-/** The parts of a definition without faults that notices depend on. */
+/** The parts of a faultless definition that determine its notices. */
 export interface Noticed {
-  /** Notices about its files. */
+  /** Notices about the files of the definition. */
   readonly notices: readonly DefinitionFault[];
   readonly named: readonly NamedModel[];
 }

@@ -11,7 +11,7 @@ export type Validated =
   | { readonly kind: 'checked'; readonly response: ValidateFactoryFilesResponse }
   | { readonly kind: 'too_slow' | 'busy' };
 
-/** A skill of a hostile definition takes 100 ms to read, so only an apply reads skills. */
+/** The checks that only an apply does. For example, a hostile skill may take 100 ms to read. */
 const notRun = ['environments', 'models', 'secrets', 'mcp_servers', 'webhooks', 'skills'];
 
 /** All callers without a key wait as one team. */
@@ -28,7 +28,7 @@ export function openFileChecks(models: Models) {
     isLast: () => true,
   });
   return {
-    /** Returns the faults of the files, and the names whose things were not looked up. Changes and reads nothing of a team. */
+    /** Returns the faults of the files, and the names that were not looked up. Reads and changes nothing of a team. */
     validate: async (teamId: string | undefined, files: FilesToCheck): Promise<Validated> => {
       const outcome = await thread.run(teamId ?? keyless, files);
       return outcome.kind === 'done'

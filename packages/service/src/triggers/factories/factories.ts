@@ -198,7 +198,7 @@ export async function lockFactory(tx: Queryable, teamId: string, uid: string): P
   return (await tx.query(lockOne, [teamId, uid])).length > 0;
 }
 
-/** Keeps a factory from being deleted until the transaction ends. Returns false if the team has no such factory. */
+/** Prevents the deletion of a factory until the transaction ends. Returns false if the team has no such factory. */
 export async function keepFactory(tx: Queryable, teamId: string, uid: string): Promise<boolean> {
   return (await tx.query(keepOne, [teamId, uid])).length > 0;
 }

@@ -75,7 +75,7 @@ describe('configOfFactoryRun', () => {
   });
 });
 
-test('the skills of the definition stay in addition to the skills that an automation lists in either member', () => {
+test('a run keeps the skills of the definition, whether its automation lists skills in `skills` or in `skill_spec`', () => {
   const defined = '@factory/abcdefghij0123456789AB:skills/deploy/SKILL.md';
   const agent = { prompt: '', config: { skills: ['acme/site:greet', defined] } };
   const skillsWith = (overrides: AmbientAgentConfig) => configOfFactoryRun({ defaults: {}, agent, overrides });

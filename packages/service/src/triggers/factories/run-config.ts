@@ -12,10 +12,10 @@ export interface FactoryRunParts {
 }
 
 /**
- * Returns the configuration of a run: the defaults of the factory, in which members of the agent, and then of the overrides, replace the
- * same members. The agent's prompt comes after the base prompt of the defaults. Members of a harness are replaced one by one while its type
- * stays the same. Skills of the factory's definition are kept when other skills replace the rest. An empty `worker_host` means any worker,
- * and an empty `reasoning_level` the harness's own level.
+ * Returns the configuration of a run. Members of the agent replace the same members of the factory's defaults, and the overrides
+ * replace both. The agent's prompt comes after the base prompt of the defaults. Members of a harness are replaced one by one while its
+ * type stays the same. Skills of the factory's definition are kept when other skills are replaced. An empty `worker_host` means any
+ * worker. An empty `reasoning_level` means the harness's own level.
  */
 export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryRunParts): AmbientAgentConfig {
   const basePrompt = [defaults.base_prompt, agent.config.base_prompt, agent.prompt]

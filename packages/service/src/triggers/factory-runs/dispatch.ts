@@ -34,7 +34,7 @@ interface Ticket {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Returns the ticket of a dispatch: `SOURCE:ID`, or an id without a source; without a ticket, a new one with the source `adhoc`. */
+/** Returns the ticket of a dispatch: `SOURCE:ID`, or an id without a source. If the request has no ticket, makes one with the source `adhoc`. */
 function ticketOf({ ticket_ref: given, ticket_url }: DispatchRequest): Ticket {
   const url: Record<string, string> = ticket_url === undefined ? {} : { ticket_url };
   if (given === undefined) {

@@ -2,7 +2,7 @@
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer } from '../../platform/store/database/statement.ts';
 
-/** SQL list of the states of a run that has not ended; the indexes `runs_live_by_schedule` and `runs_live_by_automation` have the same. */
+/** SQL list of the states of a run that has not ended. The indexes `runs_live_by_schedule` and `runs_live_by_automation` have the same list. */
 export const liveStates = `('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
 
 /** A lane of a schedule of the team, or of an automation. */
@@ -14,7 +14,7 @@ export interface Lane {
   readonly lane: string | null;
 }
 
-/** SQL of the owner of a start. The index `starts_waiting` has the same. */
+/** SQL of the owner of a start. The index `starts_waiting` has the same expression. */
 export const ownerOf = (start: string): string => `coalesce(${start}.automation_uid, ${start}.schedule_id::text)`;
 
 /** SQL: the live runs `r` of a schedule, including runs that a person started by hand. */

@@ -28,7 +28,7 @@ export interface NewStart {
 
 /**
  * Returns the SQL that writes starts. The argument names the parameter that `startsParameter` returns. The ids are in the order of the
- * starts. The unique indexes guard that a time of a schedule and a delivery of an automation start one run.
+ * starts. The unique indexes ensure that a time of a schedule, or a delivery of an automation, starts only one run.
  */
 export const insertStarts = (rows: string): string => `
       INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous)
@@ -117,8 +117,8 @@ const keepRuns = defineStatement({
 });
 
 /**
- * Detaches starts with a run from schedules of an automation that will be deleted with their history: the overlap policy of the automation still
- * counts these runs.
+ * Detaches starts with a run from schedules of an automation. The schedules will be deleted with their history, but the overlap policy
+ * of the automation still counts these runs.
  */
 export async function keepStartsOfDeleted(tx: Queryable, scheduleIds: readonly string[]): Promise<void> {
   if (scheduleIds.length > 0) await tx.query(keepRuns, [scheduleIds]);

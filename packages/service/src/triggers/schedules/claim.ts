@@ -10,8 +10,8 @@ const claimedRow = { ...scheduleRow, next_run_at: timestamp, claimed_at: timesta
 
 /**
  * Locks schedules that are due. Teams share a batch equally, so that a team with very many due schedules does not delay the others.
- * The locks end with the connection of a process that is killed. `now()` and not `clock_timestamp()`, because an index cannot be
- * searched with a volatile function.
+ * The locks end with the connection of a process that is killed. The statement uses `now()`, because an index cannot be searched with
+ * the volatile function `clock_timestamp()`.
  */
 const claimDue = defineStatement({
   name: 'claim_due_schedules',
@@ -39,7 +39,7 @@ const claimOne = defineStatement({
 /** A due schedule that the transaction has locked. */
 export interface DueSchedule extends ScheduleRow {
   readonly next_run_at: string;
-  /** Database's time of the claim. */
+  /** Time of the claim by the clock of the database. */
   readonly claimed_at: string;
 }
 

@@ -21,7 +21,7 @@ export interface ManageDeps {
   readonly db: Database;
   readonly models: Models;
   readonly vault: Vault;
-  /** Absent: there are no rules. */
+  /** Absent: prompts are not checked. */
   readonly contentPolicy?: ContentPolicy;
 }
 
@@ -47,7 +47,7 @@ export async function checkPrompt(
   return await deps.contentPolicy.check(by.teamId, texts);
 }
 
-/** Checks and writes a new schedule in the transaction of `deps`. The caller has checked that `by` may own it, and its prompt. */
+/** Checks and writes a new schedule in the transaction of `deps`. The caller has checked the prompt, and that `by` may own the schedule. */
 export async function addSchedule(
   deps: CheckDeps,
   by: Principal,

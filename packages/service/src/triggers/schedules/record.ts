@@ -22,9 +22,8 @@ export interface FiredTime {
 }
 
 /**
- * Returns the SQL that sets the next times of schedules, returning their ids and whether they are enabled. The argument names the parameter
- * that `timesParameter` returns. The statement compares the time that fires: it does not return a schedule whose time was changed
- * meanwhile.
+ * Returns the SQL that sets the next times of schedules and returns their ids and whether they are enabled. The argument names the
+ * parameter that `timesParameter` returns. The SQL skips a schedule whose next time was changed after the claim.
  */
 export const moveTimes = (rows: string): string => `
       UPDATE schedules s SET

@@ -29,7 +29,7 @@ export const faultOfSchedule = ({ path, message }: Fault): Fault => ({
   message,
 });
 
-/** Returns the detail of a refusal, with the name of the member that its owner knows. */
+/** Returns the detail of a refusal. The detail names a member as it is called in the schedule or automation. */
 export function detailOf(
   { detail, fault }: { readonly detail: string; readonly fault?: Fault },
   nameOf: (fault: Fault) => Fault = faultOfSchedule,
@@ -39,7 +39,7 @@ export function detailOf(
 
 const maxReasonLength = 1_000;
 
-/** Returns why a submission created no run, for people. `nameOf` names the member as its owner knows it. */
+/** Returns a text for people with the reason why a submission created no run. `nameOf` names a member as in the schedule or automation. */
 export function reasonOf(outcome: SubmitRefusal, nameOf: (fault: Fault) => Fault = faultOfSchedule): string {
   switch (outcome.kind) {
     case 'invalid':

@@ -11,7 +11,7 @@ import type { WantedSchedule } from './check.ts';
 import { changedTimes, databaseClock, firstTime } from './first-time.ts';
 import { ownerOfSchedule, type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
-/** SQL: the schedule is one of the team. The schedules of automations are reached only through their automation. */
+/** SQL: the schedule belongs to the team and to no automation. A schedule of an automation is reached only through its automation. */
 const ofTeam = 's.team_id = $1 AND s.automation_uid IS NULL';
 
 const readAll = defineStatement({
@@ -68,7 +68,7 @@ const remove = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns the schedules that the caller may see: of the team by name. */
+/** Returns the schedules of the team that the caller may see, sorted by name. */
 export async function listSchedules(db: Queryable, caller: Principal): Promise<ScheduleRow[]> {
   const rows = await db.query(readAll, [caller.teamId]);
   return rows.filter((row) => maySee(caller, ownerOfSchedule(row)));

@@ -178,7 +178,7 @@ describe('the agent of an automation', () => {
     expect(await configOfLast(unnamed.uid)).toMatchObject({ base_prompt: 'Divide the work.' });
   });
 
-  test('must belong to the factory, also for the policy of overlap', async () => {
+  test('must belong to the factory, and its configuration must allow the overlap policy', async () => {
     await apply({ reviewer: '---\nworkerHost: mac\n---\n\nReview.\n' });
     const faults = async (members: object) =>
       (await service.problem(400, 'POST', base, { body: { name: 'X', prompt: 'a', triggers: [at()], ...members } }))

@@ -7,7 +7,7 @@ import { liveOfAutomation, liveOfSchedule } from '../history/load.ts';
 import { noteCancelled } from '../history/write.ts';
 import type { StartDeps } from './decide/start.ts';
 
-/** Starts that one query reads. */
+/** Number of starts that one query reads. */
 const pageSize = 100;
 
 const row = { id: uuid, automation_uid: nullable(text()), schedule_id: nullable(uuid), lane: nullable(text()) };
@@ -25,7 +25,7 @@ const findNextReplacing = defineStatement({
   row,
 });
 
-/** The rule of schedules: the oldest live runs above the limit. If the policy has changed, live runs continue. */
+/** A run of a schedule replaces the oldest live runs above the limit. If the policy has changed, live runs continue. */
 const readAboveLimit = defineStatement({
   name: 'read_live_runs_above_limit',
   text: `
@@ -35,7 +35,7 @@ const readAboveLimit = defineStatement({
   row: { id: uuid },
 });
 
-/** The rule of automations: the live runs that were started earlier in the lane. */
+/** A run of an automation replaces the live runs that were started earlier in its lane. */
 const readEarlier = defineStatement({
   name: 'read_live_runs_before_start_of_automation',
   text: `SELECT r.id ${liveOfAutomation('$1', '$2')} AND live.id < $3`,

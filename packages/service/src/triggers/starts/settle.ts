@@ -26,12 +26,12 @@ import {
   type Started,
 } from './decide/start.ts';
 
-/** Lanes that one query reads. */
+/** Number of lanes that one query reads. */
 const pageSize = 100;
 
 /**
- * SQL of a page of the oldest starts of their lanes that may start now, or whose automation is disabled. A later change of the policy does
- * not make them wait longer.
+ * SQL: a page with the oldest waiting start of each lane that may start now or whose automation is disabled. A later change of the
+ * policy does not make a start wait longer.
  */
 const startable = (behind: string): string => `
     SELECT w.id, w.automation_uid, w.schedule_id, w.lane
@@ -78,7 +78,8 @@ const lockAutomation = defineStatement({
 });
 
 /**
- * Starts in each lane the start that has waited longest, as long as the lane has room. A failure ends the round for its lane. Returns how
+ * In each lane, creates the run of the start that has waited longest, as long as the lane has room. A failure ends the round for its
+ * lane. Returns how
  * many lanes had room. `failed`: the starts that failed in earlier rounds.
  */
 export async function startWaiting(
@@ -123,7 +124,7 @@ async function lockOwner(tx: Queryable, { kind, owner: id }: Lane): Promise<Lock
   return owner ? { owner, ...(automation ? { automation } : {}) } : null;
 }
 
-/** Starts the oldest start of a lane. Returns whether the next one may be tried at once. */
+/** Starts the oldest start of a lane. Returns whether the next waiting start of the lane may be tried at once. */
 async function startOldest(deps: StartDeps, tx: Queryable, lane: Lane): Promise<boolean> {
   const locked = await lockOwner(tx, lane);
   if (!locked) return false;
@@ -147,7 +148,7 @@ async function startUnlessFull(
 ): Promise<Started | null> {
   if (owner.disabled !== null) return { outcome: 'skipped', reason: 'the automation was disabled while this waited' };
   const limit = liveLimitOf(owner);
-  // Counted again under the lock, because another process may have started a run.
+  // The runs are counted again under the lock, because another process may have started a run.
   const [load] = limit === null ? [] : await readLoads(tx, [lane]);
   if (limit !== null && load && load.live >= limit) return null;
   const event = await eventOf(tx, automation, waiting);

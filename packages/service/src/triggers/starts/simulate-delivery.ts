@@ -67,7 +67,7 @@ interface Target extends Pick<StoredWebhook, 'uid' | 'name' | 'signature_scheme'
 const targetOf = (webhook: StoredWebhook): Target =>
   webhook.enabled ? webhook : { ...webhook, refusal: 'the webhook is disabled' };
 
-/** Stands for the GitHub webhook of a factory that has no such webhook. */
+/** Replaces the GitHub webhook in a factory that has none. */
 const noGithubWebhook: Target = {
   uid: '0'.repeat(22),
   name: 'github',
@@ -141,7 +141,7 @@ async function dryRunTime(deps: SubmitDeps, row: AutomationRow, name: string): P
   const schedules = await readSchedulesOfAutomations(db, [row.uid]);
   const schedule = schedules.find(({ trigger_name: each }) => each === name);
   if (schedule) return { kind: 'start', start: await simulateTime(deps, row, schedule) };
-  // Schedules that were made in one millisecond have no order of their own.
+  // The names are sorted, because schedules that were created in the same millisecond have no defined order.
   const names = schedules
     .map(({ trigger_name: each }) => JSON.stringify(each))
     .toSorted()

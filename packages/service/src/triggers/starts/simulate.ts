@@ -14,7 +14,7 @@ import { decide, liveLimitOf } from './decide/start.ts';
 
 /** A delivery that is only simulated. */
 export type SimulatedDelivery = AcceptedDelivery & {
-  /** Why the sender of the delivery would get 404; absent: it would not. */
+  /** Why the sender of the delivery would get 404; absent: the sender would not get 404. */
   readonly refusal?: string;
 };
 

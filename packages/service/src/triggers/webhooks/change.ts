@@ -54,10 +54,13 @@ const rotate = defineStatement({
   row: webhookRow,
 });
 
-/** `no_secret`: it cannot be enabled before its secret is stored. Null: the team has no such webhook. */
+/** `no_secret`: the webhook cannot be enabled before its secret is stored. Null: the team has no such webhook. */
 export type UpdateOutcome = StoredWebhook | BadSecret | 'no_secret' | null;
 
-/** Changes the members that the request has. A `secret_name` of the team makes its value the secret of the webhook. */
+/**
+ * Changes the members that the request has. If the request has a `secret_name`, the value of this secret of the team becomes the secret
+ * of the webhook.
+ */
 export async function updateWebhook(
   tx: Queryable,
   vault: Vault,

@@ -124,7 +124,7 @@ export const toWebhook = (found: RowOf<typeof readOne>): StoredWebhook => ({
   created_at: found.created_at,
 });
 
-/** Rules as a request may have them. Null: the default. */
+/** The rules of a webhook in a request. Null: the default. */
 type RequestedRules = { readonly [K in keyof WebhookRules]?: WebhookRules[K] | null | undefined };
 
 /** Returns the rules of a webhook after a request. Members that the request omits do not change. */

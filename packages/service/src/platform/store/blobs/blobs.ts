@@ -34,7 +34,7 @@ export interface BlobStore {
    * body. After an error, and for `too_large`, the blob under the key is unchanged.
    */
   put(key: string, body: AsyncIterable<Uint8Array>, limits: { readonly maxBytes: number }): Promise<PutOutcome>;
-  /** Stores the body unless there is a blob under the key. Returns false if there is one, which stays. */
+  /** Stores the body only if there is no blob under the key. Returns false if there is a blob, which stays unchanged. */
   putIfAbsent(key: string, body: AsyncIterable<Uint8Array>): Promise<boolean>;
   /**
    * Returns undefined if there is no such blob. For a range beyond the end, the stream is empty.
@@ -50,14 +50,14 @@ export interface BlobStore {
    * clients read the blob through the service. The caller has checked that the blob exists and that the reader may read it.
    */
   presign?(key: string, answer: PresignedAnswer): Promise<string | null>;
-  /** Returns why blobs cannot be read and written now; null if they can. Absent: a folder, which fails with the disk. */
+  /** Returns why blobs cannot be read and written now; null if they can. Absent for a folder, which fails only if the disk fails. */
   problem?(): Promise<BlobsProblem | null>;
 }
 
 export interface BlobsProblem {
   /** A sentence for the operator, without a full stop. */
   readonly text: string;
-  /** Whether it lasts until a person changes something. */
+  /** Whether the problem lasts until a person changes something. */
   readonly isLasting: boolean;
 }
 

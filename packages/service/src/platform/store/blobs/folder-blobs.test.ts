@@ -76,7 +76,7 @@ test('makes files that only their owner can read', async () => {
   expect((await stat(path.join(folder, 'objects', fan, 'k'))).mode & 0o777).toBe(0o600);
 });
 
-test('deletes at opening the unfinished uploads of dead processes only', async () => {
+test('opening the folder deletes the unfinished uploads of dead processes only', async () => {
   const program = `
     import { openFolderBlobs } from ${JSON.stringify(path.join(import.meta.dirname, 'folder-blobs.ts'))};
     const blobs = await openFolderBlobs(process.env.FOLDER);
@@ -94,7 +94,7 @@ test('deletes at opening the unfinished uploads of dead processes only', async (
   expect(await blobs.stat('k')).toBeUndefined();
 });
 
-test('deletes at opening the unfinished uploads of other containers after a day', async () => {
+test('opening the folder deletes unfinished uploads of other containers that are older than a day', async () => {
   const [fresh, old] = ['1.1.1.aa', '1.1.1.bb'];
   for (const name of [fresh, old]) await writeFile(path.join(folder, 'incoming', name), '');
   const twoDaysAgo = new Date(Date.now() - 48 * 3600 * 1000);

@@ -1,6 +1,6 @@
 /**
- * Blobs as files: `{folder}/objects/ab/artifacts+0190…`. `ab` is the beginning of the SHA-256 of the key, so that no subfolder has too many
- * files (there are 256), and `+` replaces `/`. Any number of processes may share the folder.
+ * Blobs as files: `{folder}/objects/ab/artifacts+0190…`. `ab` is the beginning of the SHA-256 of the key: there are 256 subfolders, so
+ * that none of them has too many files. `+` replaces `/`. Any number of processes may share the folder.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -97,7 +97,7 @@ async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
   }
 }
 
-/** The name is durable once its folder is synced, and that folder's own name once its parent is. */
+/** The name of the file is durable once its folder is synced. The name of a new folder is durable once the parent folder is synced. */
 async function moveInto(temporary: string, file: string, move: Move): Promise<void> {
   const folder = path.dirname(file);
   if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined) await syncFolder(path.dirname(folder));
@@ -121,7 +121,7 @@ async function get(file: string, range: ByteRange | undefined) {
   }
 }
 
-/** Skips files of others. NFS renames a deleted file that a process still reads to `.nfs…`. */
+/** Skips files that are not blobs. For example, NFS renames a deleted file to `.nfs…` while a process still reads it. */
 async function* list(objects: string): AsyncIterable<ListedBlob> {
   for (const fan of await readdir(objects, { withFileTypes: true })) {
     if (!fan.isDirectory()) continue;
@@ -134,7 +134,7 @@ async function* list(objects: string): AsyncIterable<ListedBlob> {
   }
 }
 
-/** Identifies its process: `{pid}.{start}.{pid namespace}.{random}`. */
+/** Returns a file name that identifies this process: `{pid}.{start}.{pid namespace}.{random}`. */
 function temporaryName(): string {
   const { pid, start_ticks, pid_namespace } = thisProcess();
   return `${pid}.${start_ticks}.${pid_namespace}.${randomBytes(8).toString('hex')}`;

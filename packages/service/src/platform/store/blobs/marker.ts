@@ -15,7 +15,7 @@ export async function readBlobMarker(blobs: BlobStore): Promise<string | undefin
   return blob && (await text(blob.stream));
 }
 
-/** Marks the store; keeps the marker that it has. Returns the marker that it has afterwards. */
+/** Marks the store if it has no marker yet. Returns the marker that the store has afterwards. */
 export async function createBlobMarker(blobs: BlobStore, id: string): Promise<string> {
   const before = await readBlobMarker(blobs);
   if (before !== undefined || (await blobs.putIfAbsent(markerKey, bytesOf(id)))) return before ?? id;

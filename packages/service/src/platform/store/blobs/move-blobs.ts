@@ -2,8 +2,8 @@
 import type { BlobStore } from './blobs.ts';
 
 /**
- * Returns the blobs of both stores while they move from `old` to `present`. New blobs are stored in `present` only. A blob is deleted in
- * `old` first: `copyBlobs` looks there last.
+ * Returns the blobs of both stores while they move from `old` to `present`. New blobs are stored in `present` only. A blob is deleted
+ * in `old` first, because `copyBlobs` checks `old` last.
  */
 export function readBoth(present: BlobStore, old: BlobStore): BlobStore {
   return {
@@ -32,7 +32,7 @@ export function readBoth(present: BlobStore, old: BlobStore): BlobStore {
 
 export interface CopiedBlobs {
   readonly copied: number;
-  /** Blobs that were in the other store already. */
+  /** Blobs that the other store already had. */
   readonly present: number;
   readonly bytes: number;
 }
@@ -51,7 +51,7 @@ export async function copyBlobs(
     const wasThere = (await to.stat(key)) !== undefined;
     const blob = wasThere ? undefined : await from.get(key);
     if (blob && (await to.putIfAbsent(key, blob.stream))) {
-      // A service deleted the blob after this function read it here and before it wrote it there.
+      // A service deleted the blob after this function had read it and before it was written to `to`.
       if ((await from.stat(key)) === undefined) await to.delete(key);
       sums = { ...sums, copied: sums.copied + 1, bytes: sums.bytes + blob.sizeBytes };
     } else if (wasThere) sums = { ...sums, present: sums.present + 1 };

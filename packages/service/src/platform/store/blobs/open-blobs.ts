@@ -14,11 +14,14 @@ export type BlobsSettings = Partial<
 export const blobsAddress = (settings: BlobsSettings, dataFolder: string): BlobsAddress =>
   settings.RUNYARD_BLOBS ?? { kind: 'folder', path: path.join(dataFolder, 'blobs') };
 
-/** Returns an address as the setting has it. */
+/** Returns an address in the form of the setting. */
 export const nameOfAddress = (address: BlobsAddress): string =>
   address.kind === 'folder' ? address.path : `s3://${address.bucket}/${address.prefix}`;
 
-/** Opens the store at an address. Throws if a folder cannot be created. Of a bucket, `problem` tells whether it can be used. */
+/**
+ * Opens the store at an address. Throws if a folder cannot be created. Sends no request to a bucket; `problem` checks whether the bucket
+ * can be used.
+ */
 export async function openBlobsAt(address: BlobsAddress, settings: BlobsSettings): Promise<BlobStore> {
   if (address.kind === 'folder') return await openFolderBlobs(address.path);
   const { openS3Blobs } = await import('./s3-blobs.ts');
@@ -28,7 +31,7 @@ export async function openBlobsAt(address: BlobsAddress, settings: BlobsSettings
   });
 }
 
-/** Opens the blobs of an installation; while they move, those of both places. */
+/** Opens the blobs of an installation. While the blobs move, opens both stores. */
 export async function openBlobs(settings: BlobsSettings, dataFolder: string): Promise<BlobStore> {
   const blobs = await openBlobsAt(blobsAddress(settings, dataFolder), settings);
   const from = settings.RUNYARD_BLOBS_FROM;

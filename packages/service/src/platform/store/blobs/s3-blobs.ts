@@ -37,7 +37,7 @@ const partBytes = 8 * 1024 * 1024;
 const connectMs = 3_000;
 const attempts = 3;
 
-/** Uploads that no process can still be sending. */
+/** Age of an unfinished upload that no process can still be sending. */
 const abandonedAfterMs = 24 * 3600 * 1000;
 
 type S3Address = Extract<BlobsAddress, { kind: 's3' }>;
@@ -51,7 +51,7 @@ export interface S3BlobsOptions {
   readonly silentMs?: number;
 }
 
-/** Opens the blobs of a bucket. Sends no request: `problem` does. */
+/** Opens the blobs of a bucket. Sends no request; `problem` checks the bucket. */
 export function openS3Blobs(
   address: S3Address,
   { encryption, presigns, silentMs = 30_000 }: S3BlobsOptions,
@@ -150,7 +150,7 @@ function makeClient(silentMs: number): S3Client {
   const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
   const endpoint = AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL;
   return new S3Client({
-    // Other servers have no host name for each bucket, and most know no regions.
+    // Servers other than Amazon's have no host name for each bucket, and most of them have no regions.
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     ...(endpoint === undefined ? {} : { region: AWS_REGION ?? AWS_DEFAULT_REGION ?? 'us-east-1' }),
     maxAttempts: attempts,
@@ -175,7 +175,7 @@ function count(body: AsyncIterable<Uint8Array>, maxBytes: number) {
   let sizeBytes = 0;
   let fault: { readonly error: unknown } | undefined;
   /**
-   * Notes the errors of the body. Errors that the upload throws into the generator that wraps this one do not arrive here.
+   * Notes the errors of the body. An error that the upload throws into `pieces` does not arrive here.
    */
   async function* noted(): AsyncGenerator<Uint8Array> {
     try {
@@ -195,7 +195,7 @@ function count(body: AsyncIterable<Uint8Array>, maxBytes: number) {
       }
     },
     isTooLarge: () => sizeBytes > maxBytes,
-    /** The error of the body itself, which is not one of the bucket. */
+    /** The error of the body itself, not an error of the bucket. */
     fault: () => fault?.error,
     sums: () => ({ sizeBytes, sha256: hash.digest() }),
   };
@@ -206,7 +206,7 @@ const statusOf = (error: unknown): number => {
   return (known as Partial<S3ServiceException> | undefined)?.$metadata?.httpStatusCode ?? 0;
 };
 
-/** Returns undefined for the error of a missing object, and throws others. A missing bucket is no missing object. */
+/** Returns undefined for the error of a missing object, and throws others. A missing bucket does not count as a missing object. */
 function absent(error: unknown): undefined {
   const { name } = error as Error;
   if (statusOf(error) === 404 && name !== 'NoSuchBucket') return undefined;

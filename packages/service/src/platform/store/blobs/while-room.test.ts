@@ -29,7 +29,7 @@ async function* megabytes(count: number) {
   }
 }
 
-test('a stream ends in the middle when the disk has no room for large files, and leaves no part', async () => {
+test('a stream fails in the middle when the disk has no room for large files, and stores no part of the blob', async () => {
   const put = blobs.put('artifacts/a', megabytes(100), { maxBytes: 1e9 });
   await expect(put).rejects.toThrow(StoreUnavailable);
   await expect(put).rejects.toThrow('no room for large files (127 MB free)');
@@ -38,7 +38,7 @@ test('a stream ends in the middle when the disk has no room for large files, and
   expect(await blobs.stat('artifacts/a')).toBeUndefined();
 });
 
-test('transcripts are stored while there is no room for files of clients, and all blobs are stored when there is room', async () => {
+test('a disk with little space still stores transcripts, but files of clients only when there is more space', async () => {
   free = leastFreeForStreams - 1;
   const one = () => Readable.from([Buffer.from('x')]);
   await expect(blobs.put('attachments/a', one(), { maxBytes: 10 })).rejects.toThrow(StoreUnavailable);

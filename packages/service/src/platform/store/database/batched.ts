@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Longest wait. The longest wait. A process that gets requests all the time must write too. */
+/** Longest wait, milliseconds. A process that gets requests all the time must write too. */
 const longestMs = 10;
 
 /**
  * Waits until the requests that have already arrived are handled. The event loop handles requests one by one, so without this wait the
- * first of many requests would be written alone; a small transaction spends more time on its statements than on its rows. Resolves when one
- * turn of the event loop has not changed `count`, when `count` is at least `enough`, or after 10 ms. Without load, it resolves at once.
+ * first of many requests would be written alone. A small transaction spends more time on its statements than on its rows. Resolves
+ * when one turn of the event loop has not changed `count`, when `count` is at least `enough`, or after 10 ms. Without load, it resolves at once.
  */
 export async function untilArrived(count: () => number, enough: number): Promise<void> {
   const end = performance.now() + longestMs;

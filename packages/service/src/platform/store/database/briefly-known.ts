@@ -24,8 +24,8 @@ export function brieflyKnown<Owner extends { readonly db: Queryable }, Value>(
       value.catch(() => known.get(key) === answer && known.delete(key));
     };
     const value = read(tx ?? owner.db, ...keys);
-    // A read of a transaction is shared only after the transaction has ended: it may fail with the transaction or wait for a lock, and
-    // other callers must not be affected.
+    // A read in a transaction is shared only after it has succeeded. A read in progress may fail with the transaction or wait for a
+    // lock, which must not affect other callers.
     if (tx === undefined) {
       remember(value);
       return await value;

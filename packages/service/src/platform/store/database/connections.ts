@@ -49,7 +49,7 @@ export async function prepareSession(client: pg.ClientBase, config: DatabaseConf
 
 /**
  * Uses one plan for all values. PostgreSQL plans a statement again at each of its first five uses on a connection, and some statements at
- * every use. When many runs begin at once, most connections are young, and the plans took more time than the statements. Our statements
+ * every use. When many runs begin at once, most connections are new, and planning took more time than the statements. Our statements
  * find rows by keys, so one plan fits all values (`plans.test.ts`). A plan is kept until the statistics change. With the default cost of a
  * page, a plan that was made while a table had 30 rows reads the whole table, and still does so a minute later, when the table has
  * thousands of rows.
@@ -125,7 +125,7 @@ export function sqlState(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** After this error the connection's state is unknown: it is closed and not used again. */
+/** Returns true if the connection's state is unknown after this error. Such a connection is closed and not used again. */
 export function spoilsConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   // "cached plan must not change result type": another process migrated, and the prepared statements are for the old tables.
@@ -138,7 +138,7 @@ const int8 = 20;
 const timestamptz = 1184;
 
 /**
- * Parses the values of the database in the same way on every connection; for `types` of a `pg` client or pool:
+ * Parses the values of the database in the same way on every connection. Used as `types` of a `pg` client or pool:
  *
  * - `bigint` (and `count(*)`): a number. A value beyond 2^53 makes the query fail, instead of arriving as a nearby number.
  * - `timestamptz`: RFC 3339 text in UTC with all six digits of a second, `2026-11-21T10:44:01.123456Z`. Answers, cursors and parameters use
@@ -164,7 +164,7 @@ function parseInt8(text: string): number {
   return value;
 }
 
-/** `2026-11-21 10:44:01.12+00` (DateStyle ISO, time zone UTC, trailing zeros cut) to RFC 3339 with six digits. */
+/** Converts `2026-11-21 10:44:01.12+00` (DateStyle ISO, time zone UTC, without trailing zeros) to RFC 3339 with six digits. */
 function parseTimestamp(text: string): string {
   const match = /^(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?\+00$/.exec(text);
   if (match === null) {

@@ -16,8 +16,7 @@ import { inTransaction, type Transaction } from './transaction.ts';
 import { asUnavailable } from './unavailable.ts';
 
 /**
- * A statement with a name: the server parses and plans it once for each connection. A name has at most 63 characters. At most 63
- * characters.
+ * A statement with a name: the server parses and plans it once for each connection. A name has at most 63 characters.
  */
 export interface Statement {
   readonly name: string;
@@ -40,7 +39,7 @@ export interface Queryable {
   afterCommit?(work: () => void): void;
 }
 
-/** Calls `work` when the writes are committed: at once without a transaction. For measurements. */
+/** Calls `work` when the writes are committed. Without a transaction, calls it at once. Used for measurements. */
 export function afterCommit(db: Queryable, work: () => void): void {
   if (db.afterCommit) db.afterCommit(work);
   else work();
@@ -52,12 +51,12 @@ export interface Database extends Queryable {
   onOwnConnection<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
   /**
    * Runs `work` in one transaction (READ COMMITTED) and commits. `work` may run several times: after serialization failures and deadlocks
-   * it is repeated, up to 5 times. If `work` throws, the transaction is rolled back and the error is thrown. Anything that `work` throws
-   * rolls back and is thrown on.
+   * it is repeated, up to 5 times. If `work` throws, the transaction is rolled back and the error is thrown.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /**
-   * Calls `onNotify` for each NOTIFY on the channel, and `onReconnect` after an outage, because notices may be lost in it. Resolves when it
+   * Calls `onNotify` for each NOTIFY on the channel. Calls `onReconnect` after an outage, because notices may be lost during the outage.
+   * Resolves when it
    * listens. Returns the function that stops it.
    */
   listen(channel: string, onNotify: (payload: string) => void, onReconnect?: () => void): Promise<() => void>;

@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
 /**
- * Listens through a proxy, which goes away. Closes the listener when it has failed to connect again. At that time, no other handle keeps
- * the program alive.
+ * Listens through a proxy, stops the proxy, and closes the listener after a failed attempt to connect again. At that time, no other
+ * handle keeps the program alive.
  */
 const program = `
   import { connect, createServer } from 'node:net';
@@ -33,7 +33,7 @@ const program = `
   await listener.close();
   console.log('closed');`;
 
-test('can be closed while it waits to connect again, even if nothing else keeps the process alive', async () => {
+test('a listener can be closed while it waits to connect again, even if nothing else keeps the process alive', async () => {
   const args = ['--input-type=module', '--eval', program, process.env.TEST_DATABASE_URL ?? ''];
   expect((await promisify(execFile)(process.execPath, args)).stdout).toBe('closed\n');
 });

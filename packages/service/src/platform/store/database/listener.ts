@@ -81,8 +81,8 @@ export function makeListener(config: DatabaseConfig): Listener {
       } catch (error) {
         config.log.debug({ error: String(error) }, 'the database does not answer');
         const pauseMs = backoffMs({ firstMs: 50, longestMs: maxBackoffMs }, tries + 1);
-        // `close` ends the pause. The timer must keep the process alive, because otherwise the pause would not end after everything else is
-        // closed.
+        // `close` aborts this pause. The timer does not keep the process alive, so without the abort `close` would wait for a pause
+        // that never ends.
         await delay(pauseMs, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
       }
     }

@@ -5,7 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../../../../test/database
 import { definedStatements } from './statement.ts';
 
 const sources = path.resolve(import.meta.dirname, '../../..');
-/** Programs: loading them would run them. */
+/** Programs, which run as soon as they are loaded. */
 const programs = ['main.ts'];
 
 /** Tables that have few rows in any installation. */
@@ -55,7 +55,7 @@ test('each statement that reads a growing table has an index', async ({ skip }) 
   );
   if (server === undefined || server.version < 160_000) skip('older servers explain no statement without its values');
   const faults = await database.db.transaction(async (tx) => {
-    // The tables are empty: without this, reading them whole would be the best plan.
+    // The tables are empty, so PostgreSQL would otherwise plan to read each table whole.
     await tx.query('SET LOCAL enable_seqscan = off');
     const found: string[] = [];
     for (const { name, text } of definedStatements) {

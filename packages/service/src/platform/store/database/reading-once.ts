@@ -1,8 +1,8 @@
 import type { Queryable, Statement } from './database.ts';
 
 /**
- * Returns a transaction for concurrent reads, many of which are equal. It sends each different read only once. Sends each different read
- * once, one after the other. Use it for work that reads the same rows for many things and does not write or change rows.
+ * Returns a transaction for concurrent reads, many of which are equal. It sends each different read only once, and one read after the
+ * other. Use it for work that reads the same rows for many things and writes nothing.
  */
 export function readingOnce(tx: Queryable): Queryable {
   const answers = new Map<string, Promise<object[]>>();

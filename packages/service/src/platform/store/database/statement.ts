@@ -50,8 +50,8 @@ type RowTypes<Columns> = { -readonly [Name in keyof Columns]: Columns[Name] exte
 export const definedStatements: TypedStatement<object>[] = [];
 
 /**
- * Defines a named statement and declares the columns of its result. Values of the declared row that are missing in the
- * result, or have another type there, fail the test of all statements.
+ * Defines a named statement and declares the columns of its result. The test of all statements fails if a declared column is missing
+ * in the result or has another type there.
  *
  * @example
  * const readTitle = defineStatement({

@@ -8,7 +8,7 @@ import { type Column, definedStatements, defineStatement, text, uuid } from './s
 import { leavesNothing } from './transaction.ts';
 
 const sources = path.resolve(import.meta.dirname, '../../..');
-/** Programs: loading them would run them. */
+/** Programs, which run as soon as they are loaded. */
 const programs = ['main.ts'];
 
 let database: TestDatabase;
@@ -61,7 +61,7 @@ test('every statement is valid SQL and returns the columns that the code declare
   expect(definedStatements.length).toBeGreaterThan(0);
 });
 
-/** Volatile functions that change nothing which outlives a transaction. */
+/** Volatile functions whose effects end with the transaction. */
 const harmlessFunctions = [
   'clock_timestamp',
   'random',

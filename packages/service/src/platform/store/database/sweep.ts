@@ -13,7 +13,7 @@ interface Failed {
 /** The rows of a sweep whose last attempt failed, by their ids. The map lives as long as the loop of the sweep. */
 export type FailedRows = Map<string, Failed>;
 
-/** Reading and work of one round of a sweep. */
+/** The functions of one round of a sweep. They read the rows and do the work. */
 export interface Sweep<Row> {
   readonly firstPage: () => Promise<readonly Row[]>;
   /** Returns the rows behind this id, in the order of their ids. */
@@ -22,10 +22,10 @@ export interface Sweep<Row> {
   readonly pageSize: number;
   readonly idOf: (row: Row) => string;
   readonly work: (row: Row) => Promise<unknown>;
-  /** `failures`: how often it has failed in this process. */
+  /** `failures`: how often the work of the row has failed in this process. */
   readonly onFailure: (row: Row, error: unknown, failures: number) => void;
   readonly failed: FailedRows;
-  /** Waits between two tries of a row, which double. Default: from 1 s to 60 s. */
+  /** The first and the longest wait between two tries of a row. Each wait is twice as long as the wait before. Default: 1 s and 60 s. */
   readonly retry?: { readonly firstMs: number; readonly longestMs: number };
   /** Ends the round before its next page. */
   readonly signal?: AbortSignal | undefined;
@@ -63,7 +63,7 @@ export async function sweepPages<Row>(sweep: Sweep<Row>): Promise<number> {
 
 /**
  * Does the work of a sweep for each row, one after the other. If the work of a row fails, `onFailure` gets the row, and the other rows are
- * not delayed. Throws `StoreUnavailable` on, because the other rows would fail for the same reason.
+ * not delayed. If the work throws `StoreUnavailable`, stops and throws that error, because the other rows would fail for the same reason.
  */
 export async function eachAlone<Row>(
   rows: Iterable<Row>,

@@ -96,7 +96,7 @@ test('rolls everything back if a statement that is sent with COMMIT fails, and t
   expect(await names()).toEqual(['first', 'second']);
 });
 
-test('writes at the end of a part the rows that the part adds for the commit', async () => {
+test('rows that a part of a transaction adds for the commit are written at the end of the part', async () => {
   await database.db.transaction(async (tx) => {
     await withinTransaction(tx, async (part) => part.atCommit(insert, ['of a part', 1]));
     expect(await tx.query(readAll)).toContainEqual({ name: 'of a part' });

@@ -8,8 +8,8 @@ import { run, send } from './send.ts';
 
 export interface Transaction extends Queryable {
   /**
-   * Adds a statement that is sent together with COMMIT, after `work` has ended. If one fails, the transaction is rolled back
-   * and throws its error.
+   * Adds a statement that is sent together with COMMIT, after `work` has ended. If such a statement fails, the transaction is rolled
+   * back and throws the error of the statement.
    */
   atCommit(statement: Statement, values?: readonly unknown[]): void;
 }
@@ -27,8 +27,8 @@ export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transac
   const committed: (() => void)[] = [];
   let begun: Promise<unknown> | undefined;
   /**
-   * The answer to BEGIN. Every statement that may not run outside of the transaction waits for it, and so do all later statements. Absent:
-   * there is no answer yet. Absent: there was none yet.
+   * The answer to BEGIN. Every statement that may not run outside of the transaction waits for it, and so do all later statements.    *
+   * Absent: no statement had to wait yet.
    */
   let ready: Promise<unknown> | undefined;
   let refusal: unknown;

@@ -21,8 +21,9 @@ interface PasswdLine {
 }
 
 /**
- * The owner of an existing folder decides first: PostgreSQL requires that it owns its files, and `sudo runyard up` after `runyard up` must
- * not take the folder away from its user. Then `postgres`, then `nobody`, then a fixed high uid.
+ * Chooses the account of the server. Root uses the owner of an existing folder: PostgreSQL must own its files, and `sudo runyard up`
+ * after `runyard up` must not take the folder away from its user. Otherwise root uses `postgres`, else `nobody`, else a fixed high
+ * uid.
  */
 export async function chooseAccount(clusterFolder: string, passwdFile = '/etc/passwd'): Promise<Account> {
   const passwd = await readPasswd(passwdFile);

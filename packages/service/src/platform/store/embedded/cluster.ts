@@ -1,8 +1,8 @@
 /**
  * The data files, PostgreSQL's "cluster". It is created in a temporary folder and then renamed, so that an incomplete cluster never counts
  * as a database. Every program here is started with the cluster as its working directory and gets `/proc/self/cwd` as its path. The kernel
- * enters the folder before the process gives up root's rights. So this works even if the server's account may not enter the parent folders
- * (a project below /root), without a copy of the data and without opening folders of other users.
+ * enters the folder before the process gives up root's rights. So the server's account does not need access to the parent folders (a
+ * project below /root). The data is not copied, and folders of other users are not opened.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

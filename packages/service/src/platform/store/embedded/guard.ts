@@ -1,8 +1,9 @@
 /**
  * Stops a server whose service died. A small shell waits on a pipe that the service holds. The kernel closes the pipe when the service ends
  * in any way, kill -9 included. The shell then asks for a fast shutdown (SIGINT, "Shutting Down the Server" in the PostgreSQL manual). If
- * that takes too long, it asks for an immediate stop, which also loses no data. The working directory tells the server from a later process
- * with the same id: `-ef` compares the folders themselves. The comparison needs the same uid: root in a container has no CAP_SYS_PTRACE and
+ * that takes too long, it asks for an immediate stop, which also loses no data. The working directory distinguishes the server from a
+ * later process with the same id: `-ef` compares the folders themselves. The comparison needs the same uid: root in a container has no
+ * CAP_SYS_PTRACE and
  * may not read another user's /proc/PID/cwd.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -53,7 +54,7 @@ export function stopLeftover(pid: number, folder: string, account: Account, fast
   });
 }
 
-/** Returns true if process `pid` lives and works in `folder`. */
+/** Returns true if process `pid` runs and its working directory is `folder`. */
 export function worksIn(pid: number, folder: string, account: Account): boolean {
   const result = spawnSync('sh', ['-c', '[ "/proc/$1/cwd" -ef . ]', 'runyard-look', String(pid)], {
     ...runAs(account),

@@ -39,7 +39,7 @@ test('restarts a server that keeps ending, also after the tenth time in a minute
   }
 }, 180_000);
 
-test('logs that the server does not start and tries until it does', async () => {
+test('tries to start the server again until a start succeeds, and reports the failed starts', async () => {
   const server = await start();
   expect(server.problem()).toBeNull();
   const control = path.join(folder(), 'cluster/global/pg_control');

@@ -13,7 +13,7 @@ export interface RestartedPostmaster {
 
 /** After this number of ends in a minute, the next start waits. */
 const promptRestartsPerMinute = 10;
-/** Processes of the dead server end later, and the new one cannot start before. Only longer waits are logged. */
+/** The new server cannot start before the last process of the dead server has ended. So shorter waits are usual and are not logged. */
 const quietWaitMs = 1_000;
 
 /** Only one process starts the server of a folder, so no jitter is needed. */
@@ -60,7 +60,7 @@ export function keepRunning(
         failures += 1;
         const message = error instanceof Error ? error.message : String(error);
         const nextInMs = waitAfter(failures);
-        // Everyone may read this in /readyz. PostgreSQL's own message is only in the log.
+        // Everyone may read this text in /readyz. PostgreSQL's own message is only in the log.
         problem = `the embedded PostgreSQL does not start (failed ${failures} times, the next try is in ${nextInMs / 1000} s); the log of the service says why`;
         if (nextInMs >= quietWaitMs)
           log.error(

@@ -60,8 +60,9 @@ async function postmasterPid(cluster: string): Promise<number | undefined> {
 }
 
 /**
- * While this process has the lock, no server of the folder runs, so a pid file is stale. PostgreSQL detects this itself, unless another
- * process now has the old id, as happens after a restart of a container. In that case it would never start again.
+ * While this process has the lock, no server of the folder runs, so a pid file is stale. PostgreSQL detects a stale pid file itself if
+ * no process has the old id. After a restart of a container, another process may have this id. Then PostgreSQL would never start
+ * again.
  */
 export async function clearStale(folder: string, cluster: string, account: Account): Promise<void> {
   const owner = await readOwner(folder);

@@ -21,8 +21,8 @@ export interface Migration {
 }
 
 /**
- * A line of a file that removes or forbids what older code uses. A migration without this line only adds: code of the release before it
- * also works on the new schema.
+ * The line of a migration that removes or forbids something that older code uses. A migration without this line only adds to the
+ * schema, so code of the release before it also works on the new schema.
  */
 const contracts = /^-- Contract: needs code of migration (\d{4}) or later\.$/m;
 
@@ -44,7 +44,7 @@ const lastOfBaseline = 23;
 const replaced = {
   /** SHA-256 over one line `VERSION CHECKSUM` for each migration. */
   digest: '42ad0d15e7c21349819da0035d57d27e756949d85e7c09347aee6491f4f5b4ee',
-  /** Checksum of the first one: each database of that time has it. */
+  /** Checksum of the first of these migrations. Each database of that time has applied it. */
   firstChecksum: '4c62c72db3cf21362cb9e10f46fa16f9f60fb86ea17de1cfb8c22d91e4c9800e',
 };
 
@@ -217,8 +217,8 @@ export async function readAppliedIfAny(client: pg.ClientBase): Promise<AppliedMi
 }
 
 /**
- * Returns the first migration that is not applied; undefined if all are applied, and the database may even have newer ones. Throws if the
- * applied ones differ from `migrations`.
+ * Returns the first migration that is not applied; undefined if all are applied. The database may also have newer migrations. Throws
+ * if the applied migrations differ from `migrations`.
  */
 function nextToApply(applied: readonly AppliedMigration[], migrations: readonly Migration[]): Migration | undefined {
   for (const [index, done] of applied.entries()) {

@@ -87,7 +87,7 @@ export async function mayAnswer({ dataFolder, databaseUrl }: Omit<DataPlace, 'bl
 
 async function openEmbedded(folder: string) {
   const running = await findEmbeddedPostgres(folder);
-  // Another process runs it, and stops it too.
+  // Another process has started the database and also stops it.
   if (running) return { connection: running.connection, stop: async () => {} };
   return startEmbeddedPostgres({ dataDir: folder, log: silentLog });
 }

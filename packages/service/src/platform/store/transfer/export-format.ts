@@ -7,8 +7,9 @@
  *     {"blob":"artifacts/0190…"}                  then a body: the bytes
  *     {"end":true,"tables":18,"blobs":4,"heads":"…"}
  *
- * Each head is a line of JSON. A body is a sequence of chunks: each has a length (4 bytes, big-endian) and as many bytes; length 0 ends the body. Then a line of JSON follows: {"bytes":…,"sha256":"…"}. `heads` is the SHA-256 of all heads before the last one; older
- * versions did not write it. So the import detects a file that is incomplete or was changed.
+ * Each head is a line of JSON. A body is a sequence of chunks. Each chunk has a length (4 bytes, big-endian) and as many bytes. Length
+ * 0 ends the body, and a line of JSON follows: {"bytes":…,"sha256":"…"}. `heads` is the SHA-256 of all heads before the last head;
+ * older versions did not write it. So the import detects a file that is incomplete or was changed.
  * The file holds everything, also secrets: protect it like a password.
  */
 import { createHash } from 'node:crypto';
@@ -49,7 +50,7 @@ export function makeSectionHeads(): (section: Section) => Buffer {
   };
 }
 
-/** The chunks, and the line that ends a body. */
+/** Returns the bytes of a body: its chunks and the line of JSON after them. */
 export async function* sectionBody(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
   let bytes = 0;

@@ -23,7 +23,7 @@ import { beginExport, endExport } from './running-exports.ts';
 export interface ExportOptions {
   readonly db: Database;
   readonly blobs: BlobStore;
-  /** A stream, which this function ends; or a file, which gets its name when it is complete and which only its owner can read. */
+  /** A stream, which this function ends, or a file. The file gets its name when it is complete, and only its owner can read it. */
   readonly to: Writable | string;
 }
 
@@ -96,7 +96,8 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
 }
 
 /**
- * Begins a transaction that sees one moment. The locks prevent migrations meanwhile: if a table is rewritten after the snapshot, it looks
+ * Begins a transaction that sees all tables as of one moment. The locks prevent migrations meanwhile: if a table is rewritten after the
+ * snapshot, it looks
  * empty in the snapshot ("Caveats" of PostgreSQL's chapter on concurrency). LOCK takes no snapshot; the first statement after it does.
  */
 async function beginSnapshot(client: pg.Client): Promise<void> {

@@ -157,7 +157,7 @@ async function fill(
   }
 }
 
-/** The locks prevent that a service on the same database writes meanwhile. */
+/** The locks prevent a service on the same database from writing meanwhile. */
 async function lockEmpty(client: pg.Client, tables: readonly TableObject[]): Promise<void> {
   for (const { name } of tables) {
     await client.query(`LOCK TABLE ${pg.escapeIdentifier(name)} IN ACCESS EXCLUSIVE MODE`);

@@ -32,7 +32,7 @@ test('keeps a blob that is deleted during an export, and deletes it after the ex
   await put('workspaces/1');
   const to = new PassThrough({ highWaterMark: 1 });
   const exported = exportDatabase({ db: database.db, blobs: ofFolder, to });
-  // The first bytes come after the snapshot has begun, and nothing more is written until they are read.
+  // The first bytes arrive after the snapshot has begun. The export writes nothing more until these bytes are read.
   await new Promise((resolve) => to.once('readable', resolve));
   await ofService.delete('workspaces/1');
   expect(await text(to)).toContain('bytes of workspaces/1');
@@ -72,7 +72,7 @@ test('deletes blobs after an export that was abandoned', async () => {
   expect(await ofService.stat('workspaces/2')).toBeUndefined();
 });
 
-test('fails if its connection is lost while it writes blobs', async () => {
+test('an export fails if its connection to the database is lost while it writes blobs', async () => {
   await put('workspaces/3');
   const lost: BlobStore = {
     ...ofFolder,
@@ -89,7 +89,7 @@ test('fails if its connection is lost while it writes blobs', async () => {
   await expect(exportDatabase({ db: database.db, blobs: lost, to })).rejects.toThrow('Make it again');
 });
 
-test('keeps a blob, without a failure, while the database does not answer', async () => {
+test('a delete keeps the blob and does not fail while the database does not answer', async () => {
   await put('workspaces/4');
   const away = { query: () => Promise.reject(new StoreUnavailable('database', new Error('away'))) };
   await keptByExports(ofFolder, away).delete('workspaces/4');

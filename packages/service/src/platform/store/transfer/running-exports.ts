@@ -19,9 +19,8 @@ export async function beginExport(client: pg.ClientBase): Promise<void> {
   await client.query(`SET idle_session_timeout = 0; SELECT pg_advisory_lock_shared(${lock.first}, ${lock.second})`);
 }
 
-/** Ends it. Throws if the connection was lost meanwhile, because blobs may have been deleted since. */ export async function endExport(
-  client: pg.ClientBase,
-): Promise<void> {
+/** Stops keeping blobs. Throws if the connection was lost meanwhile, because blobs may have been deleted since then. */
+export async function endExport(client: pg.ClientBase): Promise<void> {
   await client.query(`SELECT pg_advisory_unlock_shared(${lock.first}, ${lock.second})`).catch((error: Error) => {
     throw new Error(`The connection to the database was lost during the backup (${error.message}). Make it again.`, {
       cause: error,

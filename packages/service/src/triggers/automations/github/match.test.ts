@@ -131,7 +131,7 @@ describe('a pull request', () => {
   });
 });
 
-describe('a delivery about one of several', () => {
+describe('a delivery that adds one of several labels or people', () => {
   const labels = ['backend', 'complexity:low', 'agent-ready', 'docs'].map((name) => ({ name }));
   const assignees = ['ann', 'bob'].map((login) => ({ login }));
   const thing = { number: 626, user: { login: 'ann' }, labels, assignees };
@@ -159,7 +159,7 @@ describe('a delivery about one of several', () => {
     expect(matching).toEqual([{ login: 'bob' }]);
   });
 
-  test('compares all labels of the issue or pull request for other events', () => {
+  test('differs from other events, which compare all labels of the issue or pull request', () => {
     const payload = { action: 'opened', issue: thing, repository };
     expect(decide('issues', payload, 'issue_created', { labels: { in: ['docs'] } })).toBe(true);
   });
@@ -192,7 +192,7 @@ describe('a run of a workflow', () => {
     ]);
   });
 
-  test('and a check suite of a fork, which has no branch, match no filter on branches', () => {
+  test('differs from a check suite of a fork, which has no branch and so matches no filter on branches', () => {
     const payload = { action: 'completed', check_suite: { conclusion: 'success', head_branch: null } };
     expect(decide('check_suite', payload, 'check_suite_completed', { branches: { not_in: ['main'] } })).toBe(false);
     expect(decide('check_suite', payload, 'check_suite_completed')).toBe(true);

@@ -19,9 +19,9 @@ export interface GithubMatch {
   readonly checks: readonly GithubCheck[];
 }
 
-/** Steps of all path patterns of a filter. */
+/** Largest number of steps for all path patterns of a filter. */
 const maxSteps = 500_000;
-/** Values that a reason lists. */
+/** Largest number of values that a reason lists. */
 const maxListed = 5;
 
 /** Compares the events of a delivery, as `readGithubDelivery` returns them, with a trigger. `steps`: limit for path patterns. */
@@ -76,7 +76,7 @@ function holdsOne(key: GithubFilterKey, given: readonly Value[], values: readonl
   );
 }
 
-/** Members whose values GitHub compares with regard to case. */
+/** Members whose values are case-sensitive on GitHub. */
 const withCase = new Set<GithubFilterKey>(['branches', 'base_branches', 'paths', 'workflows']);
 
 function comparable(key: GithubFilterKey, value: Value): Value {

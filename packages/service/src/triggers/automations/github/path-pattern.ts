@@ -28,7 +28,10 @@ interface Rules {
   readonly steps: Steps;
 }
 
-/** Follows all paths through the tokens at once. A token for many matches none, one or more of the given characters or parts. */
+/**
+ * Returns whether the tokens of a pattern match the given characters or parts. Follows all possible matches at the same time. A token for
+ * which `isMany` is true matches any number of characters or parts.
+ */
 function advance(tokens: readonly string[], given: readonly string[], { isMany, isSame, steps }: Rules): boolean {
   let reached = skipMany(new Set([0]), tokens, isMany);
   for (const each of given) {

@@ -31,11 +31,11 @@ export type GithubFacts = { readonly [K in GithubFilterKey]?: readonly (string |
 export interface ReadGithubEvent {
   readonly event: GithubEvent;
   readonly facts: GithubFacts;
-  /** Why the event starts nothing with any filter. Absent: a filter decides. */
+  /** Why the event starts nothing, whatever the filter is. Absent: a filter decides. */
   readonly untrusted?: string;
 }
 
-/** Values of one fact that are compared, such as the paths of a push. */
+/** Largest number of values of one fact, such as the paths of a push, that are compared. */
 const maxValues = 5_000;
 
 const issueEvents: Readonly<Record<string, GithubEvent>> = {

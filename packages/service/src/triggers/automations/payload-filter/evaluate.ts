@@ -43,8 +43,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Evaluates the filter on a parsed JSON body. Time and stack are limited for every body. `total`: the rest of the budget for all
- * filters that are evaluated on the body.
+ * Evaluates the filter on a parsed JSON body. Time and stack are limited for every body. `total`: the remaining budget for all filters
+ * that are evaluated on the body.
  */
 export function evaluatePayloadFilter(
   filter: PayloadFilter,

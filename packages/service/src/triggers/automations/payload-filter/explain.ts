@@ -29,14 +29,14 @@ export interface FilterCheck {
   /** Path in the body, such as `data.items[2].state`; absent for the body as a whole. */
   readonly path?: string;
   readonly passed: boolean;
-  /** The value that was found there, at most a few hundred characters. */
+  /** The value at the path, in at most a few hundred characters. */
   readonly reason: string;
 }
 
 /** The answer to "would this filter start a run?". */
 export interface FilterExplanation {
   readonly would_trigger: boolean;
-  /** Every condition of the filter. For a pattern on an array: the conditions on the element that passes the most of them. */
+  /** Every condition of the filter. For a pattern on an array, these are the conditions on the element that passes the most conditions. */
   readonly checks: readonly FilterCheck[];
 }
 
@@ -45,7 +45,7 @@ const maxShown = 80;
 /** Elements and allowed values that a reason lists. */
 const maxListed = 5;
 
-/** Largest number of elements that are compared for that. */
+/** Largest number of elements of an array that are compared to find the element to show. */
 const maxCompared = 200;
 
 /** Explains the evaluation of a filter on a parsed JSON body; `would_trigger` is the result of `evaluatePayloadFilter`. */

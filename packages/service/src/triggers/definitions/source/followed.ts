@@ -23,7 +23,7 @@ const readAny = defineStatement({
   row: { found: boolean },
 });
 
-/** Sources of all teams: teams can reach the same repository. */
+/** Reads the sources of all teams, because several teams can use the same repository. */
 const readBranches = defineStatement({
   name: 'read_followed_branches',
   text: `

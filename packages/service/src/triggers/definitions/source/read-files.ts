@@ -33,7 +33,7 @@ interface Found {
 const packBytes = maxDefinitionBytes + 64 * 1024;
 const pointerStart = 'version https://git-lfs.github.com/spec/';
 
-/** Reads those files beside factory.yaml that a definition may have. Checks out no files. */
+/** Reads factory.yaml and the files beside it that a definition may have. Checks out no files. */
 export async function readSourceFiles(options: ReadOptions): Promise<ReadFiles> {
   const pack = await options.remote.fetchTree(options.commit);
   const objects = await makeObjects(options.parent, options.signal);
@@ -49,7 +49,7 @@ export async function readSourceFiles(options: ReadOptions): Promise<ReadFiles> 
   }
 }
 
-/** Returns null if there are more than a definition may have. */
+/** Finds the files of the definition. Returns null if there are more files than a definition may have. */
 async function findFiles({ commit, folder }: ReadOptions, objects: GitObjects): Promise<Found[] | null> {
   const prefix = folder === '' ? '' : `${folder}/`;
   const wanted: string[] = [];

@@ -89,7 +89,7 @@ export function openSourceReader({ codeHosts, folder, readMs = 25_000, maxPackBy
   };
 }
 
-/** Returns faults as the API names their members. */
+/** Returns faults with the member names of the API. */
 export const toSyncFaults = (
   faults: readonly (Omit<FactorySyncFault, 'path'> & { readonly file: string })[],
 ): FactorySyncFault[] => faults.map(({ file, ...fault }) => ({ path: file, ...fault }));

@@ -18,7 +18,7 @@ import { placeOf } from './followed.ts';
 
 /** Seconds after which another process may sync: more than a wait, a read and an apply take together. */
 const claimSeconds = 120;
-/** Seconds between two syncs of one factory that pushes bring forward. */
+/** Shortest time between two syncs of one factory that start because of pushes, in seconds. */
 const pushSeconds = 5;
 /** Sources that one round of a process syncs at the same time. */
 const batchSize = 4;
@@ -90,14 +90,14 @@ const claiming = `
 const isDue = '(s.due_at <= clock_timestamp() OR s.claim IS NOT NULL)';
 const isFree = '(s.claimed_until IS NULL OR s.claimed_until <= clock_timestamp())';
 
-/** Claims one source of each team, so that the slow repositories of a team do not delay other teams. */
-/** Finds a source that is due. Reads the index in its order, because no condition on the time alone finds a claim that has ended. */
+/** Finds a source that is due. Reads the index in its order, because a condition on `due_at` alone would not find expired claims. */
 export const dueSources = defineStatement({
   name: 'find_due_sources',
   text: `SELECT FROM factory_sources s WHERE ${isDue} AND ${isFree} ORDER BY s.due_at LIMIT 1`,
   row: {},
 });
 
+/** Claims one source of each team, so that the slow repositories of a team do not delay other teams. */
 const claimDue = defineStatement({
   name: 'claim_due_sources',
   text: `
@@ -120,7 +120,7 @@ const claimOne = defineStatement({
   row,
 });
 
-/** Guards that only the present sync of the present source stores an outcome. */
+/** Ensures that only the present sync of the present source stores an outcome. */
 const finish = defineStatement({
   name: 'finish_sync_of_source',
   text: `
@@ -131,7 +131,7 @@ const finish = defineStatement({
   row: { factory_uid: text() },
 });
 
-/** SQL: the commit $3 is applied, and the problem of the last sync has gone. */
+/** SQL: true if the commit $3 is already applied and the problem of the last sync no longer exists. */
 const isInForceAgain = `(applied_commit = $3 AND last_outcome <> 'applied' AND NOT (last_outcome = 'faulty' AND last_commit = $3))`;
 
 const finishUnchanged = defineStatement({

@@ -15,7 +15,7 @@ export type SetOutcome =
   | { readonly kind: 'invalid'; readonly message: string }
   | { readonly kind: 'no_factory' };
 
-/** Stores a source and syncs it for the first time; a dry run only plans that. */
+/** Stores a source and syncs it for the first time. A dry run only plans the sync. */
 export async function setSource(
   deps: SyncDeps & { readonly codeHosts: Pick<CodeHosts, 'urlOf'> },
   by: Author,

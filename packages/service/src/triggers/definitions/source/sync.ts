@@ -54,10 +54,10 @@ export async function syncDueSources(deps: SyncDeps, signal: AbortSignal): Promi
   await Promise.all(claimed.map((each) => syncClaimed(deps, each, signal, { isForced: false })));
 }
 
-/** `no_source`: 404. `busy`: another sync of the factory is at work, 409. */
+/** `no_source`: 404. `busy`: another sync of the factory is in progress, 409. */
 export type SyncNowOutcome = FactorySync | 'no_source' | 'busy';
 
-/** Syncs a factory with its repository now, also if the commit was applied before. */
+/** Syncs a factory with its repository now, even if the commit was applied before. */
 export async function syncNow(
   deps: SyncDeps,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
@@ -97,7 +97,7 @@ export async function planSyncOfStored(
   return await planSync(deps, source, by, signal);
 }
 
-/** Does the sync of a claim and ends the claim. `isForced`: also if the commit was applied before. */
+/** Does the sync of a claim and ends the claim. `isForced`: syncs even if the commit was applied before. */
 export async function syncClaimed(
   deps: SyncDeps,
   claimed: ClaimedSource,

@@ -16,8 +16,8 @@ import { changeOfTask, fromTasks, stageOfTask, type TaskRow, taskColumns, taskRo
 const sortValues = { created_at: 't.created_at', updated_at: changeOfTask } as const;
 
 /**
- * SQL: leaves out most tasks of other stages, and most tasks without later changes, before the runs of each task are read, because reading
- * runs takes most of the time.
+ * SQL: excludes most tasks of other stages and most tasks without later changes. This comes before the runs of the tasks are read,
+ * because reading runs takes most of the time.
  */
 const mayMatch = `($3::text[] IS NULL OR t.stage = ANY($3) OR 'CANCELLED' = ANY($3))
         AND ($7::timestamptz IS NULL OR t.updated_at > $7 OR t.conversation_id IN (

@@ -44,7 +44,7 @@ export async function insertTask(tx: Queryable, task: NewTask): Promise<string |
   return made?.uid ?? null;
 }
 
-/** The newest run of a conversation; runs that no other run started come before the others. */
+/** Reads the newest run of a conversation that no other run started. If there is no such run, reads the newest run. */
 const readNewestRun = defineStatement({
   name: 'read_newest_run_for_task',
   text: `

@@ -1,4 +1,4 @@
-/** Cron expressions of any shape, against a search that looks at each minute. */
+/** Compares the next times of random cron expressions with a search that checks each minute. */
 import { parseExpression } from '@runyard/contract/schedules/cron-expression';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -38,7 +38,7 @@ function fieldOf(min: number, max: number): fc.Arbitrary<Field> {
 }
 
 const everyDay = { text: '*', values: new Set(range(0, 31)) };
-/** One of the two day fields is `*`: if both were given, a day would have to match only one of them. */
+/** At least one of the two day fields is `*`. With two other fields, a day would have to match only one of them. */
 const days = fc.oneof(
   fc.constant([everyDay, everyDay] as const),
   fieldOf(1, 31).map((field) => [field, everyDay] as const),
@@ -82,7 +82,7 @@ test('in UTC, the next time is the first minute that matches the fields', () => 
   );
 });
 
-test('in a time zone, the next time has a matching local time or a skipped one, and is the same from each instant before it', () => {
+test('in a time zone, the next time has a matching or a skipped local time, and each instant before it gives the same next time', () => {
   fc.assert(
     fc.property(
       patterns,

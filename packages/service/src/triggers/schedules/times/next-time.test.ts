@@ -26,7 +26,7 @@ describe('an expression', () => {
     ]);
   });
 
-  test('fires on the first days of a month after one that does not have all of its days', () => {
+  test('continues in the next month after a month that does not have all of its days', () => {
     expect(upcoming('0 0 */5 * *', '2027-02-26T00:00Z')).toEqual([
       '2027-03-01T00:00Z',
       '2027-03-06T00:00Z',
@@ -129,26 +129,26 @@ describe('in a time zone', () => {
     ]);
   });
 
-  test('fires once for two local times that become one', () => {
+  test('fires once if a skipped local time is delayed to another local time of the expression', () => {
     expect(upcoming('30 2,3 * * *', '2026-03-28T23:00Z', { timezone })).toEqual([
       '2026-03-29T01:30Z',
       '2026-03-30T00:30Z',
       '2026-03-30T01:30Z',
     ]);
-    // 02:45 becomes 03:45, behind 03:15 of the same night.
+    // 02:45 becomes 03:45, which is after 03:15 of the same night.
     expect(upcoming('15,45 2-3 * * *', '2026-03-29T00:00Z', { timezone, count: 2 })).toEqual([
       '2026-03-29T01:15Z',
       '2026-03-29T01:45Z',
     ]);
   });
 
-  test('fires only the first time at a local time that comes twice', () => {
+  test('fires only at the first instant of a local time that occurs twice', () => {
     expect(upcoming('30 2 * * *', '2026-10-24T12:00Z', { timezone })).toEqual([
       '2026-10-25T00:30Z',
       '2026-10-26T01:30Z',
       '2026-10-27T01:30Z',
     ]);
-    // Between the two, and in the second.
+    // Both searches start after the first 02:30: one before the hour is repeated, one in the repeated hour.
     expect(upcoming('30 2 * * *', '2026-10-25T00:45Z', { timezone, count: 1 })).toEqual(['2026-10-26T01:30Z']);
     expect(upcoming('30 2 * * *', '2026-10-25T01:15Z', { timezone, count: 1 })).toEqual(['2026-10-26T01:30Z']);
   });

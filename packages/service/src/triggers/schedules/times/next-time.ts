@@ -11,7 +11,7 @@ export interface Times {
   readonly anchorMs: number;
 }
 
-/** Longest change of a clock. Local times and instants can differ in order within this time. */
+/** Longest change of a clock. Within this time, a later local time can belong to an earlier instant. */
 const changeMs = 3 * 3_600_000;
 
 /**
@@ -25,7 +25,7 @@ export function nextTime({ expression, timezone, anchorMs }: Times, afterMs: num
     return anchorMs + Math.max(1, Math.floor((afterMs - anchorMs) / intervalMs) + 1) * intervalMs;
   }
   const cron = new Cron(expression.pattern, { utcOffset: 0, paused: true });
-  /** The next local time behind a local time. */
+  /** Returns the next local time of the expression after a local time. */
   const nextLocal = (local: number): number | null => cron.nextRun(new Date(local))?.getTime() ?? null;
   if (timezone === 'UTC') return nextLocal(afterMs);
 

@@ -34,7 +34,7 @@ export function offsetAt(timeZone: string, instant: number): number {
   return Date.UTC(year, month - 1, day, hour, minute, second) - whole;
 }
 
-/** Longest change of a clock that is looked for around a local time. */
+/** A change of the clocks is searched for within this distance from a local time. */
 const dayMs = 24 * 3_600_000;
 
 /** Instants of a local time: usually one; two when clocks are set back; none when clocks are set forward. */

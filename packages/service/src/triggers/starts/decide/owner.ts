@@ -28,19 +28,19 @@ export interface Owner extends StartPolicy {
   readonly kind: Lane['kind'];
   /** Id of the schedule, or UID of the automation. */
   readonly owner: string;
-  /** Why it starts nothing until a person enables it again; null: it is enabled. A schedule that is paused has no times. */
+  /** Why the owner starts nothing until a person enables it again; null: the owner is enabled. A paused schedule has no times. */
   readonly disabled: string | null;
   /** Why the editor starts nothing; null: the editor may start runs of the team. */
   readonly editorProblem: string | null;
   /** Returns the submission for an event, or a text with the reason why there is none. */
   submissionFor(event: EventOfRun): SubmissionOfEvent | string;
-  /** Names the member of a fault as the owner knows it. */
+  /** Returns the fault with the name that the member has in the schedule or automation. */
   nameOf(fault: Fault): Fault;
 }
 
 /**
- * Whether failures count towards the pause although a later event may start a run without a change of the owner, such
- * as an outage. A schedule also counts the problems of the automation that it triggers.
+ * Whether temporary failures, such as an outage, count towards the pause. After such a failure a later event may start a run without a
+ * change of the owner. A schedule also counts the problems of the automation that it triggers.
  */
 export const countsPassing = { schedule: true, automation: false } as const;
 
@@ -105,7 +105,7 @@ export function ownerFromAutomation(row: AutomationRow, mayStart: boolean, agent
   };
 }
 
-/** Reads the facts about schedules of teams and about automations that make them owners. Returns them by schedule id and automation UID. */
+/** Reads the facts that the owners of starts need, and returns the owners by schedule id and automation UID. */
 export async function readOwners(
   tx: Queryable,
   schedules: readonly ScheduleRow[],

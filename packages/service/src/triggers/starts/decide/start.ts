@@ -35,7 +35,7 @@ type Decision =
 export const liveLimitOf = ({ overlap, max_live_runs }: StartPolicy): number | null =>
   max_live_runs ?? (overlap === 'allow' ? null : 1);
 
-/** Decides by the overlap policy, from the live runs of the lane and the starts that wait for the end of one. */
+/** Decides by the overlap policy, from the number of live runs in the lane and the number of starts that wait for their end. */
 export function decide(policy: StartPolicy, { live, waiting }: Load): Decision {
   const limit = liveLimitOf(policy);
   if (limit === null || (live < limit && waiting === 0)) return { kind: 'start', cancelsPrevious: false };
@@ -43,7 +43,7 @@ export function decide(policy: StartPolicy, { live, waiting }: Load): Decision {
   switch (policy.overlap) {
     case 'allow':
     case 'skip':
-      // These starts wait because of an earlier policy; they do not delay this start.
+      // The waiting starts wait because of an earlier policy, so they do not delay this start.
       return live < limit ? { kind: 'start', cancelsPrevious: false } : { kind: 'skip', reason };
     case 'queue':
       return waiting < maxWaitingFires
@@ -65,7 +65,7 @@ export interface Candidate {
   readonly lane: string | null;
 }
 
-/** Why a run could not be created. `passing`: a later event may start one without a change of the owner. */
+/** Why a run could not be created. `passing`: a later event may start a run without a change of the owner. */
 export interface Failure {
   readonly outcome: 'failed';
   readonly reason: string;
@@ -102,8 +102,7 @@ export async function prepareStart(
 }
 
 /**
- * Returns the change of the count of failures for a result. Returns null if a run was created. Undefined: none was
- * tried.
+ * Returns the failure to count for a result. Returns null if a run was created, and undefined if no run was tried.
  */
 export function resultOf(started: Started, countsPassing: boolean): CountedFailure | null | undefined {
   switch (started.outcome) {
@@ -142,8 +141,8 @@ const noLoad: Load = { live: 0, waiting: 0 };
 
 /**
  * Decides about events by the policies of their owners, and prepares the runs of events that start. Returns the outcomes in the order of
- * the events. An event counts those before it in its lane. The loads stay true, because the lock of the owner prevents other starts in its
- * limited lanes.
+ * the events. Each event counts the runs and waiting starts of the events before it in its lane. The loads stay correct, because the
+ * lock of the owner prevents other starts in its limited lanes.
  */
 export async function startAll(deps: SubmitDeps, tx: Queryable, candidates: readonly Candidate[]): Promise<Started[]> {
   const loads = await readLimitedLoads(tx, candidates);

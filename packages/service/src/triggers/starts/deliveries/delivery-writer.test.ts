@@ -119,7 +119,7 @@ test('an automation that is created later gets deliveries at once, and a deleted
   expect(await labels(webhook)).toEqual(['ACCEPTED', 'DUPLICATE', 'ACCEPTED', 'ACCEPTED']);
 });
 
-test('keeps its hint if it is read again, and loses the hint if it has changed', async () => {
+test('a webhook keeps its hint when it is read again, and loses the hint when it has changed', async () => {
   const { uid } = await create();
   let nowMs = 0;
   const directory = await openWebhookDirectory(db, service.deps.vault, () => nowMs);

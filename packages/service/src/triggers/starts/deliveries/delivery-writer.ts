@@ -46,12 +46,12 @@ export type DeliveryWriter = (delivery: CheckedDelivery) => Promise<Written | No
 const startingAtOnce = 2;
 /** Concurrent batches of the other deliveries: one, because two would find each other's webhooks locked. */
 const writingAtOnce = 1;
-/** Deliveries that are enough for a second batch at the same time. Two small batches take longer than one large one. */
+/** Smallest number of waiting deliveries for which a second batch runs at the same time. Two small batches take longer than one large batch. */
 const minBeside = 16;
 /** Largest number of deliveries in one transaction, and of bytes of their bodies. */
 const maxDeliveries = 64;
 const maxBytes = 1024 * 1024;
-/** Maximum number of deliveries that wait for a batch: of the deliveries of one team that may start runs, or of all other deliveries. */
+/** Maximum number of deliveries that wait for a batch. Deliveries that may start runs count for each team, all other deliveries count together. */
 const maxWaiting = 512;
 
 interface Waiting<Result> {
@@ -122,7 +122,8 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
 
 /**
  * Creates the writer of a process. Deliveries of webhooks that feed no automation, and duplicates, need one statement. Deliveries that may
- * start runs have a queue for each team, so that no team waits for the runs of another team. `startingGate` limits these below `gate`.
+ * start runs have a queue for each team, so that no team waits for the runs of another team. `startingGate` limits the deliveries that
+ * may start runs to fewer connections than `gate`.
  */
 export function makeDeliveryWriter(
   db: Database,

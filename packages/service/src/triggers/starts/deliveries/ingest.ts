@@ -37,7 +37,7 @@ export type DeliveredBody =
   | {
       readonly kind: 'body';
       readonly bytes: Buffer;
-      /** Counts the body among those of senders with a proof. Absent: the body is counted there already. */
+      /** Counts the body among the bodies of senders with a proof. Absent: the body is already counted there. */
       readonly prove?: () => void;
     }
   | { readonly kind: 'too_large' | 'too_slow' | 'cut' | 'busy' };

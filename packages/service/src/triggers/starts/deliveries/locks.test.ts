@@ -29,7 +29,7 @@ const author: Author = {
   keyId: null,
 };
 
-/** Counts how often transactions of this database began. A deadlock is tried again, so it shows as one more. */
+/** Counts how often transactions of this database began. A transaction that is retried after a deadlock counts once more. */
 function counting(): { readonly counted: Database; begun(): number } {
   let begun = 0;
   const transaction = <T>(work: (tx: Transaction) => Promise<T>) =>

@@ -30,8 +30,8 @@ import { type Candidate, outcomeOf, resultOf, runsOf, type Started, startAll } f
 type StartAccepted = (deliveries: readonly AcceptedDelivery[], rows: DeliveryRows) => Promise<readonly boolean[]>;
 
 /**
- * Reads the automations for deliveries that the transaction may accept, and returns the function that starts the accepted deliveries. It
- * sends its first statement at once. After a rollback it may be called again for the same deliveries. An error of the function rolls the
+ * Reads the automations for deliveries that the transaction may accept, and returns the function that starts the accepted deliveries.
+ * The first statement is sent at once. After a rollback, the same deliveries may be passed again. An error of the function rolls the
  * deliveries back, and their senders get an error.
  */
 export type StartDeliveries = (tx: Transaction, deliveries: readonly FeedingDelivery[]) => Promise<StartAccepted>;
@@ -154,8 +154,8 @@ function outcomeInLog({ row, mismatch }: Matched, started: Started | undefined):
 }
 
 /**
- * Counts the failures of each automation in the order of the deliveries. It does this last and by UID, because every transaction locks the
- * automations in this order.
+ * Counts the failures of each automation in the order of the deliveries. The statements come last and in the order of the UIDs,
+ * because every transaction locks the automations in this order.
  */
 function countResults(
   tx: Transaction,

@@ -86,7 +86,7 @@ describe('a time of an automation', () => {
 });
 
 describe('while a run of the automation is live', () => {
-  test('skip starts no run, whether a delivery or a time started the live one', async () => {
+  test('the policy skip starts no run, whether a delivery or a time started the live run', async () => {
     const webhook = await createWebhook();
     const { uid } = await create([on(webhook), at()], { overlap: 'skip' });
     await send(webhook, { body: '{"n": 1}' });
@@ -108,13 +108,13 @@ describe('while a run of the automation is live', () => {
     expect((await outcomes(uid)).toSorted()).toEqual(['skipped', 'started']);
   });
 
-  test('queue makes the time wait for the end of the run', async () => {
+  test('the policy queue makes the next time wait for the end of the run', async () => {
     const { uid } = await create([at()], { overlap: 'queue' });
     await fireNow(uid);
     await fireNow(uid);
     await startWaiting(deps);
     expect(await outcomes(uid)).toEqual(['waiting', 'started']);
-    // Each time is one row.
+    // Each time has one row.
     expect(await db.query('SELECT outcome FROM starts WHERE automation_uid = $1 ORDER BY id', [uid])).toEqual([
       { outcome: 'started' },
       { outcome: 'waiting' },
@@ -130,7 +130,7 @@ describe('while a run of the automation is live', () => {
     expect(await outcomes(uid)).toEqual(['skipped', 'started', 'started']);
   });
 
-  test('cancel_previous cancels the live run', async () => {
+  test('the policy cancel_previous cancels the live run', async () => {
     const { uid } = await create([at()], { overlap: 'cancel_previous' });
     await fireNow(uid);
     await fireNow(uid);
@@ -173,7 +173,7 @@ describe('a change of an automation takes effect at once', () => {
     expect(await fires(uid)).toMatchObject([{ outcome: 'skipped', reason: '1 of 1 runs are live' }]);
   });
 
-  test('a deleted schedule deletes its waiting fire, and a deleted automation fires no more', async () => {
+  test('deleting a schedule deletes its waiting fire, and a deleted automation does not fire any more', async () => {
     const { uid } = await create([at()], { overlap: 'queue' });
     await fireNow(uid);
     await fireNow(uid);

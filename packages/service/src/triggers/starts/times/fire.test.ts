@@ -48,7 +48,7 @@ describe('a schedule that is due', () => {
     expect((await runOf(fire?.run_id)).schedule?.schedule_name).toBe('Report');
   });
 
-  test('fires once for the times that it missed, and next at its next time', async () => {
+  test('fires once for all times that it missed, and again at its next time', async () => {
     // Its next time is always at least minutes away.
     const schedule = await create({ cron_schedule: '@every 5m' });
     await makeDue(schedule.id, 3600);
@@ -181,7 +181,7 @@ describe('a run that cannot be created', () => {
     expect(await outcomes(schedule.id)).toEqual(['failed', 'started']);
   });
 
-  test('fails alone if the service itself fails to create it', async () => {
+  test('does not delay the other schedules if the service itself fails to create it', async () => {
     const [bad = '', lost = '', ...good] = await insert({ teamId: service.teamId, count: 6 });
     // The API never stores such values: the first makes the create throw, the second the computation of the next time.
     await db.query(`UPDATE schedules SET agent_config = '{"mcp_servers": {"a": null}}' WHERE id = $1`, [bad]);
@@ -210,7 +210,7 @@ describe('a run that cannot be created', () => {
 });
 
 describe('while a run of the schedule is live', () => {
-  test.each(['allow', 'skip', 'queue'] as const)('the policy %s decides about the next one', async (overlap) => {
+  test.each(['allow', 'skip', 'queue'] as const)('the policy %s decides about the next run', async (overlap) => {
     const schedule = await create({ overlap });
     await fireNow(schedule.id);
     await fireNow(schedule.id);
@@ -225,7 +225,7 @@ describe('while a run of the schedule is live', () => {
     expect((await fires(schedule.id))[0]?.reason).toBe('2 of 2 runs are live');
   });
 
-  test('queue starts one run when the live run has ended, in the order of the times, and limits the waiting fires', async () => {
+  test('the policy queue starts the oldest waiting fire when the live run has ended, and limits the waiting fires', async () => {
     const schedule = await create({ overlap: 'queue' });
     for (let n = 0; n < maxWaitingFires + 2; n += 1) await fireNow(schedule.id);
     expect(await outcomes(schedule.id)).toEqual(['skipped', ...Array(maxWaitingFires).fill('waiting'), 'started']);
@@ -258,7 +258,7 @@ describe('while a run of the schedule is live', () => {
     expect(await outcomes(good ?? '')).toEqual(['started', 'started']);
   });
 
-  test('cancel_previous cancels the live run; a PENDING run as soon as it can be cancelled', async () => {
+  test('the policy cancel_previous cancels the live run, and a PENDING run as soon as it can be cancelled', async () => {
     const schedule = await create({ overlap: 'cancel_previous' });
     await fireNow(schedule.id);
     const [first] = await fires(schedule.id);

@@ -249,7 +249,7 @@ export const dueSchedules = defineStatement({
   row: {},
 });
 
-/** If a batch has this many, more may be due. */
+/** If a batch has this many schedules, more schedules may be due. */
 const manyDue = batchSize / 4;
 /**
  * Shortest pause between two batches, unless many schedules are due. Schedules that become due in the pause fire together, which costs

@@ -6,7 +6,8 @@ import { type SignedParts, signatureOf, signedBytes } from '@runyard/contract/we
 import type { KnownWebhook } from './directory.ts';
 
 /**
- * Returns the member of a value that a path with dots names; a number is the place in a list. Returns undefined if there is no such member.
+ * Returns the member of a value that a path with dots names; a number in the path is an index in a list. Returns undefined if there is no
+ * such member.
  */
 export function memberAt(value: unknown, path: string): unknown {
   let found = value;
@@ -30,7 +31,7 @@ const hashOf = (text: string): Buffer => hash('sha256', text, 'buffer');
 /** Compares two texts in a time that reveals neither the place of a difference nor the length of the second. */
 const isSameSecret = (given: string, right: string): boolean => timingSafeEqual(hashOf(given), hashOf(right));
 
-/** A rotation needs two. Each further one costs a comparison. */
+/** Largest number of signatures that are compared. A rotation needs two signatures, and each further signature costs a comparison. */
 const maxSignatures = 10;
 
 /** The parts of a delivery that a signature covers. */
@@ -131,14 +132,17 @@ export function hasRecentMember(
   return typeof sentMs === 'number' && Math.abs(nowMs - sentMs) <= maxAgeSeconds * 1000;
 }
 
-/** Text between the parts could move text from one to the other without a change of the signed bytes. */
+/**
+ * Returns false if the id contains a text that separates the signed parts, such as a dot. With such an id, text could move from one
+ * part to another without a change of the signed bytes.
+ */
 const isClearId = ({ signed }: SignatureScheme, id: string | undefined): boolean =>
   id !== undefined && !signed.some((part) => !/^\{\w+\}$/.test(part) && id.includes(part));
 
 /** RFC 3339 in UTC. */
 const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 
-/** Future times count too: a sender could otherwise sign requests for later. */
+/** Refuses times that are too far in the future too, because a sender could otherwise sign requests for later. */
 function isRecent(timestamp: string | undefined, maxAgeSeconds: number, nowMs: number): boolean {
   if (timestamp === undefined) return false;
   const seconds = utc.test(timestamp)
@@ -220,7 +224,7 @@ export function checkToken(webhook: KnownWebhook, { headers, urlToken }: Credent
 export const isSigned = ({ sender }: KnownWebhook, { headers, urlToken }: Credentials): boolean =>
   sender !== null && urlToken === undefined && hasSignature(sender, headers);
 
-/** Returns true if the sender is the one for which the webhook was created. */
+/** Returns true if the request comes from the sender for which the webhook was created. */
 export function authenticate(webhook: KnownWebhook, credentials: Credentials, body: Buffer, nowMs: number): boolean {
   const hasToken = checkToken(webhook, credentials);
   if (hasToken !== undefined) return hasToken;

@@ -123,8 +123,8 @@ interface Entry {
 
 const maxKnown = 10_000;
 /**
- * Time for which an entry is used. A notice reports a change within milliseconds, and nothing is accepted with an old version. This limit
- * matters for the 429 of a process whose listening connection was lost without an error.
+ * Time for which an entry is used. A notice reports a change within milliseconds, and nothing is accepted with an old version. The
+ * limit matters only for a process that has lost its listening connection without an error: an old entry could make it answer 429.
  */
 const knownMs = 5_000;
 
@@ -153,7 +153,7 @@ export async function openWebhookDirectory(
     const before = generation;
     const [row] = await from.query(readEnabled, [uid]);
     if (!row) return null;
-    // An entry that is only old still has the right hints.
+    // The hints of an entry that is old, but was not changed, are still right.
     const webhook = toKnown(vault, row, now, known.get(uid)?.webhook.hints);
     if (before === generation) {
       if (known.size >= maxKnown) known.clear();

@@ -79,7 +79,7 @@ function fieldOf(form: Buffer, name: string): Buffer | undefined {
   return value === null ? undefined : Buffer.from(value);
 }
 
-/** Decompresses a body into at most the largest size that a body may have. */
+/** Decompresses a body. The result may not exceed the largest size of a body. */
 async function decode(
   encoding: string | undefined,
   body: Buffer,
@@ -99,7 +99,7 @@ async function decode(
   }
 }
 
-/** Returns the setting to choose for a sender with a body of another type than JSON. */
+/** Returns a hint for the sender's settings if the content type of the body is not JSON; otherwise an empty text. */
 function adviceFor(type: string): string {
   const isJson = type === '' || type === 'application/json' || type.endsWith('+json') || type.startsWith('text/plain');
   if (isJson || !/^[a-z0-9.+/-]{1,100}$/.test(type)) return '';
@@ -114,7 +114,7 @@ export interface Identity {
   readonly hash: Buffer;
 }
 
-/** Ids of senders that the log can show unchanged. Ids of senders that the log can show unchanged; it shows other ids as a hash. */
+/** Ids of senders that the log shows unchanged. The log shows other ids as a hash. */
 const visibleText = /^[\x21-\x7e]{1,200}$/;
 
 const sha256 = (data: string | Buffer): Buffer => hash('sha256', data, 'buffer');
@@ -125,9 +125,9 @@ const identityOf = (kind: 'header' | 'body' | 'replay', text: string): Identity 
 });
 
 /**
- * Returns the identity of a delivery. In this order, it is the webhook's configured header, the provider's header, the sender's header, a
- * member of the body that the webhook or its scheme configures, or the hash of the received body. `value`: the parsed body. interface.md,
- * "Ingress rules", 3.
+ * Returns the identity of a delivery: the first value that exists of the webhook's configured header, the provider's header, the
+ * sender's header, a member of the body that the webhook or its scheme configures, and the hash of the received body. `value`: the
+ * parsed body. interface.md, "Ingress rules", 3.
  */
 export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, body: Buffer, value?: unknown): Identity {
   const { deliveryIdHeader, sender, rules } = webhook;

@@ -28,7 +28,7 @@ export interface AcceptedDelivery {
 /** The members of a delivery that select the automations of its webhook. */
 export type FeedingDelivery = Pick<AcceptedDelivery, 'webhookUid' | 'factoryUid' | 'scheme'>;
 
-/** The rows of the webhooks are the locks of their budgets, taken in one order. */
+/** Locks the rows of the webhooks in one order. The lock of a row also protects the budget of its webhook. */
 const lockWebhooks = defineStatement({
   name: 'lock_webhooks_of_deliveries',
   text: `
@@ -75,9 +75,10 @@ interface Duplicate {
 type Taken = 'ACCEPTED' | Duplicate | 'changed' | 'full';
 
 /**
- * Locks the webhooks of the deliveries until the transaction ends, and decides about each delivery in their order. Only the version that
- * authenticated a delivery is accepted: after a disable, a rotation or a delete, no delivery with the earlier version is accepted, even
- * without a notice. The partial unique index guards that one of several deliveries with one identity is accepted.
+ * Locks the webhooks of the deliveries until the transaction ends, and decides about each delivery in their order. A delivery is
+ * accepted only if its webhook still has the version that authenticated the delivery. So nothing is accepted with the version before a
+ * disable, a rotation or a delete, even without a notice. The partial unique index ensures that only one of several deliveries with
+ * the same identity is accepted.
  */
 export async function takeDeliveries(tx: Queryable, deliveries: readonly Delivery[]): Promise<Taken[]> {
   const uids = [...new Set(deliveries.map(({ webhook }) => webhook.uid))];
@@ -150,7 +151,7 @@ interface OutcomeOfDelivery {
 export interface TakenDelivery {
   readonly delivery: CheckedDelivery;
   readonly label: 'ACCEPTED' | 'DUPLICATE';
-  /** The log shows it; null: there is no reason. */
+  /** The reason that the log shows; null: there is none. */
   readonly reason: string | null;
 }
 

@@ -14,11 +14,11 @@ export interface SignedBytes {
   readonly windowSeconds: number;
 }
 
-/** Returns why such a delivery counts as a duplicate. */
+/** Returns why a delivery with the same signed bytes as an earlier delivery counts as a duplicate. */
 export const explainSameBytes = (earlierId: string, windowSeconds: number | string): string =>
   `the delivery ${earlierId} had the same signed bytes. The signature does not cover the id, so equal bytes count once in ${windowSeconds} s (duplicate_window_seconds)`;
 
-/** SQL: `explainSameBytes` of two SQL expressions. */
+/** SQL: the text of `explainSameBytes`, from two SQL expressions. */
 const explainSameBytesSql = (earlierId: string, windowSeconds: string): string =>
   explainSameBytes(`' || ${earlierId} || '`, `' || ${windowSeconds} || '`).replace(/^/, "'").replace(/$/, "'");
 
@@ -48,11 +48,12 @@ export const selectsWebhook = (webhookUid: string, isGithub: string): string => 
 type InsertOutcome = 'ACCEPTED' | 'DUPLICATE' | 'HELD' | 'CHANGED' | 'FULL';
 
 /**
- * The rows of the webhooks are the locks of their budgets, and are locked in one order. $2: the versions with which the deliveries were
+ * The statement locks the rows of the webhooks in one order. The lock of a row also protects the budget of its webhook. $2: the versions
+ * with which the deliveries were
  * authenticated, so that nothing is accepted after a disable, a rotation or a delete, even if the notice about it did not arrive. The
- * partial unique index decides which of several deliveries with one identity is accepted. Deliveries that may start something are not
- * written, unless they are duplicates. Deliveries of a webhook that another transaction has locked are also left out, because that
- * transaction may wait long for the runs that it starts. Returns one row for each delivery, in their order. The subqueries of $1 hide the
+ * partial unique index decides which of several deliveries with one identity is accepted. Of the deliveries that may start something,
+ * only duplicates are written. Deliveries of a webhook that another transaction has locked are not written, because that transaction
+ * may wait long for the runs that it starts. Returns one row for each delivery, in their order. The subqueries of $1 hide the
  * length of the arrays. Without them, PostgreSQL makes a new plan for each batch of fewer than ten deliveries, because it expects such
  * plans to be cheaper.
  */
@@ -126,7 +127,7 @@ export interface CheckedDelivery {
   /** Stored beside the payload. */
   readonly headers: EventHeaders;
   readonly replayOf?: string;
-  /** Hash of the signed bytes, if equal bytes count as a duplicate for some time. Absent: they do not. */
+  /** Hash of the signed bytes, if equal bytes count as a duplicate for some time. Absent: equal bytes never count as a duplicate. */
   readonly sameBytes?: SignedBytes;
   /** True: the provider only checks the URL. */
   readonly startsNothing?: true;

@@ -67,7 +67,7 @@ export interface RefusedDelivery {
 
 type Checked = Pick<KnownWebhook, 'uid' | 'version' | 'fullUntil'>;
 
-/** Finds out why nothing was written, and notes until when the process can answer without the database. */
+/** Returns why nothing was written. Notes the time until which the process can refuse deliveries without asking the database. */
 export async function explainRefusal(
   db: Queryable,
   webhook: Checked,

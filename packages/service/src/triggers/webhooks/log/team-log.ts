@@ -9,7 +9,7 @@ import type { Queryable, Statement } from '../../../platform/store/database/data
 import { defineStatement, type RowOf, text, uuid } from '../../../platform/store/database/statement.ts';
 import { deliveryColumns, deliveryRow, newest, toDelivery } from './deliveries.ts';
 
-/** Maximum number of deliveries that are read for one page: only one filter has an index, and the others need the rows. */
+/** Maximum number of deliveries that are read for one page. Only one filter uses an index; the other filters need the rows. */
 export const maxLookedAt = 10_000;
 /**
  * The time in the id is from the clock of the process that received the delivery, and `received_at` is from the
@@ -30,9 +30,9 @@ export const toTeamDelivery = (found: RowOf<typeof pages.team.read>): TeamWebhoo
 });
 
 /**
- * Statements of pages that read the index of the columns, which are the parameters from $3 on. Ids: before $1, and not before $2. Rows are
- * compared, not columns: the planner could prefer the primary key to a column with an equality condition. It would then read the deliveries
- * of all teams to find those of a team with few deliveries.
+ * Defines the statements that read pages from the index of `columns`. The values of the columns are the parameters from $3 on; the ids
+ * are before $1 and not before $2. The statements compare whole rows, not single columns. With conditions on single columns, the
+ * planner could prefer the primary key, and would read the deliveries of all teams to find the deliveries of a team that has few.
  */
 function pagesBy(index: string, columns: readonly string[], isIndexed = 'true') {
   const names = [...columns, 'id'].join(', ');
