@@ -43,11 +43,11 @@ interface GatewayDomainDeps {
   readonly bodies: BodyBudget;
   /** UUID of this service process. */
   readonly serviceInstanceId: string;
-  /** Default: by the budgets of run and team. */
+  /** Default: checks the budgets of run and team. */
   readonly admitModelRequest?: AdmitModelRequest;
 }
 
-/** Time between two looks for outages whose provider has to be probed. */
+/** Time between two searches for outages whose provider is due for a probe. */
 const probeEveryMs = 5_000;
 
 /** Returns the admission that checks the budgets of run and team. Ends the run if its budget is used up. */
@@ -154,7 +154,7 @@ async function readUsableModels({ db, models }: HealthDeps, holder: RunTokenHold
   return { ...run, otherIds: priced };
 }
 
-/** Number of names that a process remembers as recorded, so that most requests need no statement. */
+/** Number of recorded names that a process remembers. Most requests then need no SQL statement. */
 const maxNoted = 10_000;
 
 function routingOf(deps: HealthDeps): ModelRouting {
@@ -184,7 +184,7 @@ function routingOf(deps: HealthDeps): ModelRouting {
 }
 
 /**
- * Probes the providers that are due, and ends their outages if they work. If several processes try at once, only one
+ * Probes the providers that are due for a probe. Ends the outage of each provider that works. If several processes try at once, only one
  * probes.
  */
 export async function probeOutages(deps: HealthDeps): Promise<void> {

@@ -49,7 +49,10 @@ export function queryUpwards(query: URLSearchParams): string {
   return parameters.size === 0 ? '' : `?${parameters}`;
 }
 
-/** The bytes of an answer, decompressed if a provider compresses against our request; undefined: an unknown coding. */
+/**
+ * Returns the bytes of an answer, decompressed if the provider compressed them against our request; undefined if the content coding is
+ * unknown.
+ */
 export function decoded(response: IncomingMessage): { body: Readable; changed: boolean } | undefined {
   const coding = response.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   const through = (decoder: Readable & NodeJS.WritableStream): { body: Readable; changed: boolean } => {

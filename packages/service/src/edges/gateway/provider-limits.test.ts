@@ -74,7 +74,7 @@ describe("the provider's own tools", () => {
   );
 });
 
-it('appear once in the timeline if the gateway removed them, even with several processes', async () => {
+it('the members that the gateway removed appear once in the timeline, even with several processes', async () => {
   provider.answer(() => message());
   const { runId, runToken } = await runWith();
   for (const more of [{ brand_new: 1, 'a\u0000\u202e': 1 }, { brand_new: 2, newer: 1 }, { newer: 1 }])
@@ -91,7 +91,7 @@ it('appear once in the timeline if the gateway removed them, even with several p
   ]);
 });
 
-it('several answers at once are refused if a limit applies', async () => {
+it('a request for several answers is refused if a limit of turns or cost applies', async () => {
   provider.answer(() => jsonAnswer({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 9 } }));
   for (const config of [{ max_turns: 3 }, { max_cost_usd: 2 }]) {
     const { runId, runToken } = await local(config);
@@ -129,7 +129,7 @@ describe('an answer without usage is a turn and has a price', () => {
     expect((await costOf(runId))?.inference_cost_usd).toBeGreaterThan((least / 1e6) * 1);
   });
 
-  it('and max_cost_usd stops the run', async () => {
+  it('that counts against max_cost_usd and stops the run', async () => {
     provider.answer(() => eventStream(delta('a'), delta('word '.repeat(400))));
     const { runToken } = await local({ max_cost_usd: 0.0012 });
     const statuses: number[] = [];

@@ -109,7 +109,7 @@ test('an empty body counts as no body, even with the content type of a form', as
 });
 
 describe('every answer', () => {
-  test("has a request id, which is the caller's id if that is harmless", async () => {
+  test('has a request id, and a harmless id of the caller is used as the request id', async () => {
     expect((await page('/healthz')).headers.get('x-request-id')).toMatch(/^[\w-]{36}$/);
     expect((await page('/healthz', { 'x-request-id': 'abc-1' })).headers.get('x-request-id')).toBe('abc-1');
     expect((await page('/healthz', { 'x-request-id': 'a b{}' })).headers.get('x-request-id')).not.toBe('a b{}');

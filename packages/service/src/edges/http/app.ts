@@ -39,10 +39,10 @@ export async function buildApp(
   return app;
 }
 
-/** Limits the connections of senders, on a port of their own: a slow request ends by itself within seconds. */
+/** Maximum of connections on the separate port for senders. A slow request ends by itself within seconds. */
 const maxSenders = 4_000;
 
-/** Builds an app that only takes deliveries to webhooks. No request is answered before it listens. */
+/** Builds an app that only accepts deliveries to webhooks. The app answers no request before it listens. */
 export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = ingressTimeouts): FastifyInstance {
   const { db, keys, bodies, settings } = deps;
   const app = makeApp(deps, {
@@ -51,7 +51,7 @@ export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = in
     timeouts,
   });
   app.server.maxConnections = maxSenders;
-  // Connections that only wait for a next request do not count.
+  // Idle connections, which only wait for a next request, are closed so that they do not use up the limit.
   app.server.on('drop', () => app.server.closeIdleConnections());
   registerIngress(app, deps);
   return app;

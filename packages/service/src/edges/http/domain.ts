@@ -11,7 +11,7 @@ import { registerIngress } from './ingress/webhooks.ts';
 import { registerPages } from './pages/pages.ts';
 import type { ServiceDeps } from './server/deps.ts';
 
-/** The endpoints that need control of the HTTP exchange itself: pages, streams of events, bytes, and the ingress. */
+/** The endpoints that work directly on the HTTP request and reply: pages, streams of events, bytes, and the ingress. */
 export const httpDomain = (deps: ServiceDeps): Edge => ({
   name: 'http',
   endpoints: async (app: FastifyInstance) => {

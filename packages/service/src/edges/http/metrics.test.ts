@@ -23,7 +23,7 @@ const scrape = async (): Promise<string> => {
   expect(answer.status).toBe(200);
   return answer.text;
 };
-/** Value of a series by its text before the value. */
+/** Returns the present value of a series. `series`: the text of its line before the value. */
 const valueNow = async (series: string): Promise<number | undefined> => readSeries(await scrape()).get(series);
 
 describe('/metrics on the port of the API', () => {
@@ -39,7 +39,7 @@ describe('/metrics on the port of the API', () => {
     expect(await valueNow('runyard_authentication_failures_total{credential="metrics"}')).toBe(before + 1);
   });
 
-  test('does not exist while no token is set', async () => {
+  test('answers 404 if no token is set', async () => {
     const without = await startTestService();
     try {
       expect((await without.request('GET', `${without.baseUrl}/metrics`)).status).toBe(404);
@@ -49,7 +49,7 @@ describe('/metrics on the port of the API', () => {
   });
 });
 
-describe('a port of its own', () => {
+describe('/metrics on a separate port', () => {
   let url: string;
   let close: () => void;
   beforeAll(async () => {
@@ -205,7 +205,7 @@ describe('attackers', () => {
   });
 });
 
-test('many scrapers cost one reading of the gauges', async () => {
+test('the service reads the gauges only once for many concurrent scrapers', async () => {
   let readings = 0;
   service.deps.metrics?.addGauges([
     async () => {

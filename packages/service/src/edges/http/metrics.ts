@@ -13,7 +13,7 @@ const textType = 'text/plain; version=0.0.4; charset=utf-8';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Returns whether a request has the token; true if none is needed. */
+/** Returns whether a request has the token; true if no token is configured. */
 function opensWith(token: string | undefined): (authorization: string | undefined) => boolean {
   if (token === undefined) return () => true;
   const expected = digest(token);
@@ -24,7 +24,7 @@ function opensWith(token: string | undefined): (authorization: string | undefine
   };
 }
 
-/** Registers `/metrics` on the port of the API, if there is a token and no separate port. */
+/** Registers `/metrics` on the port of the API if a token and no separate port is configured. */
 export function registerMetrics(
   app: FastifyInstance,
   { metrics, settings }: { readonly metrics?: Metrics | undefined; readonly settings: Settings },

@@ -33,12 +33,12 @@ const readDeliveries = defineStatement({
     xact: nullable(integer),
     team_id: uuid,
     ...teamDeliveryRow,
-    /** NULL when the webhook was deleted just now. */
+    /** NULL if the webhook was deleted a moment ago. */
     webhook_name: nullable(text()),
   },
 });
 
-/** A delivery has one event, so its place is that after the first row of a run. */
+/** A delivery has only one event, so its `place` is always the position after a first row. */
 const placeOfDelivery = afterRow(1);
 
 async function readDeliveryNews(
@@ -67,7 +67,7 @@ async function readDeliveryNews(
   const [first] = rows;
   return {
     byTeam,
-    // Another process may have known more foreign transactions and read further.
+    // `after` may be later than the horizon, because another process knew more foreign transactions and read further.
     upTo: isLast && first && first.horizon > last.xact ? beforeTransaction(first.horizon) : last,
     isLast,
     isHeldBack: first?.is_held_back ?? false,

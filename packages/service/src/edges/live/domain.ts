@@ -6,7 +6,7 @@ const mark: Statement = {
   text: 'INSERT INTO event_stream_marks (xact) VALUES (pg_snapshot_xmin(pg_current_snapshot()))',
 };
 
-/** Records the current transaction number. When the mark is old enough, ids of team streams before it are refused as too old. */
+/** Records the current transaction number. When this mark is old enough, the service refuses ids of team streams before the mark as too old. */
 async function markEventStreams(db: Queryable): Promise<void> {
   await db.query(mark);
 }

@@ -15,7 +15,7 @@ const numbers = async () => {
   return rows.map(({ xact }) => xact);
 };
 
-test('returns the same epoch to every process', async () => {
+test('every process gets the same epoch', async () => {
   const epochs = await Promise.all(Array.from({ length: 5 }, () => ensureEpoch(t.deps.db)));
   await t.newRun();
   expect(new Set([...epochs, await ensureEpoch(t.deps.db)]).size).toBe(1);
@@ -32,7 +32,7 @@ test('a copy in another database or cluster gets its own epoch', async () => {
   expect(await t.deps.db.query('SELECT FROM event_stream_marks')).toEqual([]);
 });
 
-test('removes transaction numbers that the copy has yet to assign', async () => {
+test('a new epoch removes transaction numbers that the copy has not assigned yet', async () => {
   const before = await ensureEpoch(t.deps.db);
   await t.newRun();
   const young = await t.newRun();

@@ -1,4 +1,4 @@
-/** The epoch of transaction numbers. Ids of team streams are compared only within one epoch; ids of another are refused. */
+/** The epoch of transaction numbers. Ids of team streams can be compared only within one epoch, so ids of another epoch are refused. */
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import type { Database, Statement } from '../../platform/store/database/database.ts';
@@ -50,7 +50,7 @@ export async function ensureEpoch(db: Database): Promise<string> {
 async function renewEpoch(client: pg.Client): Promise<string> {
   await client.query('BEGIN');
   await client.query('SELECT pg_advisory_xact_lock($1)', [lock]);
-  // Reads again after the lock, because another process may have been first.
+  // Reads again after the lock, because another process may have created the epoch first.
   const { rows } = await client.query<RowOf<typeof readEpoch>>(readEpoch.text);
   const epoch = rows[0]?.epoch ?? randomBytes(8).toString('hex');
   if (rows.length === 0) {

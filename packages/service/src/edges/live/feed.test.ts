@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { drained, join, makeFeed, type Page, publish, type Source } from './feed.ts';
 
-/** A sequence of the numbers 1, 2, …, which records which pages are requested. */
+/** Makes a feed of the numbers 1, 2, …. `asked` records the requested pages. */
 function sequence(pageSize = 3) {
   let last = 0;
   let keptAfter = 0;
@@ -39,7 +39,7 @@ function sequence(pageSize = 3) {
   };
 }
 
-/** An outlet that accepts everything, or is full after each write. */
+/** Adds a stream whose outlet accepts everything, or with `isSlow` is full after each write. */
 function reader(feed: ReturnType<typeof sequence>['feed'], options: { position?: number; isSlow?: boolean } = {}) {
   const got = { text: '', end: '', writes: 0 };
   const stream = join(feed, {

@@ -8,13 +8,13 @@ import { endBytes, type Frame } from './frame.ts';
 /** A part of the sequence, read in one snapshot. */
 export interface Page<P> {
   readonly frames: readonly Frame<P>[];
-  /** `frames` holds all events from the requested position up to this one. */
+  /** `frames` contains all events from the requested position up to this position. */
   readonly upTo: P;
   /** No event after this position was deleted. */
   readonly keptAfter: P;
-  /** No event was behind `upTo`. */
+  /** True: no event existed after `upTo`. */
   readonly isLast: boolean;
-  /** No event existed after `upTo`, and no further event is expected. */
+  /** True: no event existed after `upTo`, and no further event is expected. */
   readonly hasEnded: boolean;
 }
 
@@ -31,9 +31,9 @@ export interface Outlet {
 /** The parts that differ between feeds of runs and of teams. `key` is the id of the run or team. */
 export interface Source<P> {
   compare(a: P, b: P): number;
-  /** Reads a page behind `after`; `gone`: the sequence was deleted. Never fails: waits until the database answers. */
+  /** Reads the page after `after`. `gone`: the sequence was deleted. Never fails, but waits until the database answers. */
   read(key: string, after: P): Promise<Page<P> | 'gone'>;
-  /** Returns the bytes that are written when nothing was written to a stream for a while. */
+  /** Returns the bytes that keep a stream alive after a time without events. */
   heartbeat(position: P): Buffer;
   /** Called when the last stream of a feed has left. */
   emptied(key: string): void;
@@ -50,7 +50,7 @@ export interface Stream<P> {
   isReading: boolean;
   /** Time, `performance.now()`, at which the outlet became full or was ended; null: the outlet accepts bytes. */
   fullSince: number | null;
-  /** Bytes were written since the last heartbeat was due. */
+  /** True: bytes were written since the last heartbeat was due. */
   isLively: boolean;
 }
 
@@ -73,7 +73,7 @@ export function makeFeed<P>(source: Source<P>, key: string, upTo: P): Feed<P> {
   return { key, source, streams: new Set(), tail: [], tailFrom: upTo, upTo, hasEnded: false };
 }
 
-/** Adds a stream that begins behind `position`. */
+/** Adds a stream that begins after `position`. */
 export function join<P>(feed: Feed<P>, start: Pick<Stream<P>, 'position' | 'floor' | 'until' | 'outlet'>): Stream<P> {
   const { position, floor, until, outlet } = start;
   const stream: Stream<P> = {
@@ -110,7 +110,7 @@ const isDone = <P>({ feed, position, until }: Stream<P>): boolean =>
   until !== undefined && feed.source.compare(position, until) >= 0;
 
 /**
- * Ends a stream, also early: the sequence was deleted, or the process stops. A reader that does not read the remaining bytes is
+ * Ends a stream. This may be early, if the sequence was deleted or the process stops. A reader that does not read the remaining bytes is
  * disconnected.
  */
 export function end<P>(stream: Stream<P>): void {
@@ -119,7 +119,10 @@ export function end<P>(stream: Stream<P>): void {
   stream.outlet.end();
 }
 
-/** Cuts a stream that cannot continue without a gap. The reader's next connection continues, or learns why it cannot. */
+/**
+ * Cuts a stream that cannot continue without a gap. The reader connects again, and its new stream continues or answers with the reason why
+ * it cannot continue.
+ */
 export function cut<P>(stream: Stream<P>): void {
   leave(stream);
   stream.outlet.cut();

@@ -1,7 +1,7 @@
 /** Server-sent events as bytes, https://html.spec.whatwg.org/multipage/server-sent-events.html */
 import { endOfStream } from '@runyard/contract/runs/run-states';
 
-/** An event, serialised once for all streams, and the position of a stream that got it. */
+/** An event, serialised once for all streams, and the position of a stream after this event. */
 export interface Frame<P> {
   readonly at: P;
   readonly bytes: Buffer;

@@ -22,7 +22,7 @@ const text = (word: string, message = 'm1') => ({
 });
 const output = (word: string) => ({ type: 'action_output', occurred_at: at, action_id: 'a', text: word });
 
-/** A run that ended the given number of hours ago. The run's events have the numbers 2, 3, …; null stands for an event of the timeline. */
+/** Creates a run that ended the given number of hours ago. The run's events have the numbers 2, 3, …. Null creates an event of the timeline. */
 async function endedRun(hoursAgo: number, events: readonly (object | null)[]): Promise<string> {
   const id = await t.newRun({ conversationId: randomUUIDv7() });
   for (const [index, event] of events.entries()) {

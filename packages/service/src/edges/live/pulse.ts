@@ -12,7 +12,7 @@ type AnyStream = Stream<unknown>;
 export interface Pulse {
   add(stream: AnyStream): void;
   remove(stream: AnyStream): void;
-  /** Visits the share of the streams of one second. */
+  /** Visits the streams of one beat: a fifteenth of all streams. */
   beat(): void;
 }
 

@@ -20,8 +20,8 @@ import type { Page } from './feed.ts';
 import { eventBytes, type Frame } from './frame.ts';
 
 /**
- * A position in the stream of a run: twice the number of the last row that the stream got. One less: the stream got the first event of that row
- * (timeline) but not the second (state).
+ * A position in the stream of a run: twice the number of the last row that the stream got. This number minus one means that the stream got
+ * the first event of the row (timeline) but not the second (state).
  */
 export type RunPosition = number;
 
@@ -75,20 +75,20 @@ export function* eventsOfRow(runId: string, row: TimelineRow): Generator<Exclude
 /** Returns the number of the last row that the stream got completely. */
 export const rowOf = (position: RunPosition): number => Math.floor(position / 2);
 
-/** Returns the position behind this row. */
+/** Returns the position after all events of this row. */
 export const afterRow = (seq: number): RunPosition => seq * 2;
 
 /** A request for the events of a run. */
 interface RunQuestion {
   readonly runId: string;
-  /** Number of the row behind which the page begins. */
+  /** The page begins after the row with this number. */
   readonly after: number;
 }
 
 /** Bytes of a page, as PostgreSQL stores them. The last event of a page may exceed them. */
 const maxPageBytes = 256 * 1024;
 
-/** Reads at most $3 rows for each run. A row without `seq`: nothing is behind `after`. No row: the run was deleted. */
+/** Reads at most $3 rows for each run. A row without `seq` means that no event exists after `after`. No row means that the run was deleted. */
 const readPages = defineStatement({
   name: 'read_live_pages',
   text: `
@@ -161,7 +161,7 @@ function pageOf({ runId, after }: RunQuestion, rows: readonly Row[], limit: numb
     last.seq === null || last.seq === last.event_seq || (rows.length === last.candidates && rows.length < limit);
   return {
     frames,
-    // No row comes after the last one, although numbers may follow it, because retention has deleted their rows.
+    // No row follows the last row. Higher numbers may exist without rows, because retention has deleted these rows.
     upTo: afterRow(isLast ? first.event_seq : (last.seq ?? 0)),
     // A stream that got some of the merged events cannot get the remaining ones.
     keptAfter: afterRow(isInside(first.from_seq, after) ? (first.seq ?? 0) : first.events_kept_after),
@@ -196,11 +196,11 @@ const readPlace = defineStatement({
 
 /** The state of a position in a run's events. */
 export interface RunPlace {
-  /** Number of the last row of the merge. */
+  /** Number of the last row of the run's events. */
   readonly lastSeq: number;
-  /** Events behind this position are all kept. */
+  /** No event after this position was deleted. */
   readonly keptAfter: RunPosition;
-  /** Events behind the position were merged with events before it. */
+  /** True: events after the requested position were merged with events before it. */
   readonly isInsideMerged: boolean;
 }
 

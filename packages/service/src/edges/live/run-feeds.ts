@@ -5,10 +5,10 @@ import { heartbeatBytes } from './frame.ts';
 import { afterRow, type RunPosition, readRunPages, rowOf } from './run-events.ts';
 import { sharedReads } from './shared-reads.ts';
 
-/** Rows read for each run with new events, and runs in one read. */
+/** Maximum of rows for each run with new events, and of runs in one read. */
 const newsRows = 50;
 const newsRuns = 100;
-/** Rows of a page for a stream that is behind, and streams in one read. */
+/** Maximum of rows in a page for a late stream, and of streams in one read. */
 const pageRows = 200;
 const pageStreams = 10;
 
@@ -86,7 +86,7 @@ export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'l
   const feedOf = ({ runId, position, lastSeq }: RunStart): Feed<RunPosition> => {
     const known = feeds.get(runId);
     if (known) return known;
-    // A first stream that is a little behind reads together with the feed.
+    // If the first stream has missed only a few events, the feed begins at the position of the stream.
     const from = lastSeq - rowOf(position) <= newsRows ? rowOf(position) : lastSeq;
     const feed = makeFeed(source, runId, afterRow(from));
     feeds.set(runId, feed);

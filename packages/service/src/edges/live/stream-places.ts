@@ -2,11 +2,11 @@
 import { makePlaces } from '../../platform/bodies/places.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 
-/** The share of all places that one team can take (a half) and one key can take (a quarter). */
+/** One team can take a half of all places, and one key can take a quarter. */
 const partOfTeam = 2;
 const partOfKey = 4;
 
-/** The limit of open streams that is reached: of a key, of a team or of the process. */
+/** The limit of open streams that was reached. `by`: the limit of a key, of a team or of the process. */
 export interface StreamsTaken {
   readonly by: 'key' | 'team' | 'process';
   readonly most: number;

@@ -60,7 +60,7 @@ const readEvents = defineStatement({
     occurred_at: timestamp,
     execution_number: nullable(integer),
     payload: nullable(json<Record<string, unknown>>()),
-    /** NULL when the run was deleted just now. */
+    /** NULL if the run was deleted a moment ago. */
     team_id: nullable(uuid),
   },
 });
@@ -69,9 +69,9 @@ type Row = RowOf<typeof readEvents>;
 
 /** A sequence of events that streams of teams read. */
 export interface TeamSource {
-  /** Reads a page of the events of all teams behind `after`. `foreign`: transactions of other databases. */
+  /** Reads the page of the events of all teams after `after`. `foreign`: transactions of other databases. */
   read(db: Queryable, epoch: string, after: TeamPosition, foreign: readonly number[]): Promise<TeamNews>;
-  /** Calls `onNews` when there may be new events; `areLost`: notices were missed. Returns the function that stops it. */
+  /** Calls `onNews` when there may be new events. `areLost`: notices were missed. Returns the function that ends the subscription. */
   subscribe(onNews: (areLost: boolean) => void): () => void;
 }
 
@@ -105,7 +105,7 @@ function framesOf(epoch: string, row: Row, xact: number): Frame<TeamPosition>[] 
   });
 }
 
-/** Reads a page of the events of all runs behind `after`. `foreign`: transactions of other databases. */
+/** Reads the page of the events of all runs after `after`. `foreign`: transactions of other databases. */
 async function readTeamNews(
   db: Queryable,
   epoch: string,
@@ -130,14 +130,14 @@ async function readTeamNews(
   const [first] = rows;
   return {
     byTeam,
-    // Another process may have known more foreign transactions and read further.
+    // `after` may be later than the horizon, because another process knew more foreign transactions and read further.
     upTo: isLast && first && first.horizon > last.xact ? beforeTransaction(first.horizon) : last,
     isLast,
     isHeldBack: first?.is_held_back ?? false,
   };
 }
 
-/** Returns the part of one team. */
+/** Returns the page of one team. */
 export const pageOfTeam = (news: TeamNews, teamId: string): Page<TeamPosition> => ({
   frames: news.byTeam.get(teamId) ?? [],
   upTo: news.upTo,

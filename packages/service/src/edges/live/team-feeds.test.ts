@@ -89,7 +89,7 @@ test('sends an event that is committed after later ones, both to connected and t
   const late = await openTransaction();
   await late.append(first);
   await append(second);
-  // One read may have begun before the event existed, but not the next one.
+  // The first read may have begun before the event existed, but the second read began after it.
   const before = reads;
   await vi.waitFor(() => expect(reads).toBeGreaterThan(before + 1), { timeout: 60_000 });
   expect(reader.ids).toEqual([]);

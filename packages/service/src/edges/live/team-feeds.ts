@@ -12,12 +12,12 @@ import { beforeTransaction, compareTeamPositions, parseTeamId, type TeamPosition
 
 /** Pause between two reads of new events. Notices in the pause share the next read. */
 const pauseMs = 10;
-/** First and longest pause while an open transaction holds events back. */
+/** First and longest pause while events cannot be read because an older transaction is open. */
 const heldBackMs = 50;
 const maxHeldBackMs = 1_000;
 /** After this time the process asks whether the open transaction belongs to another database. */
 const foreignAfterMs = 200;
-/** Age up to which a new stream uses the known transactions of other databases. */
+/** A new stream uses the known transactions of other databases if they were read at most this long ago. */
 const foreignAgeMs = 1_000;
 const maxFailureMs = 2_000;
 
@@ -74,12 +74,12 @@ export async function openTeamFeeds(
     foreignReadAt = performance.now();
   }
 
-  /** Reads once. Returns the pause before the next read without a notice; null: wait for a notice. */
+  /** Reads new events once. Returns the pause before the next read; null if the next read waits for a notice. */
   async function readOnce(heldBackFor: number): Promise<number | null> {
     if (heldBackFor > foreignAfterMs) await readForeign();
     const after = readTo;
     const news = await events.read(db, epoch, after, foreign);
-    // Meanwhile the last stream ended and a stream with another position began.
+    // During the read, the last stream ended and a stream with another position began.
     if (readTo !== after) return 0;
     if (compareTeamPositions(news.upTo, after) > 0) {
       for (const [teamId, feed] of feeds) publish(feed, pageOfTeam(news, teamId));

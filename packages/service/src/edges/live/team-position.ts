@@ -1,10 +1,10 @@
 /** Positions in the stream of a team, and the ids of its events. */
 import { afterRow, rowOf } from './run-events.ts';
 
-/** A position. Events are ordered by transaction, run and number; `place` counts two for each number, as `RunPosition` does. */
+/** A position. Events are ordered by transaction, run and number. `place` is twice the number, like `RunPosition`. */
 export interface TeamPosition {
   readonly xact: number;
-  /** '': before all runs of the transaction. */
+  /** '' means before all runs of the transaction. */
   readonly runId: string;
   readonly place: number;
 }
@@ -17,7 +17,7 @@ export const compareTeamPositions = (a: TeamPosition, b: TeamPosition): number =
 /** Returns the position before all events of the transaction. */
 export const beforeTransaction = (xact: number): TeamPosition => ({ xact, runId: '', place: 0 });
 
-/** `EPOCH-XACT`, or with the event `EPOCH-XACT-RUN-SEQ`, and `.1` behind the first of two events of a row. */
+/** `EPOCH-XACT`, or the id of an event, `EPOCH-XACT-RUN-SEQ`. The id of the first of two events of a row ends in `.1`. */
 const form =
   /^([0-9a-f]{16})-(\d{1,15})(?:-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})-(\d{1,15})(\.1)?)?$/;
 
@@ -34,7 +34,7 @@ export function parseTeamId(id: string): { readonly epoch: string; readonly posi
   return position.place < 0 ? null : { epoch, position };
 }
 
-/** Returns the row behind which a read continues, as parameters of a statement. */
+/** Returns the row after which a read continues, as parameters of a statement. */
 export const rowOfTeamPosition = ({ xact, runId, place }: TeamPosition) => ({
   xact: String(xact),
   runId: runId || '00000000-0000-0000-0000-000000000000',

@@ -16,7 +16,7 @@ const maxAnswerBytes = 4 * 1024 * 1024;
 const maxConversationBytes = 16 * 1024 * 1024;
 /** Maximum bytes of a picture in an answer. */
 const maxPictureBytes = 1024 * 1024;
-/** Minimum time between two reads of a run that changes all the time. */
+/** Minimum time between two reads of a run that changes constantly. */
 const restMs = 1_000;
 
 export interface CallContext {
@@ -43,7 +43,7 @@ export function toolRunner(tool: Tool): RunTool {
   };
 }
 
-/** Whole numbers among the arguments that are not parameters of an operation. */
+/** Arguments that are whole numbers and that the service handles itself, without passing them to the operation. */
 interface Bounds {
   readonly waitSeconds: number;
   readonly characters: number;

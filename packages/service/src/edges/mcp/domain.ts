@@ -43,8 +43,8 @@ const servers = [
 const isLoopback = ({ hostname }: URL): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 
 /**
- * Returns whether a request with this `Origin` may come in. Pages of other origins may not. The Host header is no proof, because such a
- * page can give the address of this service any name (DNS rebinding). Programs send no Origin.
+ * Returns whether a request with this `Origin` is accepted. Requests from pages of other origins are refused. The Host header is no proof,
+ * because such a page can use any name for the address of this service (DNS rebinding). Programs send no Origin.
  */
 export function isAllowedOrigin(origin: string | undefined, baseUrl: string): boolean {
   if (origin === undefined) return true;
@@ -54,7 +54,7 @@ export function isAllowedOrigin(origin: string | undefined, baseUrl: string): bo
   return from.origin === own.origin || (isLoopback(from) && isLoopback(own) && from.port === own.port);
 }
 
-/** Headers by which the protocol describes a message. */
+/** Headers in which the protocol describes a message. */
 const protocolHeaders = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
 
 function webRequest(request: FastifyRequest, baseUrl: string, signal: AbortSignal): Request {
@@ -75,7 +75,7 @@ export const mcpServerDomain = ({ executionDeps, baseUrl }: McpServerDeps): Edge
     const places = makePlaces(maxInFlight);
     const waitingOf = waitingSignals(app);
     for (const { url, title, toolset } of servers) {
-      // Programs call it, not pages.
+      // Only programs call these servers, so a browser session is not accepted.
       const onRequest = authorizer.forRoute({ ...teamReads, session: false });
       app.post(url, { bodyLimit, onRequest }, async (request, reply) => {
         const { principal } = authorizer.callerOf(request);

@@ -1,4 +1,4 @@
-/** Calls operations of the API inside of this process: with the checks, limits and records of a request from outside. */
+/** Calls operations of the API inside of this process, with the same checks, limits and records as for a request from outside. */
 import { Problem } from '@runyard/contract/wire/errors';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { clientOf } from '../http/server/authorize.ts';
@@ -31,7 +31,7 @@ export function operationsFor(app: FastifyInstance, request: FastifyRequest): Ca
       headers: {
         ...own,
         ...readHere,
-        // A model that misspells a member gets an error, and can try again.
+        // With this preference, a model that misspells a member gets an error and can try again.
         prefer: 'handling=strict',
         ...(body ? { 'content-type': 'application/json' } : {}),
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
@@ -44,7 +44,7 @@ export function operationsFor(app: FastifyInstance, request: FastifyRequest): Ca
     for await (const piece of answer.stream()) {
       length += (piece as Buffer).length;
       if (length > maxBytes) {
-        // Stops the work for the answer, which would otherwise wait for a reader.
+        // Stops the creation of the answer, which would otherwise wait for a reader.
         answer.raw.res.destroy();
         return { kind: 'too_large' };
       }

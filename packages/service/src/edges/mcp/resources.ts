@@ -5,7 +5,7 @@ import { type CallOperation, type OperationAnswer, readSigned } from './operatio
 import { untrustedMark, untrustedNotice } from './texts.ts';
 import { type OperationRequest, requestMaker, type Tool } from './tool.ts';
 
-/** Maximum bytes of a resource. Larger ones are read with the API. */
+/** Maximum bytes of a resource. Clients read larger texts with the API. */
 const maxResourceBytes = 4 * 1024 * 1024;
 const maxListBytes = 16 * 1024 * 1024;
 const listedRuns = 20;
@@ -61,7 +61,7 @@ export const resourceTemplates: ResourceTemplateType[] = kinds.map(({ template }
 /** A resource cannot be read or listed. The message is for the client. */
 export class ResourceProblem extends Error {}
 
-/** Makes a request to an operation without parameters but these. */
+/** Makes a request to an operation with only these parameters. */
 function requestFor(operation: Tool['operation'], given: Readonly<Record<string, unknown>>): OperationRequest {
   const made = requestMaker({ name: operation, title: '', description: '', operation, effect: 'reads' })(given);
   if (!('url' in made)) throw new ResourceProblem(made.map(({ path, message }) => `${path}: ${message}`).join('\n'));
@@ -81,7 +81,10 @@ function bytesOf(answer: OperationAnswer): Buffer {
   }
 }
 
-/** Lists conversation, transcript and plans of the runs that changed last. Names are made of ids, because runs write their titles. */
+/**
+ * Lists conversation, transcript and plans of the runs that changed last. The names contain ids and not titles, because runs write their
+ * titles themselves.
+ */
 export async function listResources(call: CallOperation, cursor: string | undefined) {
   const request = requestFor('listRuns', { limit: listedRuns, ...(cursor === undefined ? {} : { cursor }) });
   const page = JSON.parse(bytesOf(await call(request, maxListBytes)).toString('utf8')) as ListRunsResponse;
@@ -107,10 +110,7 @@ export async function listResources(call: CallOperation, cursor: string | undefi
   return { resources, ...(nextCursor ? { nextCursor } : {}) };
 }
 
-/**
- * Reads a resource. The first part of the answer states that runs wrote the second part; null if no resource has such a
- * URI.
- */
+/** Reads a resource. The first part of the answer states that runs wrote the second part. Returns null if no resource has such a URI. */
 export async function readResource(call: CallOperation, uri: string): Promise<ReadResourceResult | null> {
   for (const { pattern, operation, argument, template } of kinds) {
     const id = pattern.exec(uri)?.[1];

@@ -1,4 +1,4 @@
-/** Answers one message of the protocol with the official SDK, in its newest revision and in those before. */
+/** Answers one message of the protocol with the official SDK, in the newest and in earlier revisions of the protocol. */
 import type { Server } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { Principal } from '../../team/access/keys/principal.ts';
@@ -21,8 +21,8 @@ interface McpServerParts {
 }
 
 /**
- * No answer of a client is ever checked, because the server sends no requests to clients. Making the validator of the SDK takes
- * milliseconds.
+ * Replaces the validator of the SDK, whose creation takes milliseconds. It is never used, because the server sends no requests to clients
+ * and so gets no answers to validate.
  */
 const noValidator = {
   getValidator: () => () => ({ valid: false, data: undefined, errorMessage: 'nothing was asked' }) as const,
@@ -36,7 +36,7 @@ function makeServer(sdk: Sdk, { title, toolset, log }: McpServerParts, caller: M
     { name: 'runyard', title, version: '1.0.0' },
     { capabilities: { tools: {}, resources: {} }, instructions, jsonSchemaValidator: noValidator },
   );
-  /** Answers with the message of a problem, and with no message of another exception. */
+  /** Does the work. `onFailure` turns an exception into the answer. */
   const guarded = async <T>(work: () => Promise<T>, onFailure: (error: unknown) => T): Promise<T> => {
     try {
       return await work();

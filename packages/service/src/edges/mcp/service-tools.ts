@@ -15,14 +15,14 @@ const configMembers = [
 ];
 
 /**
- * Filters that the tool `list_runs` accepts. Left out are the codes of all errors, and ids that a model would have to copy, because they
- * make each request larger.
+ * Filters that the tool `list_runs` accepts. Filters by error code and by id are omitted, because their schemas make each request to a
+ * model larger.
  */
 const filtersOfList = Object.keys(ListRunsQuery.shape).filter(
   (name) => !['view', 'error_code', 'run_id'].includes(name),
 );
 
-/** Maximum seconds of a wait: clients give up a call after 60 seconds. */
+/** Maximum seconds of a wait, because clients cancel a call after 60 seconds. */
 export const maxWaitSeconds = 50;
 
 /** Bounds of the argument `max_characters`. */

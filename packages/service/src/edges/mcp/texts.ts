@@ -1,4 +1,4 @@
-/** Builds texts for models: of limited size, and with a mark if people outside the team, or agents, may have written parts of them. */
+/** Builds texts of limited size for models. A text is marked if agents or people outside the team may have written parts of it. */
 
 import type { CallToolResult, TextContent } from '@modelcontextprotocol/server';
 import type { ConversationResponse, Step } from '@runyard/contract/runs/conversations';
@@ -17,7 +17,7 @@ const text = (value: string): TextContent => ({ type: 'text', text: value });
 
 export const failure = (message: string): CallToolResult => ({ isError: true, content: [text(message)] });
 
-/** Returns a text of others after the notice. The text is in JSON, so it cannot end the marked part early: its strings are escaped. */
+/** Returns the notice and then a text of others. The text is JSON with escaped strings, so it cannot end the marked part early. */
 export const untrusted = (value: string): TextContent[] => [
   text(untrustedNotice),
   { ...text(value), _meta: { [untrustedMark]: true } },
@@ -34,8 +34,8 @@ export const toText = (value: unknown, maxText: number): string =>
   );
 
 /**
- * Returns the newest messages of a conversation, with at most about `most` characters of JSON together, and the number of the messages that
- * were left out. The messages of subagents in a step count as a part of the step's last message.
+ * Returns the newest messages of a conversation, with at most about `most` characters of JSON together, and the number of omitted messages.
+ * The messages of subagents in a step count as a part of the step's last message.
  */
 export function newestMessages(
   { conversation_id, steps }: ConversationResponse,

@@ -1,4 +1,7 @@
-/** A tool as data: an operation of the contract under another name; the operation's schemas become the schema of the arguments. */
+/**
+ * A tool is described as data: an operation of the contract with another name. The operation's schemas become the schema of the tool's
+ * arguments.
+ */
 
 import { type RouteName, routes } from '@runyard/contract/routes';
 import { apiPrefix, type Route } from '@runyard/contract/wire/route';
@@ -10,9 +13,9 @@ export interface Tool {
   readonly title: string;
   /** Tells the model the effect of the tool and when to use it. */
   readonly description: string;
-  /** Called with the arguments. The function decides who may call the tool, and checks the arguments. */
+  /** The operation that is called with the arguments. Its route decides who may call the tool, and checks the arguments. */
   readonly operation: RouteName;
-  /** Members of the operation's query and body that are arguments. Default: all of the query, none of the body. */
+  /** Members of the operation's query and body that are arguments. Default: all members of the query, and no member of the body. */
   readonly members?: readonly string[];
   /** Members of `config` that the schema names. The operation accepts its other members too. */
   readonly configMembers?: readonly string[];
@@ -20,7 +23,7 @@ export interface Tool {
   readonly renamed?: Readonly<Record<string, string>>;
   /** Members of the body that are always the same. */
   readonly fixed?: Json;
-  /** Arguments that the operation does not require. */
+  /** Arguments that the tool requires although the operation does not. */
   readonly required?: readonly string[];
   /** Arguments that the service handles itself, as members of a JSON Schema. */
   readonly own?: Readonly<Record<string, Json>>;
@@ -73,7 +76,7 @@ function convert(schema: z.ZodType): Converted {
     target: 'draft-2020-12',
     override: ({ jsonSchema }) => {
       delete jsonSchema.id;
-      // The format is enough; the pattern of zod is very long.
+      // The format describes the value well enough, and the pattern of zod is very long.
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     },
   });
@@ -172,7 +175,7 @@ export function argumentsSchema(tool: Tool): Json {
   };
 }
 
-/** Writes a value of a query as the API reads it: repeated names for a list, `name[key]=value` for an object. */
+/** Writes a value into a query in the form that the API reads: repeated names for a list, `name[key]=value` for an object. */
 function* queryPairs(name: string, value: unknown): Generator<[string, string]> {
   if (Array.isArray(value)) for (const each of value) yield [name, textOf(each)];
   else if (typeof value === 'object' && value !== null)
@@ -182,7 +185,10 @@ function* queryPairs(name: string, value: unknown): Generator<[string, string]> 
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Returns the function that makes a request to the operation of arguments, or finds the faults that the operation would not find. */
+/**
+ * Returns the function that makes a request to the operation from arguments. The function returns faults instead if the operation would not
+ * find them.
+ */
 export function requestMaker(tool: Tool): (given: Json) => OperationRequest | readonly Fault[] {
   const route = routeOf(tool);
   const { path, query, body } = partsOf(tool);

@@ -20,7 +20,7 @@ test.each(tools.map((tool) => [tool.name, tool] as const))(
     expect(Object.keys(config ?? {}).toSorted()).toEqual([...(tool.configMembers ?? [])].toSorted());
     const text = JSON.stringify(schema);
     for (const [, name] of text.matchAll(/"#\/\$defs\/([^"]+)"/g)) expect(schema.$defs).toHaveProperty(String(name));
-    // All schemas of a server are in each request to a model.
+    // Limits the size of the schemas, because each request to a model contains all schemas of a server.
     expect(text.length).toBeLessThan(6_000);
   },
 );
@@ -54,7 +54,7 @@ describe('the newest messages', () => {
     expect(read(10_000)).toEqual(conversation);
   });
 
-  test('may begin inside a step, and the number of the other messages is given', () => {
+  test('may begin inside a step, and the answer gives the number of omitted messages', () => {
     const size = JSON.stringify(message('four')).length;
     expect(read(3 * size + 80)).toMatchObject({
       omitted_messages: 1,
@@ -63,7 +63,7 @@ describe('the newest messages', () => {
     expect(read(0)).toMatchObject({ omitted_messages: 4, steps: [] });
   });
 
-  test('leave out delegated work before messages', () => {
+  test('omit delegated work before they omit messages', () => {
     const whole = { conversation_id: 'c', steps: [{ ...step('1', 'one'), steps: [step('d', 'x'.repeat(500))] }] };
     expect(JSON.parse(newestMessages(whole, 200, 1_000))).toMatchObject({
       omitted_messages: 1,

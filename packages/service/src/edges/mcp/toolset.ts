@@ -1,4 +1,4 @@
-/** The tools of one MCP server, with the messages of the protocol about them. */
+/** The tools of one MCP server, in the form in which the protocol lists and calls them. */
 import type { Tool as ListedTool } from '@modelcontextprotocol/server';
 import { routes } from '@runyard/contract/routes';
 import { type Allow, teamReads } from '@runyard/contract/wire/access';

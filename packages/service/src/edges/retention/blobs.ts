@@ -1,6 +1,6 @@
 /**
  * Compares blobs and rows. A row is deleted before its blob, so a crash may leave a blob without a row; the sweep deletes this blob. A row
- * without its blob is only logged, because it cannot be repaired. Its cause is a bug, or a restore of only one of the two.
+ * without its blob is only logged, because the row cannot be repaired. The cause is a bug, or a restore of only the rows or only the blobs.
  */
 import type { Logger } from 'pino';
 import type { BlobColumn } from '../../platform/domain.ts';
@@ -8,7 +8,7 @@ import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import { markerKey } from '../../platform/store/blobs/marker.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 
-/** A blob is stored before its row is written, so younger blobs may still get their row. */
+/** A blob is stored before its row, so a blob that is younger than this may still get its row. */
 export const graceMs = 24 * 3600 * 1000;
 
 const batchSize = 500;
@@ -17,12 +17,12 @@ const loggedAtMost = 100;
 export interface BlobSweepDeps {
   readonly db: Queryable;
   readonly blobs: BlobStore;
-  /** The columns that name blobs. A blob whose key has another first segment is never deleted. */
+  /** The columns that name blobs. The sweep never deletes a blob whose key begins with another prefix. */
   readonly columns: readonly BlobColumn[];
   readonly log: Logger;
-  /** Milliseconds since 1970, by the clock that dates the blobs. */
+  /** Returns the time in milliseconds since 1970, from the same clock as the dates of the blobs. */
   readonly now: () => number;
-  /** Called between batches; throws when the sweep must stop. */
+  /** Called between batches. Throws if the sweep must stop. */
   readonly goOn: () => Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export async function sweepUnreferencedBlobs(deps: BlobSweepDeps): Promise<numbe
   const waiting = new Map<string, string[]>();
   const deleteOrphans = async (prefix: string, keys: readonly string[]) => {
     await goOn();
-    // Rows of one table may become rows of another, in one transaction.
+    // One statement checks all columns, because a transaction may move the name of a blob from one table to another.
     const named = columns
       .filter((each) => each.prefix === prefix)
       .map(({ table, column }) => `NOT EXISTS (SELECT FROM ${table} WHERE ${column} = key)`);
@@ -81,7 +81,7 @@ export async function reportMissingBlobs(deps: MissingBlobDeps): Promise<number>
       for (const { id, key } of rows) {
         after = id;
         if ((await blobs.stat(key)) !== undefined) continue;
-        // The row may have been deleted with its blob since it was read.
+        // The row may have been deleted together with its blob after the batch was read.
         const still = await db.query(`SELECT FROM ${table} WHERE id = $1 AND ${column} = $2`, [id, key]);
         if (still.length === 0) continue;
         missing += 1;

@@ -1,4 +1,4 @@
-/** Claims work that one process does once a night. `sweeps` has a row for each kind of work, and a claim is stored in the row. */
+/** Claims work that only one process does each night. `sweeps` has a row for each kind of work, and the row contains the claim. */
 import type { Database, Statement } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 
@@ -49,7 +49,7 @@ export interface ClaimedSweep {
   release(inMinutes: number): Promise<void>;
 }
 
-/** Claims a sweep; null if it is not due, or another process does it. `claimant` is a UUID of this attempt. */
+/** Claims a sweep. Returns null if the sweep is not due, or if another process does it. `claimant` is a UUID of this attempt. */
 export async function claimSweep(db: Database, name: string, claimant: string): Promise<ClaimedSweep | null> {
   const [row] = await db.query(claim, [name, claimant]);
   if (row?.claimed_by !== claimant) return null;

@@ -15,7 +15,7 @@ export interface Place {
 /** Before all runs. */
 export const start: Place = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 
-/** The result of a batch. The caller deletes the blobs after it. */
+/** The result of a batch. The caller deletes the blobs after the transaction. */
 export interface RunBatch {
   readonly runs: number;
   readonly blobKeys: readonly string[];
@@ -57,8 +57,8 @@ async function deleteDetailOf(tx: Queryable, runIds: readonly string[], steps: r
 }
 
 /**
- * Deletes the conversations of some runs that ended more than `days` ago, by the steps that the domains registered. The
- * results of the runs stay.
+ * Deletes the conversations of some runs that ended more than `days` ago, by the steps that the domains registered. The results of the runs
+ * are not deleted.
  */
 export async function deleteOldDetail(
   db: Database,
@@ -71,7 +71,7 @@ export async function deleteOldDetail(
     const ids = runs.map(({ id }) => id);
     if (ids.length === 0) return nothing;
     const { blobKeys, isDone } = await deleteDetailOf(tx, ids, steps);
-    // The next batch continues with the same runs.
+    // If more rows of these runs are left, the next batch continues with the same runs.
     if (!isDone) return { runs: 0, blobKeys, next: from };
     return { runs: ids.length, blobKeys, next: runs.at(-1) ?? null };
   });

@@ -9,7 +9,7 @@ const { db, blobs, logged, sweep, night, put, isThere, isRow, endedRun } = sweep
 describe('the sweep of blobs', () => {
   const later = () => Date.now() + graceMs + 60_000;
 
-  test('deletes blobs without a row after a day and keeps blobs with a row and of unknown kinds', async () => {
+  test('deletes blobs without a row after a day, and keeps blobs with a row and blobs of unknown kinds', async () => {
     const run = await endedRun(1);
     const orphans = [
       await put(`attachments/${randomUUIDv7()}`),

@@ -7,7 +7,7 @@ const sweeps = await openTestSweeps();
 const { db, sweep, night, put, isThere, isRow, endedRun, manyOldRuns, eventsOf } = sweeps;
 
 describe('the sweep of runs', () => {
-  test('deletes conversation and transcript after the days for detail and keeps the rest', async () => {
+  test('deletes conversation and transcript after the days for detail, and keeps the other data of the run', async () => {
     const [old, young] = [await endedRun(91), await endedRun(89)];
     expect(await sweep()).toBe('done');
     expect([await eventsOf(old.id), await eventsOf(young.id)]).toEqual([0, 4]);
@@ -136,7 +136,7 @@ describe('the sweep of runs', () => {
     expect([await eventsOf(continued.id), await eventsOf(alive.id)]).toEqual([4, 4]);
   });
 
-  test('stores runs for ever with 0 days', async () => {
+  test('never deletes a run if the setting is 0 days', async () => {
     const old = await endedRun(10_000);
     await sweep({ settings: { RUNYARD_RETENTION_RUN_DAYS: 0, RUNYARD_RETENTION_DETAIL_DAYS: 0 } });
     expect([await isRow('runs', old.id), await eventsOf(old.id)]).toEqual([true, 4]);

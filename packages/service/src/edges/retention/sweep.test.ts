@@ -57,7 +57,7 @@ describe('the sweep', () => {
     expect(row).toEqual({ soon: true, claimed_by: null });
   });
 
-  test('does all other parts although one fails', async () => {
+  test('does all other parts if one part fails', async () => {
     const run = await endedRun(500);
     const rows = [{ table: 'no_such_table', isOver: 'true' }, ...registeredRetention.rows];
     await expect(sweep({ registered: { ...registeredRetention, rows } })).rejects.toThrow('no_such_table');

@@ -33,16 +33,16 @@ export interface SweepDeps {
   readonly registered: RegisteredRetention;
   /** Aborts when the process ends: the sweep stops between two batches, and another process continues it. */
   readonly signal: AbortSignal;
-  /** Milliseconds since 1970, by the clock that dates the blobs. */
+  /** Returns the time in milliseconds since 1970, from the same clock as the dates of the blobs. */
   readonly now?: () => number;
 }
 
 const retryAfterMinutes = 15;
 
-/** Thrown when the process ends, or another process took the sweep over. */
+/** Thrown if the process ends, or if another process has taken over the sweep. */
 class Stopped extends Error {}
 
-/** `not_due`: nothing to do, or another process does it. `stopped`: the next process continues. */
+/** `not_due`: the sweep is not due, or another process does it. `stopped`: another process continues the sweep. */
 export type SweepOutcome = 'not_due' | 'done' | 'stopped';
 
 /** Does the nightly sweep if it is due and no other process does it. Any number of processes may call it at any time. */
@@ -58,7 +58,7 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
   };
 
   const failures: unknown[] = [];
-  /** Does a part of the sweep. A failure of one part delays no other part; the first failure is thrown at the end. */
+  /** Does a part of the sweep. If one part fails, the other parts still run, and the first failure is thrown at the end. */
   const part = async (name: string, work: () => Promise<number>): Promise<number> => {
     try {
       return await work();
@@ -88,7 +88,7 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
   };
   const deleteOfRuns = async (days: number, deleteBatch: (from: Place) => Promise<RunBatch>) => {
     let total = 0;
-    // 0 days: deletes nothing.
+    // With 0 days, nothing is deleted.
     for (let from = days > 0 ? start : null; from; ) {
       await goOn();
       const batch = await deleteBatch(from);

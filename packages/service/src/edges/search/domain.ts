@@ -6,7 +6,7 @@ import { serve } from '../../team/access/serve.ts';
 import { findThings } from './find.ts';
 import { readQuery } from './query.ts';
 
-/** The search over the things of all domains that registered one. */
+/** The search for things of all domains that have registered a search. */
 export const searchDomain = ({ db }: { readonly db: Database }, domains: readonly Domain[]): Domain => ({
   name: 'search',
   routes: () => {

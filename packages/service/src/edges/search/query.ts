@@ -1,14 +1,14 @@
-/** Ids in an address that are looked for. */
+/** Maximum number of ids that are read from an address. */
 const maxIds = 5;
-/** Further words are ignored, as in the search for runs. */
+/** Maximum number of words. The search for runs has the same limit. Further words are ignored. */
 const maxWords = 10;
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const uid = /^[A-Za-z0-9]{22}$/;
 
 /**
- * Returns the words and ids of a query. If the query is an address, it has no words. Its path is searched for ids from its end, because the
- * last id names the thing that the page shows.
+ * Returns the words and ids of a query. If the query is an address, it has no words. The ids come from the path of the address, and the
+ * last id comes first, because it names the thing that the page shows.
  */
 export function readQuery(q: string): { readonly text: string; readonly ids: string[] } {
   const trimmed = q.trim();

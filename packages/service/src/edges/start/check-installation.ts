@@ -26,12 +26,13 @@ const lostHint =
   'If the original key or blobs are lost, bin/runyard use-folder makes the database use the key and blobs of its data folder';
 
 /**
- * Compares key and blobs with the row of the installation; the first process of a database stores its own there. Throws `NotUsable` with a
- * text that says which files to copy. If processes had different keys, a secret could be decrypted only by some of them; with different
- * blobs, only some downloads would work.
+ * Compares the key and the blobs of this process with the row of the installation. The first process of a database writes this row. Throws
+ * `NotUsable` with a text that says which files to copy. If processes had different keys, a secret could be decrypted only by some of them;
+ * with different blobs, only some downloads would work.
  */
 export async function checkInstallation(db: Database, place: Place): Promise<void> {
-  // The id is committed before it is written to the blob store, so a process that is killed in between leaves no marker with an unknown id.
+  // The id is committed before it is written to the blob store. So a process that is killed between the two steps leaves no marker with an
+  // unknown id.
   await db.transaction(lockInstallation);
   await db.transaction(async (tx) => {
     const installation = await lockInstallation(tx);
@@ -44,7 +45,7 @@ async function checkKey(tx: Queryable, { vaultKeyId }: Installation, { dataDir, 
   const setting = settings.RUNYARD_SECRETS_KEY;
   const file = secretsKeyFile(dataDir);
   const source = setting === undefined ? file : 'RUNYARD_SECRETS_KEY';
-  // A new file would be the wrong one.
+  // If the database already has a key, do not create a key file, because its key would be a wrong one.
   const vault = vaultKeyId === null ? await openVault(dataDir, setting) : await readVault(dataDir, setting);
   const keyIds = vault?.keyIds ?? [];
   if (vaultKeyId === null) {
@@ -77,7 +78,7 @@ async function checkBlobs(tx: Queryable, { id, hasMarkedBlobs }: Installation, p
 
 /**
  * Makes a database use the secrets key and blobs of this data folder, after the original ones were lost. Data that was encrypted with the
- * original key or stored in the original blobs stays lost.
+ * original key or stored in the original blobs remains lost.
  */
 export async function acceptFolder(db: Database, { dataDir, settings, blobs }: Place): Promise<void> {
   const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);

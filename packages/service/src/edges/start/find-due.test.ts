@@ -12,7 +12,7 @@ let runId: string;
 beforeAll(async () => {
   loops = await listDueLoops(service);
   ({ runId } = await service.startExecution());
-  // No run of the tests waits in the queue or for its search index, and the team's total includes the bytes of all runs.
+  // Makes the service idle: no run waits for its search index, and the team's total includes the bytes of all runs.
   await db.query('DELETE FROM run_search_waiting');
   await db.query('DELETE FROM storage_changes');
 });
@@ -84,7 +84,7 @@ const settling = 'starting what waited for the end of a run, and cancelling repl
 
 type Prepare = string | ((tx: Queryable) => Promise<unknown>);
 
-/** Each case prepares work and names the loops that must do it; the list is empty if the work is not due yet. */
+/** Each case prepares work and names the loops that must do this work. The list of loops is empty if the work is not due yet. */
 const cases: readonly (readonly [what: string, prepare: () => Prepare, due: readonly string[]])[] = [
   ['a schedule whose time has come', () => schedule('-1 second'), ['firing schedules']],
   ['a schedule within the horizon of a round', () => schedule('1 second'), ['firing schedules']],

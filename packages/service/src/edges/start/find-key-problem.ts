@@ -1,4 +1,4 @@
-/** The secrets of all domains that the keys of a data folder do not open. */
+/** Finds secrets of all domains that the keys of a data folder do not decrypt. */
 import { describeKeyProblem, type KeyPlace } from '../../platform/secrets/key-problem.ts';
 import type { SealedRows } from '../../platform/secrets/seal-again.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -25,7 +25,10 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** Checks that the keys decrypt every encrypted row of the database. Returns null, or the fault and which file to copy. */
+/**
+ * Checks that the keys decrypt every encrypted row of the database. Returns null if they do. Otherwise returns a text with the fault and
+ * the file to copy.
+ */
 export async function findKeyProblem(db: Queryable, place: KeyPlace): Promise<string | null> {
   const sealed: string[] = [];
   for (const { rows, describe } of kinds) {

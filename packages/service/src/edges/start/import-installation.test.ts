@@ -43,7 +43,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Imports into a new database and a new data folder, which `prepare` may change first. */
+/** Imports into a new database and a new data folder. `prepare` may change the folder before the import. */
 async function imported(
   prepare: (dataFolder: string) => Promise<unknown>,
   secretsKey?: string,
@@ -65,7 +65,7 @@ async function imported(
   }
 }
 
-test('reports no key problem if the key was copied before', async () => {
+test('reports no key problem if the key was copied before the import', async () => {
   const { keyProblem } = await imported((to) => copyFile(secretsKeyFile(oldFolder), secretsKeyFile(to)));
   expect(keyProblem).toBeNull();
 });
@@ -108,7 +108,7 @@ test('names secrets of every kind that the key does not open', async () => {
   }
 });
 
-test('keeps keys, but no browser session and no sign-in code of the source', async () => {
+test('imports keys, but no browser session and no sign-in code of the source', async () => {
   const raw = await insertKey(db, source.teamId, {});
   const [key] = await db.query<{ id: string }>('SELECT id FROM api_keys WHERE hash = $1', [hashKey(raw)]);
   await db.query(
@@ -146,7 +146,7 @@ test('counts the rows whose blob was missing when the file was written', async (
   expect((await imported(async () => undefined)).missingBlobs).toBe(1);
 });
 
-test('leaves paused tables with a separate id if it is killed before the blobs are marked', async () => {
+test('leaves paused tables with a separate id if the import is killed before it marks the blobs', async () => {
   const of = await lockInstallation(db);
   await setBlobsMarked(db);
   await exportDatabase({ db, blobs: await openFolderBlobs(path.join(oldFolder, 'blobs')), to: file });

@@ -19,17 +19,16 @@ import { reportMissingBlobs } from '../retention/blobs.ts';
 import { findKeyProblem } from './find-key-problem.ts';
 
 export interface ImportResult extends TransferResult {
-  /**
-   * The reason why the key of this installation does not decrypt the imported secrets, and which file to copy; null if it decrypts them.
-   */
+  /** Null if the key of this installation decrypts the imported secrets. Otherwise a text with the reason and the file to copy. */
   readonly keyProblem: string | null;
   /** Number of rows whose blob is missing in the file, because it was missing when the file was written. */
   readonly missingBlobs: number;
 }
 
 /**
- * Fills an empty database and an empty blob store from a backup, and checks that the key decrypts the secrets in it and that no blob is
- * missing. The services of the database are paused until `resume`, and its browsers are signed out. The service must not run. Rejects with a message for a person.
+ * Fills an empty database and an empty blob store from a backup. Checks that the key decrypts the secrets of the backup and that no blob is
+ * missing. The services of the database are paused until `resume`, and its browsers are signed out. The service must not run. Rejects with
+ * a message for a person.
  */
 export async function importInstallation(
   place: DataPlace & { readonly secretsKey?: string },
@@ -43,7 +42,8 @@ export async function importInstallation(
         `${nameOfAddress(blobsAddress(place.blobs, dataFolder))} has the blobs of another database (${owner}), such as the one that the backup was made of: name an empty folder or another prefix in RUNYARD_BLOBS, or a new data folder`,
       );
     const result = await importDatabase({ db, blobs, from, whenFilled: separateCopy });
-    // The source may still run: two installations must not do the same work. A backup of an older version has no row to pause before.
+    // Pause the copy, because the source may still run, and two installations must not do the same work. This happens after the import,
+    // because a backup of an older version may lack the row that stores the pause.
     await db.transaction(async (tx) => {
       await lockInstallation(tx);
       await pauseInstallation(tx);

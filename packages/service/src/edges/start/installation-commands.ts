@@ -19,12 +19,12 @@ export async function useFolder(place: DataPlace, settings: Pick<Settings, 'RUNY
   );
 }
 
-/** Codes of PostgreSQL for a table or column that does not exist. */
+/** Error codes of PostgreSQL for a table or column that does not exist. */
 const olderTables = ['42P01', '42703'];
 
 /**
- * Writes tables and blobs to a file or stream (`ExportOptions.to`), and stores the moment of the tables. The services may run meanwhile.
- * Rejects with a message for a person.
+ * Writes tables and blobs to a file or stream (`ExportOptions.to`), and stores the time of the backup in the database. The services may run
+ * meanwhile. Rejects with a message for a person.
  */
 export async function backUp(place: DataPlace, to: Writable | string): Promise<TransferResult> {
   return await withStore(place, async (db, blobs) => {
@@ -37,7 +37,7 @@ export async function backUp(place: DataPlace, to: Writable | string): Promise<T
       );
     const result = await exportDatabase({ db, blobs, to });
     await setBackedUp(db, now.at).catch((error: Error) => {
-      // The backup before an upgrade may be made with the newer version.
+      // A newer version may make the backup before an upgrade, when the database still has the older tables.
       if (!olderTables.includes(sqlState(error) ?? ''))
         throw new Error(`The backup is complete, but its time could not be stored: ${error.message}`, { cause: error });
     });

@@ -70,7 +70,7 @@ it('aborts the signal at a stop, waits for the round in progress and starts no o
 });
 
 describe('loops with statements for due work', () => {
-  /** Starts two loops; the query for due work finds those in `found`. */
+  /** Starts two loops. The query for due work finds the loops in `found`. */
   const startTwo = (look: (found: readonly number[]) => Promise<readonly number[]>, more: Partial<LoopDeps> = {}) => {
     const rounds = [0, 0];
     const found = new Set<number>();
@@ -147,7 +147,7 @@ describe('loops with statements for due work', () => {
     await stop();
   });
 
-  it('pause for their own time after a round', async () => {
+  it('wait for their own interval after a round', async () => {
     let quick = 0;
     let rare = 0;
     const loops = [

@@ -75,7 +75,7 @@ function startWatched(loops: readonly WatchedLoop[], signal: AbortSignal, deps: 
 
   const begin = (loop: WatchedLoop): void => {
     if (rounds.has(loop) || signal.aborted) return;
-    // Half an interval early, because the intervals between the queries vary.
+    // A round may start half a query interval too early, because the intervals between the queries vary.
     const earliest = (endedAt.get(loop) ?? Number.NEGATIVE_INFINITY) + loop.everyMs - lookEveryMs / 2;
     if (performance.now() < earliest) return;
     const round = doRound(loop, signal, deps).then(() => {
@@ -99,7 +99,7 @@ function startWatched(loops: readonly WatchedLoop[], signal: AbortSignal, deps: 
     return looking;
   };
 
-  /** Timer of the pause between two looks, or of the wait for an answer. */
+  /** Timer of the pause between two queries, or of the wait for an answer. */
   let timer: NodeJS.Timeout | undefined;
   const beginDue = async (): Promise<void> => {
     const slow = new Promise<'slow'>((resolve) => {
@@ -124,7 +124,7 @@ function startWatched(loops: readonly WatchedLoop[], signal: AbortSignal, deps: 
   };
 }
 
-/** Returns the places in a list of loops that have work now. */
+/** Returns the indexes of the loops that have work now. */
 type FindDue = () => Promise<readonly number[]>;
 
 /**

@@ -43,10 +43,10 @@ import { describePause, type Pause } from './pause.ts';
 import { startMetrics, startTraces } from './start-telemetry.ts';
 import type { Waiting } from './until-usable.ts';
 
-/** Clients get 503 with Retry-After within a second when the database is away. */
+/** So short that clients get 503 with Retry-After within a second if the database does not answer. */
 const databasePatienceMs = 500;
 
-/** A mistake in the settings or the machine. `main.ts` prints its message without a stack. */
+/** A fault in the settings or the machine. `main.ts` prints the message of this error without a stack. */
 export class StartProblem extends Error {}
 
 interface PartOptions {
@@ -68,7 +68,7 @@ interface MachineParts {
   databaseProblem(): string | null;
   /** Absent: the installation is not paused. */
   readonly pause?: Pause;
-  /** Absent: the endpoint on this machine is not asked for its features. */
+  /** Absent: the service does not probe the features of the model endpoint on this machine. */
   readonly probe?: OpenModelsOptions['probe'];
   /** Returns x with 0 ≤ x < 1. */
   readonly random: () => number;
@@ -76,7 +76,8 @@ interface MachineParts {
 
 /**
  * Starts the embedded database if there is no other, migrates it, and opens everything that the domains need. `undo` gets the steps that
- * close it. `took` is called after each part, and throws when the start must end. `untilUsable` repeats what must wait for database or operator.
+ * close it. `took` is called after each part, and throws if the start must end. `untilUsable` repeats steps that must wait for the database
+ * or the operator.
  */
 export async function openParts(
   options: PartOptions & { took(part: string): void; untilUsable: Waiting['untilUsable'] },
@@ -223,8 +224,8 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
 }
 
 /**
- * Returns the secrets of the service. The service removes these keys from texts of agents; only an agent without a
- * sandbox could read one.
+ * Returns the secrets of the service. The service removes these secrets from texts of agents. Only an agent without a sandbox could read
+ * them.
  */
 function secretsOf(settings: Settings): string[] {
   return [
@@ -249,7 +250,7 @@ export interface Undo {
   run(): Promise<void>;
 }
 
-/** Collects the steps of a start, which run when the service stops or when its start fails half-way. */
+/** Collects the steps that undo the start. The steps run when the service stops, or when a part of the start fails. */
 export function makeUndo(log: Logger): Undo {
   const steps: (() => Promise<unknown>)[] = [];
   return {

@@ -1,6 +1,6 @@
 /**
- * The pause of an imported installation: the installation that it was copied from may still run, so the copy starts and delivers nothing
- * until an operator ends the pause.
+ * The pause of an imported installation. The source of the copy may still run, so the copy starts and delivers nothing until an operator
+ * ends the pause.
  */
 import { delay } from '@runyard/system/backoff';
 import type { Logger } from 'pino';
@@ -35,7 +35,7 @@ export async function afterPause(
   const waiting = (async () => {
     while (pause.since !== null) {
       await delay(pollEveryMs, stopping.signal);
-      // The database may be away for a while.
+      // If the database does not answer, the pause continues.
       pause.since = await readPausedSince(db).catch(() => pause.since);
     }
     log.info('the pause has ended');
@@ -43,7 +43,7 @@ export async function afterPause(
   })().catch((error: unknown) => {
     if (stopping.signal.aborted) return;
     log.fatal({ err: error }, 'the work of this service could not start after the pause; the process ends');
-    // The rejection is not handled, so the process ends, and its next start has no pause.
+    // Nobody handles this rejection, so the process ends. After its restart, the process has no pause.
     throw error;
   });
   return async () => {

@@ -140,7 +140,7 @@ it('encrypts all values again while both keys can decrypt them, also for a proce
   expect(only.open(sealPurpose(credential.id), token?.sealed ?? Buffer.alloc(0))).toBe('value of H 12345');
   const [ofWebhook] = await db.query<{ sealed: Buffer }>('SELECT sealed_secret AS sealed FROM webhooks');
   expect(openWebhookSecret(only, webhookUid, ofWebhook?.sealed ?? Buffer.alloc(0))).toBe(ofSenders);
-  // The answer of a create that is repeated within a day was encrypted with the earlier key.
+  // The service stores the answer of this create for a day, encrypted with the earlier key.
   expect(openSecret(vault, made)).toBe(signing);
 });
 
@@ -167,7 +167,7 @@ it('loses no value if the process dies between two rows, or the key changes seve
   for (let round = 0; round < 3; round += 1) {
     await rotateKey(folder);
     await vault.refresh();
-    // Some rows are encrypted with each key.
+    // Each of the keys has encrypted some of the rows.
     await put(`N${round}`, `value number ${round} of 5`);
   }
   expect((await keyIds()).length).toBeGreaterThan(2);
@@ -177,7 +177,7 @@ it('loses no value if the process dies between two rows, or the key changes seve
   expect(await keyIds()).toEqual([fresh.keyId]);
 });
 
-it('does not replace a value that was set while rows are sealed again', async () => {
+it('does not overwrite a value that is set while rows are encrypted again', async () => {
   await put('A', 'the first value 1');
   await rotateKey(folder);
   await vault.refresh();
@@ -204,7 +204,7 @@ it('removes earlier keys after a day, and only if no row needs them', async () =
   expect(await forgetEarlierKeys(folder, new Date())).toBe(false);
 });
 
-it('opens with every key of the setting and seals with the first', async () => {
+it('decrypts with every key of the setting, and encrypts with the first key', async () => {
   const [old, fresh] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')];
   await put('A', 'the first value 1', await openVault(folder, old));
   const both = await openVault(folder, `${fresh},${old}`);

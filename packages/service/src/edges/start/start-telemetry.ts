@@ -9,10 +9,10 @@ import { traceRunsWith } from '../../runs/executions/tracing/notice.ts';
 import { makeRunTracer } from '../../runs/executions/tracing/trace-runs.ts';
 import type { Models } from '../../team/models/models.ts';
 
-/** How often the list of models is read again for a model that it did not have, milliseconds. */
+/** Minimum time between two reads of the list of models for models that are not in the list, milliseconds. */
 const listAgainMs = 10_000;
 
-/** Returns the function that says whether the service lists a model. */
+/** Returns a function that checks whether the service lists a model. */
 function listsModel(models: Models): (id: string) => boolean {
   let listed = new Set<string>();
   let readAt = Number.NEGATIVE_INFINITY;
@@ -30,11 +30,11 @@ interface TelemetryParts {
   readonly models: Models;
   readonly db: Database;
   readonly log: Logger;
-  /** Gets the steps that end it. */
+  /** Gets the steps that end the telemetry. */
   readonly undo: { add(step: () => Promise<unknown>): void };
 }
 
-/** Starts the traces of runs, if a variable has their destination. */
+/** Starts the traces of runs if an environment variable names their destination. */
 export async function startTraces({ db, log, undo }: Pick<TelemetryParts, 'db' | 'log' | 'undo'>): Promise<void> {
   const traces = await openTraces(process.env, log);
   if (!traces) return;
@@ -47,7 +47,7 @@ export async function startTraces({ db, log, undo }: Pick<TelemetryParts, 'db' |
   });
 }
 
-/** Starts the metrics of the process, if a setting or a variable requests them. The domains add their gauges later. */
+/** Starts the metrics of the process if a setting or an environment variable requests them. The domains add their gauges later. */
 export async function startMetrics({ settings, models, db, log, undo }: TelemetryParts): Promise<Metrics | undefined> {
   const { RUNYARD_METRICS_LISTEN: place, RUNYARD_METRICS_TOKEN: token, RUNYARD_METRICS_POOLS: pools = [] } = settings;
   const isPool = (name: string) => name === hostedPool || pools.includes(name);

@@ -1,4 +1,4 @@
-/** The time in which a service cannot work yet, because its database does not answer or it has the wrong data folder. */
+/** Waits while a service cannot work yet, because its database does not answer or because it has the wrong data folder. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { delay } from '@runyard/system/backoff';
@@ -9,7 +9,10 @@ import { asUnavailable, StoreUnavailable, type UnavailableReason } from '../../p
 import { problemOf } from '../http/server/problem.ts';
 import { startTrace } from '../http/server/trace.ts';
 
-/** The service cannot work until an operator changes something. `reason` is for everyone, `detail` with paths for the log. */
+/**
+ * The service cannot work until an operator changes something. `reason` may be shown to everyone. `detail` contains paths and is for the
+ * log.
+ */
 export class NotUsable extends Error {
   override readonly name = 'NotUsable';
   readonly reason: string;
@@ -36,7 +39,7 @@ interface WaitingOptions {
 }
 
 export interface Waiting {
-  /** Does the work, again and again while the service is not usable. Meanwhile its port answers 503, and `/readyz` gives the reason. */
+  /** Does the work, and repeats it while the service is not usable. During this time the port answers 503, and `/readyz` gives the reason. */
   untilUsable<T>(work: () => Promise<T>): Promise<T>;
   /** Closes the port, so that the service can listen there. */
   close(): Promise<void>;
@@ -44,7 +47,7 @@ export interface Waiting {
   port(): number;
 }
 
-/** Creates the waiting part of a start. It opens the port only when the start has to wait. */
+/** Creates the part of the start that waits. The port opens only if the start has to wait. */
 export function makeWaiting(options: WaitingOptions): Waiting {
   const { log, signal } = options;
   let port = options.port;
@@ -107,7 +110,10 @@ const reasons = {
   blobs: 'the bucket of RUNYARD_BLOBS cannot be reached; the service waits for it',
 } as const satisfies Record<UnavailableReason, string>;
 
-/** Returns the reason for `/readyz`; undefined if waiting cannot help. The message of a driver has addresses, so it is only in the log. */
+/**
+ * Returns the reason for `/readyz`; undefined if waiting cannot help. The error message of a driver may contain addresses, so only the log
+ * has this message.
+ */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof NotUsable) return error.reason;
   if (error instanceof StoreUnavailable) return reasons[error.reason];

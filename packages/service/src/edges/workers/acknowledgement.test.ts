@@ -1,4 +1,4 @@
-/** A worker's message is acknowledged after its effects are committed, and not before. */
+/** Tests that the service acknowledges a worker's message only after the effects of the message are committed. */
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import {
   acceptedWorker,
@@ -15,7 +15,7 @@ import type { Database } from '../../platform/store/database/database.ts';
 const service = await openTestService();
 const inTime = { timeout: 60_000 };
 let process: TestProcess;
-/** The error of every transaction while it is set. */
+/** While this error is set, every transaction fails with it. */
 let failure: Error | null = null;
 const open: RawWorker[] = [];
 
@@ -50,7 +50,7 @@ const applied = (worker: RawWorker) => receivedOf(worker, 'messages_applied').ma
 const stateOf = async (runId: string) =>
   (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
 
-/** A worker with an assigned run, and the messages that it sends about the run. */
+/** Connects a worker and assigns a run to it. Returns functions that send the worker's messages about the run. */
 async function withAssignment() {
   const worker = await connect();
   const runId = await service.newRun({ config: { worker_host: 'box' } });

@@ -1,4 +1,4 @@
-/** The leases of executions whose sandboxes continue without their worker. */
+/** Tests the leases of executions whose sandboxes continue without their worker. */
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
@@ -34,7 +34,7 @@ async function connect(more: HelloMembers) {
   return { sent, connection };
 }
 
-/** Our worker claims a run, and its connection is lost. */
+/** Connects a worker of Runyard that claims a run, and then cuts its connection. */
 async function claimAndLose(adoptSeconds: number | undefined) {
   const worker = await connect(adoptSeconds === undefined ? {} : { adopt_seconds: adoptSeconds });
   await t.newRun();
@@ -90,7 +90,7 @@ test('assigns nothing to a process with the same name but without the token, and
 test('counts an execution as lost at once when the next process does not list it', async () => {
   const { token } = await claimAndLose(120);
   await connect({ token, adopt_seconds: 120 });
-  // The run is tried again: it is queued, or already assigned to this process.
+  // The service tries the run again: the run is queued, or already assigned to this process.
   expect(await stateNow()).toMatch(/^(QUEUED|PENDING)$/);
 });
 

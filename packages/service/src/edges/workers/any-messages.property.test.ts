@@ -1,4 +1,4 @@
-/** Messages of a worker in any order and number, about executions that it does not hold. */
+/** Sends any messages of a worker in any order and number, about executions that the worker does not hold. */
 import { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -24,7 +24,7 @@ const text = fc.string({ maxLength: 10 });
 const count = fc.nat(1000);
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
 
-/** Messages about one of the tasks and executions. */
+/** Returns arbitrary messages about one of the tasks and executions. */
 function messagesAbout(tasks: readonly string[], executions: readonly string[], tokens: readonly string[]) {
   const task = { task_id: fc.constantFrom(...tasks), execution_id: fc.constantFrom(...executions) };
   const about = (type: string, data: Record<string, fc.Arbitrary<unknown>>) =>
@@ -64,7 +64,7 @@ function messagesAbout(tasks: readonly string[], executions: readonly string[], 
   );
 }
 
-/** Connects a worker; returns the messages that it gets, and a function that sends messages as its socket does. */
+/** Connects a worker. Returns the messages that it gets, and a function that sends messages in the form of the socket. */
 async function connect(workerId: string) {
   const sent: { readonly type: string; readonly data: Record<string, unknown> }[] = [];
   const connection = await hub.connect({
@@ -112,7 +112,7 @@ test('no messages of a worker change the execution of another worker', async () 
     }),
     { numRuns: 15 },
   );
-  // The service refuses the execution, not the messages.
+  // The holder of the execution can send such a message, so the service refused the messages only because of their sender.
   await holder.send({ type: 'task_completed', data: { task_id: runId, execution_id: executionId, message: 'done' } });
   expect(await read()).not.toEqual(before);
 });

@@ -34,7 +34,10 @@ const row = {
   last_seen_at: timestamp,
 };
 
-/** SQL: the connections of some workers, with the slots in use. `busy` selects the executions of these workers, in terms of `e`. */
+/**
+ * Returns the SQL that reads the connections of some workers with their slots in use. `busy` is a condition on `e` for the executions of
+ * these workers.
+ */
 const connectionsOf = (connections: string, busy: string): string => `
   SELECT c.worker_id AS worker_host, c.connection_count, c.first_connected_at, c.seen_at, c.slots, coalesce(u.used, 0) AS used, c.draining,
     c.sandbox, c.version, c.disk_free_bytes, c.disk_total_bytes, c.connected_at, c.last_seen_at

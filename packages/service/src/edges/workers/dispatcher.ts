@@ -19,7 +19,7 @@ import {
 export interface Dispatcher {
   /** Assigns executions until no slot is free or none is queued. */
   dispatch(): Promise<void>;
-  /** Starts the same work without waiting for its end; a failure is logged. */
+  /** Starts `dispatch` without waiting for its end. Logs a failure. */
   dispatchSoon(): void;
   stop(): Promise<void>;
 }
@@ -27,7 +27,10 @@ export interface Dispatcher {
 const isOfSamePool = (one: OpenConnection, other: OpenConnection): boolean =>
   one.teamId === other.teamId && (other.teamId === null || one.workerId === other.workerId);
 
-/** Makes the dispatcher of this process. `agentArguments` returns the run's arguments for the agent. `sidecarImage` has the agent for public workers. */
+/**
+ * Makes the dispatcher of this process. `agentArguments` returns the run's arguments for the agent. `sidecarImage` has the agent for public
+ * workers.
+ */
 export function makeDispatcher(
   deps: ExecutionDeps,
   connections: OpenConnections,
@@ -50,11 +53,11 @@ export function makeDispatcher(
     if (assignment === 'nothing') return false;
     if (assignment === 'contended') return true;
     const { runId, assignmentId, executionId } = assignment;
-    // The public worker reports no end of a task that it handed to another machine. All earlier executions of the run have ended.
+    // All earlier executions of the run have ended. The public worker does not report the end of a task that it handed to another machine.
     for (const [earlier, held] of connection.executions)
       if (held.runId === runId) connection.executions.delete(earlier);
     connection.executions.set(executionId, { runId, assignmentId, idle: false, awaits: false, leaving: false });
-    // The connection was lost while the statement ran.
+    // If the connection was lost during the assignment, the execution returns to the queue.
     if (connections.get(connection.id) !== connection) {
       await requeue(deps.db, { runId, executionId, args: { assignment_id: assignmentId } });
       return false;
@@ -65,7 +68,7 @@ export function makeDispatcher(
     return true;
   }
 
-  /** Fills the connections, the least loaded first, until none has both a free slot and a queued execution. */
+  /** Fills the connections until no connection has both a free slot and a queued execution. The least loaded connection is filled first. */
   async function pass(): Promise<void> {
     const done = new Set<OpenConnection>();
     for (;;) {
@@ -105,8 +108,8 @@ function withoutMcpServers({ mcp_servers: _, ...config }: Assignment['config']):
 }
 
 /**
- * Returns the message that assigns an execution to a worker. `sidecarImage` is for workers that mount the agent into containers. If
- * such a worker runs agents without one, the arguments tell the agent which image is missing.
+ * Returns the message that assigns an execution to a worker. `sidecarImage` is for workers that mount the agent into containers. If such a
+ * worker runs agents without a container, the arguments tell the agent which image is missing.
  */
 export function assignmentMessage(
   assignment: Assignment,

@@ -24,7 +24,7 @@ interface WorkerDeps {
   readonly sidecarImage?: string | undefined;
 }
 
-/** `authenticate` returns the owner of an `Authorization` header; null: 401. */
+/** `authenticate` returns the owner of the key in an `Authorization` header; null means 401. */
 export function workersDomain(
   { executionDeps: deps, keyWatch, serviceInstanceId, settings, sidecarImage }: WorkerDeps,
   authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>,

@@ -1,4 +1,4 @@
-/** Connections that a key opened end with the key, on every service process. */
+/** Tests that the end of a key ends the connections that the key opened, on every service process. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { joinWorkerPool } from '../../../test/key.ts';
@@ -16,7 +16,7 @@ afterAll(async () => {
   for (const process of processes) await process.close();
 });
 
-/** The processes look at keys without a notice after the tests only. */
+/** So long that no regular check of the keys happens during the tests: the processes depend on notices. */
 const checkEveryMs = 3_600_000;
 
 /** Opens sockets and streams of the key on all processes; returns the times at which they end, as `performance.now()`. */

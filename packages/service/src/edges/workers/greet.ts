@@ -18,7 +18,7 @@ export function orderStop(connection: OpenConnection, runId: string, executionId
 
 const maxFeatures = 50;
 
-/** Returns the level with at most the number of features that our worker can have, because each list of workers shows them. */
+/** Returns the level with a limited number of features and short texts, because each list of workers shows them. */
 const shortened = ({ backend, features, missing }: SandboxLevel): SandboxLevel => ({
   backend,
   features: features.slice(0, maxFeatures).map((feature) => shorten(feature, 100)),
@@ -28,9 +28,10 @@ const shortened = ({ backend, features, missing }: SandboxLevel): SandboxLevel =
 });
 
 /**
- * Handles the hello of our own worker and compares its list with the database, in both directions. Orders the worker to end sandboxes that
- * the database does not assign to it. Executions that the worker does not list are lost if the database assigns them to this worker, or to
- * an instance that it provably replaces. A worker without a valid token is a new instance and gets a token. Throws `ConnectionEnded`.
+ * Handles the hello of our own worker, and compares the worker's list of executions with the database in both directions. Orders the worker
+ * to end sandboxes that the database does not assign to it. Executions that the worker does not list are lost if the database assigns them
+ * to this worker, or to an instance that it provably replaces. A worker without a valid token is a new instance and gets a token. Throws
+ * `ConnectionEnded`.
  */
 export async function greet(deps: ExecutionDeps, connection: OpenConnection, { data }: WorkerHello): Promise<void> {
   const { slots, draining, sandbox, version, adopt_seconds: adoptSeconds = 0 } = data;
@@ -87,9 +88,9 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
 }
 
 /**
- * Handles a worker that sent no hello. The public worker lists no executions when it connects again: assume that it still runs the
- * executions of lost connections with its name, team and pool. The worker does not report whether it runs containers: `runsImages` is
- * assumed. Throws `ConnectionEnded`.
+ * Handles a worker that sent no hello. The public worker lists no executions when it connects again. So the service assumes that it still
+ * runs the executions of lost connections with its name, team and pool. The worker does not report whether it runs containers, so the
+ * service assumes `runsImages`. Throws `ConnectionEnded`.
  */
 export async function greetPublicWorker(
   deps: ExecutionDeps,

@@ -97,7 +97,7 @@ async function untilAssigned(fake: Fake, count: number) {
   return assignments(fake);
 }
 
-test('assigns no more executions than a worker has slots, and the next one when a slot gets free', async () => {
+test('assigns only as many executions as a worker has slots, and another execution when a slot becomes free', async () => {
   const fake = await connect(hello(2));
   for (let n = 0; n < 3; n += 1) await t.newRun();
   const [first] = await untilAssigned(fake, 2);
@@ -171,7 +171,7 @@ test('counts a try for a worker that fails an assignment without claiming it', a
   expect(second?.execution_id).not.toBe(first.execution_id);
 });
 
-test('resumes a turn if the cluster ended its pod, but not if the agent ended', async () => {
+test('resumes a turn if the cluster ended the pod, but not if the agent ended', async () => {
   const fake = await connect(hello(2));
   const lose = async (reason: string, count: number) => {
     const runId = await t.newRun({ config: { on_worker_loss: 'resume' } });
@@ -237,7 +237,7 @@ test('keeps the executions of a reconnecting worker, and orders it to end execut
   await vi.waitFor(async () => expect(await states()).not.toEqual(['CLAIMED']), { timeout: 60_000 });
 });
 
-test('gives the only slot of a waiting agent to the run below it, and counts the agent again afterwards', async () => {
+test('gives the only slot to the child run while its parent waits, and counts the parent again afterwards', async () => {
   const parent = await t.newRun();
   const worker = await connect(hello(1));
   await vi.waitFor(() => expect(assignments(worker)).toHaveLength(1), 60_000);
@@ -298,7 +298,7 @@ test.each([
   expect((await read())?.awaiting_until !== null).toBe(frees);
 });
 
-test('limits the sandboxes of a worker that wait for other runs, and leaves room for the runs below them', async () => {
+test('limits the sandboxes of a worker that wait for other runs, and still assigns their child runs', async () => {
   const worker = await connect(hello(1));
   const parents = [await t.newRun(), await t.newRun(), await t.newRun()];
   const allWait = async (count: number) => {
@@ -315,7 +315,7 @@ test('limits the sandboxes of a worker that wait for other runs, and leaves room
   expect(await allWait(3)).toEqual([...parents.slice(0, 2), child]);
 });
 
-test('assigns to a self-hosted worker only the runs of its team that name it', async () => {
+test('assigns to a self-hosted worker only the runs of its team that name this worker', async () => {
   const fake = await connect(hello(5, { worker_id: 'mine' }), 'mine', t.teamId);
   await t.newRun();
   const named = await t.newRun({ workerHost: 'mine' });
@@ -323,7 +323,7 @@ test('assigns to a self-hosted worker only the runs of its team that name it', a
   expect((await states()).sort()).toEqual(['PENDING', 'QUEUED']);
 });
 
-test('greets a worker without a hello as a public one after a moment', async () => {
+test('treats a worker without a hello as a public worker after a second', async () => {
   const began = performance.now();
   const fake = await connect(null);
   await t.newRun();
@@ -331,7 +331,7 @@ test('greets a worker without a hello as a public one after a moment', async () 
   expect(performance.now() - began).toBeGreaterThan(950);
 });
 
-test('stores what a worker reports about itself, within bounds', async () => {
+test("stores a worker's report about itself with limited sizes", async () => {
   const features = Array.from({ length: 60 }, (_, n) => `${n}`.repeat(200));
   const missing = [{ feature: 'cgroup', reason: 'r'.repeat(2000) }];
   const level = { backend: 'bubblewrap' as const, features, missing };

@@ -26,7 +26,7 @@ export interface Hub {
   /** Registers a worker's new connection; returns the handlers of its socket's events. */
   connect(input: {
     workerId: string;
-    /** null: the hosted pool of all teams. */
+    /** null means the hosted pool of all teams. */
     teamId: string | null;
     /** The key that opened the connection. For each message, the hub checks that this key is still valid. */
     keyId: string;
@@ -36,10 +36,7 @@ export interface Hub {
   }): Promise<HubConnection>;
   /** Assigns executions until no slot is free or none is queued. */
   dispatch(): Promise<void>;
-  /**
-   * Records the ends of connections that the database did not take when they were closed. Sends no statement if there is no such
-   * connection.
-   */
+  /** Records the ends of connections that could not be stored when the connections closed. Sends no statement if there is no such connection. */
   recordLosses(): Promise<void>;
   /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
   sendStopOrders(): Promise<void>;
@@ -58,11 +55,11 @@ export interface HubOptions {
   readonly serviceInstanceId: string;
   /** Returns the run's arguments for the agent. */
   readonly agentArguments?: (assignment: Assignment) => string[];
-  /** Image with the agent for public workers; with it they can run images. Absent: they start a program of their machine. */
+  /** Image with the agent for public workers. With this image, public workers can run images. Absent: they start a program of their machine. */
   readonly sidecarImage?: string | undefined;
 }
 
-/** Opens the hub. The hub assigns work on notices; its owner also calls `dispatch` at a slow interval. */
+/** Opens the hub. The hub assigns work when it gets notices. The caller also calls `dispatch` at a slow interval. */
 export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
   const connections = new Map<string, OpenConnection>();
   let closing = false;
@@ -99,8 +96,8 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
   }
 
   /**
-   * Records the ends that could not be recorded earlier. Until then the worker counts as connected, and no other connection takes over its
-   * executions.
+   * Records the ends of connections that could not be recorded earlier. Before this, the worker counts as connected, and no other
+   * connection takes over its executions.
    */
   async function recordLosses(): Promise<void> {
     for (const id of [...unrecorded])
@@ -117,7 +114,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
       const connection = makeConnection({ id: randomUUIDv7(), workerId, teamId, send });
       const row = { id: connection.id, serviceInstanceId: options.serviceInstanceId, workerId, teamId, keyId };
       await insertWorkerConnection(deps.db, row).catch((error: unknown) => {
-        // The row may exist: the answer of the database may have been lost.
+        // The row may exist although the insert failed, because the answer of the database may have been lost.
         unrecorded.add(connection.id);
         throw error;
       });
@@ -147,7 +144,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
         } catch (error) {
           const isHere = connections.has(connection.id) && !isOfWorker(message);
           if (!(error instanceof ConnectionEnded) || !isHere) throw error;
-          // The public worker does not repeat its messages. This process is alive, so it inserts the row again and applies the message.
+          // This process inserts the row again and applies the message, because the public worker does not repeat its messages.
           await insertWorkerConnection(deps.db, row);
           await handleWorkerMessage(deps, connection, message);
           return 'row_lost';
@@ -163,10 +160,11 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
           // After a lost connection, the public worker's first message may be about an execution of the earlier connection.
           if (!isOfWorker(message) && !connection.ready) await greetAsPublic();
           else await greetedAsPublic;
-          // Set before the execution is queued again: the notice may arrive before the statement's answer.
+          // The pause begins before the execution is queued again, because the notice may arrive before the statement's answer.
           if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;
           const handled = await handle(message).catch((error: unknown) => {
-            // The message would fail each time. The worker drops the message, and the service compares the worker's next hello with the record.
+            // The message would fail each time, so the acknowledgement makes the worker drop it. The service compares the worker's next
+            // hello with the database.
             if (isDataError(error)) acknowledge(message);
             throw error;
           });

@@ -1,4 +1,4 @@
-/** Instances: running programs of our own worker. A token, not a name, proves that a connection belongs to an instance. */
+/** An instance is a running program of our own worker. A token, and not the worker's name, proves that a connection belongs to an instance. */
 import { hash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../platform/store/database/statement.ts';
@@ -7,7 +7,7 @@ import { sandboxPhases } from '../../runs/executions/transitions/transition.ts';
 /** A worker name in a pool. A token proves an instance only within its name and pool. */
 export interface InstanceScope {
   readonly workerId: string;
-  /** null: the hosted pool. */
+  /** null means the hosted pool. */
   readonly teamId: string | null;
 }
 
@@ -53,7 +53,7 @@ export async function newInstance(
   return { id, token };
 }
 
-/** An instance without connection and executions is not needed. The worker gets a new token when it connects again. */
+/** An instance without connections and executions is not needed, because the worker gets a new token when it connects again. */
 const deleteUnused = defineStatement({
   name: 'delete_unused_worker_instances',
   text: `

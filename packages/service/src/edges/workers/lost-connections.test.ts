@@ -30,7 +30,7 @@ const connections = async () =>
 const fallSilent = () =>
   t.deps.db.pool.query("UPDATE service_instances SET seen_at = now() - interval '1 minute' WHERE id = $1", [slow]);
 
-test('keeps the connections of its own process, even if its own heartbeat is late', async () => {
+test('a process keeps its own connections, even if its own heartbeat is late', async () => {
   await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end: () => {} });
   await fallSilent();
   await dropConnectionsOfDeadServices(t.deps, slow, silentSeconds);

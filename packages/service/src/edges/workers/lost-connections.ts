@@ -43,7 +43,7 @@ export async function findMissing(
 }
 
 /**
- * Handles the loss of a connection: unclaimed assignments return to the queue; for the other executions, the worker has some time to
+ * Handles the loss of a connection. Unclaimed assignments return to the queue. For the other executions, the worker has some time to
  * connect again.
  */
 export async function loseConnection(deps: ExecutionDeps, connectionId: string): Promise<void> {

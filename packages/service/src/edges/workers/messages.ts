@@ -28,7 +28,7 @@ import { lockServed } from './rights.ts';
 
 type ExecutionMessage = Exclude<WorkerMessage, WorkerHello | WorkerStatus>;
 
-/** Returns true for a message about the worker itself. The others are about an execution. */
+/** Returns true for a message about the worker itself. All other messages are about an execution. */
 export const isOfWorker = (message: WorkerMessage): message is WorkerHello | WorkerStatus =>
   message.type === 'worker_hello' || message.type === 'worker_status';
 
@@ -36,7 +36,7 @@ export const isOfWorker = (message: WorkerMessage): message is WorkerHello | Wor
 export const isNumbered = (message: WorkerMessage): message is ExecutionMessage & { seq: number } =>
   !isOfWorker(message) && message.seq !== undefined;
 
-/** The execution of a message, with the assignment that brought it to the connection. */
+/** The execution of a message, with the assignment by which the connection got the execution. */
 interface Target {
   readonly runId: string;
   readonly executionId: string;
@@ -53,12 +53,12 @@ const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
   ['pod_lost', 'lost'],
 ]);
 
-/** `failure_reason` of oz-agent-worker where a signal stopped the worker. The worker reports this while the agent's processes still end. */
+/** `failure_reason` of oz-agent-worker if a signal stopped the worker. The worker may report this before the agent's processes have ended. */
 const gracefulShutdown = 'graceful_shutdown';
 
 /**
- * `held`: the execution stays with the connection; `released`: the connection has given it up; `refused`: the connection has no right
- * to it.
+ * `held`: the connection keeps the execution. `released`: the connection no longer has the execution. `refused`: the connection may not act
+ * on the execution.
  */
 type Outcome = 'held' | 'released' | 'refused';
 
@@ -169,8 +169,8 @@ function kindOfFailure(failure: TaskFailure | undefined): SandboxEnd['kind'] {
 }
 
 /**
- * PENDING → CLAIMED for the assignment of this connection. An end without a claim is first recorded as a claim, so that it counts as a try.
- * A rejection would return it to the queue and the worker without end.
+ * Changes the run of this connection's assignment from PENDING to CLAIMED. An end without a claim is first recorded as a claim, so that it
+ * counts as a try. If it counted as a rejection, the execution would return to the queue and the worker forever.
  */
 async function claimAssigned(
   deps: ExecutionDeps,

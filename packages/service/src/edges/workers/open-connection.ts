@@ -3,7 +3,7 @@ import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { evictIdle } from '../../runs/executions/idle/idle.ts';
 import { leastDepth } from '../../runs/executions/queue/may-take.ts';
 
-/** Number of slots that is assumed for a worker that reports none: it rejects the assignments that it cannot take. */
+/** Assumed number of slots of a worker that does not report its slots. Such a worker rejects the assignments that it cannot take. */
 const assumedSlots = 1000;
 
 /** An execution of a connection, with its assignment. */
@@ -14,11 +14,9 @@ interface HeldExecution {
    * True while the agent waits for a follow-up or for other runs, and takes no slot. This is the last value that was sent to the worker.
    */
   idle: boolean;
-  /**
-   * True while the agent waits for other runs: it uses no slot, and is not evicted. Undefined: its worker listed it as idle.
-   */
+  /** True while the agent waits for other runs. It then uses no slot, and is not evicted. Undefined: the worker listed the execution as idle. */
   awaits: boolean | undefined;
-  /** True once the end of the sandbox is decided. */
+  /** True: the sandbox is being stopped. */
   leaving: boolean;
 }
 
@@ -26,15 +24,15 @@ interface HeldExecution {
 export interface OpenConnection {
   readonly id: string;
   readonly workerId: string;
-  /** null: serves the hosted pool of all teams. */
+  /** null: the worker serves the hosted pool of all teams. */
   readonly teamId: string | null;
-  /** Identifies the program of Runyard's own worker; null: the connection sent no hello. */
+  /** Identifies the running program of Runyard's own worker. null: the connection has sent no hello. */
   instanceId: string | null;
   slots: number;
   /** Whether the worker reports that it can run container images. */
   runsImages: boolean;
   draining: boolean;
-  /** False until our worker's hello, or the first message of a public worker, was handled. */
+  /** True after the hello of our worker, or the first message of a public worker, was handled. */
   ready: boolean;
   /** The connection gets no assignment before this time of `performance.now()`. */
   pausedUntil: number;
@@ -73,8 +71,8 @@ export function takenSlots(connection: OpenConnection): number {
 }
 
 /**
- * Returns the least depth of a run that may be assigned to the connection, because the number of its sandboxes that work or wait for other
- * runs is limited.
+ * Returns the minimum depth of a run that may be assigned to the connection. The depth depends on the number of its sandboxes that work or
+ * wait for other runs, because this number is limited.
  */
 export function leastDepthOf(connection: OpenConnection): number {
   let live = 0;

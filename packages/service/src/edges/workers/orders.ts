@@ -8,24 +8,24 @@ import { evictBeyondLimit, type OpenConnections } from './open-connection.ts';
 export interface Orders {
   /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
   send(): Promise<void>;
-  /** Calls `send` at once, or `restMs` after the last call if that was less ago. Returns at once, and logs a failure. */
+  /** Calls `send` at once, or `restMs` after the last call if the last call was less than `restMs` ago. Returns at once, and logs a failure. */
   sendSoon(): void;
   stop(): Promise<void>;
 }
 
-/** Time between two comparisons that notices ask for: each event of each run on our workers is a notice. */
+/** Time between two comparisons that notices cause. Each event of each run on our workers causes a notice. */
 const restMs = 100;
 
-/** Makes the orders of this process. Calls `onFreeSlot` when an execution gave its slot back. */
+/** Makes the orders of this process. Calls `onFreeSlot` when an execution no longer uses its slot. */
 export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, onFreeSlot: () => void): Orders {
-  /** Tells Runyard's workers when an execution begins or ceases to use a slot. */
+  /** Notifies Runyard's workers when an execution begins or stops using a slot. */
   async function tellIdle(resting: ReadonlyMap<string, RestingExecution>): Promise<void> {
     let isFreed = false;
     for (const connection of connections.values()) {
       for (const [executionId, held] of connection.executions) {
         const phase = resting.get(executionId)?.phase;
         held.leaving = phase === 'stopping';
-        // An agent that was asked to leave never takes a slot again.
+        // An idle agent that was asked to end never uses a slot again.
         const isIdle = phase === 'idle' || phase === 'awaiting' || (held.leaving && held.idle);
         const awaits = phase === 'awaiting';
         const isKnown = held.idle === isIdle && held.awaits === awaits;
@@ -45,7 +45,7 @@ export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, on
   }
 
   async function compareWithRecord(): Promise<void> {
-    // Orders are only about executions that this process has assigned, or that a worker has listed.
+    // Orders concern only executions that this process has assigned, or that a worker has listed.
     if (![...connections.values()].some(({ executions }) => executions.size > 0)) return;
     const resting = await restingExecutions(deps.db, [...connections.keys()]);
     await tellIdle(resting);
@@ -53,7 +53,7 @@ export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, on
       if (!order.mustEnd) continue;
       const connection = connections.get(order.connectionId);
       if (!connection?.executions.has(order.id)) continue;
-      // The order is repeated once, when the grace is over and the worker has not ended the sandbox.
+      // The order is repeated only once: when the grace is over and the worker has not ended the sandbox.
       const sent = connection.ordersSent.get(order.id);
       if (sent !== undefined && (sent === 0 || order.graceMs > 0)) continue;
       connection.ordersSent.set(order.id, order.graceMs);

@@ -1,4 +1,4 @@
-/** Pools of self-hosted workers: whose keys connect under a name. */
+/** Tests pools of self-hosted workers: which keys may connect with the name of a pool. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxPoolConnectors, maxWorkerPools } from '@runyard/contract/limits';
 import { ListWorkerPoolsResponse } from '@runyard/contract/workers/worker-pools';
@@ -23,7 +23,7 @@ let owner: Person;
 let other: Person;
 let agentKey: string;
 beforeAll(async () => {
-  // The process reads keys only after the tests, unless a notice announces a change.
+  // During the tests, the process reads keys only when a notice announces a change.
   process = await startTestProcess(service.deps, 3_600_000);
   const team = await teamUidOf(service);
   owner = await newPerson(service, team, 'member');

@@ -47,7 +47,7 @@ const executionsOf = (runId: string) =>
   );
 const set = (executionId: string, assignments: string) =>
   db.query(`UPDATE executions SET ${assignments} WHERE id = $1`, [executionId]);
-/** Renews the leases of the worker's executions as a ping does, and sweeps. */
+/** Renews the leases of the worker's executions in the same way as a ping, and then runs `reconcile`. */
 async function pingAndSweep(executionId: string): Promise<void> {
   const [row] = await db.query<{ connection_id: string }>('SELECT connection_id FROM executions WHERE id = $1', [
     executionId,
@@ -56,7 +56,7 @@ async function pingAndSweep(executionId: string): Promise<void> {
   await reconcile(executionDeps);
 }
 
-/** A run that the worker has claimed; with `begins`, its first turn is in progress. */
+/** Creates a run that the worker has claimed. With `begins`, its first turn is in progress. */
 async function claimed({ begins = false, config = {} }: { begins?: boolean; config?: object } = {}) {
   const runId = await service.newRun({ config: { worker_host: 'box', ...config } });
   await hub.dispatch();
@@ -85,10 +85,10 @@ test.each([
   expect(run.state).toBe(state);
   expect(run.status_message).toMatchObject({ retryable: true, error_code: 'resource_unavailable' });
   expect((await eventsOf(runId)).map(({ event_type }) => event_type)).toContain(event);
-  // The processes of the agent have some seconds to save its files, and no second agent works meanwhile.
+  // The processes of the agent have some seconds to save its files. No second agent works during this time.
   const [stopping] = await executionsOf(runId);
   expect(stopping?.phase).toBe('stopping');
-  // A replacement of this worker has no additional time.
+  // A worker that replaces this worker does not extend this time.
   await worker.closed();
   worker = await connect();
   await say('task_failed', 'no run');
@@ -100,7 +100,7 @@ test.each([
   expect((await executionsOf(runId))[0]?.phase).toBe('ended');
 });
 
-test('ends a run whose agent failed by itself in ERROR, whatever its worker-loss policy is', async () => {
+test('ends a run in ERROR if its agent failed by itself, with every worker-loss policy', async () => {
   const { runId } = await claimed({ begins: true, config: resume });
   await say('task_failed', runId, { failure_reason: 'agent_invocation', exit_code: 1 });
   expect(await runOf(runId)).toMatchObject({ state: 'ERROR', status_message: { error_code: 'agent_process_failed' } });
@@ -132,7 +132,7 @@ test('tries a dispatched task again that no agent has begun, while the worker st
   expect((await runOf(runId)).state, 'the late answer was about the first execution').toBe('CLAIMED');
 });
 
-test('ends a run whose agent is silent for three minutes, and not one whose agent called', async () => {
+test('ends a run whose agent is silent for three minutes, but not a run whose agent called the service', async () => {
   const { runId, executionId } = await claimed({ begins: true });
   await set(executionId, "agent_seen_at = now() - interval '2 minutes', lease_until = now() - interval '1 second'");
   await pingAndSweep(executionId);
@@ -166,7 +166,7 @@ test.each([
   expect((await agent('report-shutdown', exited)).status).toBe(200);
   expect((await runOf(runId)).state).toBe(state);
   expect((await agent('report-shutdown', exited)).status, 'it may be repeated').toBe(200);
-  // The token does not prove the end of the sandbox.
+  // A report with the run token does not prove that the sandbox has ended.
   await hub.sendStopOrders();
   expect(ordersOf(runId)).toBe(1);
   await set(

@@ -24,7 +24,7 @@ afterEach(() => {
 
 const limit = { timeout: 60_000 };
 
-test('reads no more messages while earlier ones wait for their effects, and reads all of them later', async () => {
+test('reads no more messages while earlier messages wait for their effects, and reads all messages later', async () => {
   const sent = 20_000;
   const effects = Promise.withResolvers<void>();
   let read = 0;
@@ -35,7 +35,7 @@ test('reads no more messages while earlier ones wait for their effects, and read
   const text = 'x'.repeat(1000);
   for (let n = 0; n < sent; n += 1) client.send(text);
   await expect.poll(() => accepted.isPaused, limit).toBe(true);
-  // Messages that arrived in one piece with the last one are read too.
+  // Messages that arrived in one piece with the last message are read too.
   expect(read).toBeLessThan(1000);
   effects.resolve();
   await expect.poll(() => read, limit).toBe(sent);

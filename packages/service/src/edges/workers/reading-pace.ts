@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 
-/** Limit of pending messages and unread answers together; above it, the socket is not read. */
+/** Limit of pending messages and unread answers together. Above this limit, the socket is not read. */
 const most = 64;
 
 /** Stops reading from a socket while too many of its messages are unfinished. */

@@ -6,8 +6,8 @@ import type { Phase } from '../../runs/executions/transitions/transition.ts';
 import type { KeyOfWorker } from '../../team/access/keys/directory.ts';
 
 /**
- * Thrown if the worker must connect again: another process counted this process as dead and deleted the row of its connection, the key was
- * deleted or has expired, or the person of the key may no longer run workers.
+ * Thrown if the worker must connect again. Either another process counted this process as dead and deleted the row of the connection, or
+ * the key has ended, or the person of the key may no longer run workers.
  */
 export class ConnectionEnded extends Error {
   override readonly name = 'ConnectionEnded';
@@ -43,9 +43,9 @@ const readServed = defineStatement({
 });
 
 /**
- * Locks the run of an execution and returns the execution's phase. Returns null if the connection may not act on the execution: it
- * belongs to another connection, team or pool, or the connection's key is not valid any more. Throws `ConnectionEnded` if the execution
- * is the connection's, but the row of the connection is gone.
+ * Locks the run of an execution and returns the execution's phase. Returns null if the connection may not act on the execution: it belongs
+ * to another connection, team or pool, or the connection's key is not valid any more. Throws `ConnectionEnded` if the execution belongs to
+ * the connection, but the row of the connection was deleted.
  */
 export async function lockServed(
   tx: Queryable,

@@ -5,7 +5,7 @@ import { isOperatorHere } from '../../team/access/keys/operator.ts';
 import { serve } from '../../team/access/serve.ts';
 import { listConnectedWorkers, listHostedWorkers } from './connected.ts';
 
-/** The list of the workers that are connected, and the addresses of the workers of the installation. */
+/** The routes that list the connected workers and the addresses of the installation's workers. */
 export const workerRoutes = (db: Database, egressRanges: readonly string[]): readonly ServedRoute[] => [
   serve(routes.listConnectedWorkers, async ({ principal }) => ({
     workers: await listConnectedWorkers(db, principal.teamId),

@@ -33,7 +33,7 @@ export function isWorkerUpgrade(request: IncomingMessage): boolean {
   return isWebSocket && URL.parse(request.url ?? '/', 'http://service')?.pathname === workerSocketPath;
 }
 
-/** Returns the answer to a request that asks for no WebSocket: a proxy has removed the header (RFC 9110, 7.8 and 15.5.22). */
+/** Returns the answer to a request without the header `Upgrade`, which a proxy has probably removed (RFC 9110, 7.8 and 15.5.22). */
 export const noWebSocket = (): Refusal =>
   refuse('invalid_request', {
     status: 426,
@@ -49,19 +49,19 @@ interface SocketOptions {
   readonly authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>;
   readonly keyWatch: Pick<KeyWatch, 'watch'>;
   readonly trustedProxies: TrustedProxies;
-  /** Decides whether a worker connects to a pool of the team. Throws `TooManyChanges`. */
+  /** Decides whether a worker may connect to a pool of the team. Throws `TooManyChanges`. */
   readonly enterPool: (caller: PoolCaller, name: string) => Promise<PoolEntry>;
   /** Default: `maxWorkerConnections`. */
   readonly maxConnectionsOfTeam?: number;
 }
 
-/** Time for the other end to answer the close frame. After it, the connection is cut. */
+/** Time for the other end to answer the close frame. After this time, the service cuts the connection. */
 const closeWaitMs = 300;
 
 /** The public worker pings every 30 s. If more than two pings are missing, the other end counts as lost. */
 const silenceMs = 75_000;
 
-/** Limits of a message and of its pieces. The largest one is a hello, which lists a few hundred executions. */
+/** Limits of a message and of its pieces. The largest message is a hello, which lists a few hundred executions. */
 const bounds = { maxPayload: 1024 * 1024, maxFragments: 256, maxBufferedChunks: 8192 } as const;
 
 /** Accepts WebSocket upgrades of `server` on the workers' path. Returns a function that closes all connections. */
@@ -164,7 +164,7 @@ function serve(
   const { workerId, teamId, key, origin } = owner;
   const { keyId } = key;
   let isKeyEnded = false;
-  /** An acknowledgement covers all earlier messages, so after a failed one no numbered message may take effect. */
+  /** An acknowledgement covers all earlier messages, so no numbered message may take effect after a failed message. */
   let hasFailed = false;
   /** Closes the connection within `closeWaitMs`, even if the other end does nothing. */
   const close = (code: number, reason: string) => {
@@ -218,7 +218,7 @@ function serve(
       });
       return;
     }
-    // Write one log line for all such frames, because a flood of them would fill the disk of the log.
+    // Only the first such frame writes a log line, because a flood of these frames would fill the disk of the log.
     unread += 1;
     if (unread === 1) log.warn({ worker: workerId }, 'a worker sent a frame that is not a message of the protocol');
   });

@@ -1,4 +1,4 @@
-/** Attacks: a worker tries to act on executions of other workers. */
+/** Tests attacks in which a worker tries to act on executions of other workers. */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { joinWorkerPool } from '../../../test/key.ts';
 import {
@@ -39,7 +39,7 @@ const stateOf = async (runId: string) =>
 const connectionsOf = (name: string) =>
   service.deps.db.query('SELECT FROM worker_connections WHERE worker_id = $1', [name]);
 
-/** Connects a public worker that gets a run and claims it; then cuts its connection. */
+/** Connects a public worker that gets a run and claims it. Then cuts its connection. */
 async function claimByPublicWorker(key: string, name: string, body: object = {}) {
   const worker = await connect(key, name);
   const runId = await service.newRun({ ...body });
@@ -51,7 +51,7 @@ async function claimByPublicWorker(key: string, name: string, body: object = {})
   return { runId, executionId };
 }
 
-/** Connects a worker of Runyard that gets a run and claims it; returns its token. */
+/** Connects a worker of Runyard that gets a run and claims it, and then cuts its connection. Returns the worker's token. */
 async function claimByOwnWorker(key: string, name: string, instanceId: string, body: object = {}) {
   const worker = await connect(key, name);
   worker.say(rawHello({ worker_id: name, instance_id: instanceId }));
@@ -82,7 +82,7 @@ async function attack(worker: RawWorker, runId: string, executionId: string): Pr
   );
 }
 
-test("refuses names that begin with runyard for keys that are not the operator's", async () => {
+test("refuses worker names that begin with runyard if the key is not an operator's key", async () => {
   const member = await service.newKey({ teamId: service.otherTeamId, role: 'member' });
   for (const key of [member, service.otherKey, await service.newKey()]) {
     expect(await connectRawWorker(process.baseUrl, key, 'runyard-host')).toBe(403);
@@ -119,7 +119,7 @@ test("does not let another team's worker of the same name take over executions o
   expect(await stateOf(runId)).toBe('CLAIMED');
 
   const silent = await connect(service.otherKey, 'box');
-  // After a moment without a hello it counts as a public worker, and gets no list of executions that it could end.
+  // A worker without a hello soon counts as a public worker, and gets no list of executions that it could end.
   await vi.waitFor(
     async () => {
       silent.say(failed(runId, executionId));
@@ -188,7 +188,7 @@ test('refuses claims, rejections and ends of a worker whose key was deleted', as
   const worker = await connect(key, 'box');
   const runId = await service.newRun({ config: { worker_host: 'box' } });
   const { execution_id: executionId } = await firstAssignment(worker);
-  // Suppresses the notice that ends the socket, to test the check of the action itself.
+  // Suppresses the notice that ends the socket, because the test is about the check of each action.
   await service.deps.db.query(
     "DELETE FROM api_keys WHERE id = (SELECT key_id FROM worker_connections WHERE worker_id = 'box' ORDER BY id DESC LIMIT 1)",
   );

@@ -1,4 +1,4 @@
-/** Texts in the messages of workers, which come from the output of any program. */
+/** Tests texts in the messages of workers. These texts may come from the output of any program. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   acceptedWorker,

@@ -1,4 +1,7 @@
-/** Keys of the kind worker: they connect workers of the hosted pool and open nothing else. The access table calls every route with one. */
+/**
+ * Tests keys of the kind worker, which only connect workers of the hosted pool. The test of the access table calls every route with such a
+ * key.
+ */
 import type { CreateKeyResponse } from '@runyard/contract/team/keys';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { joinWorkerPool } from '../../../test/key.ts';
@@ -26,7 +29,7 @@ const make = async (): Promise<CreateKeyResponse> => {
   return made.body;
 };
 
-test('an owner or administrator without the key of the operator makes none', async () => {
+test('an owner or administrator without the key of the operator cannot create a worker key', async () => {
   for (const role of ['owner', 'admin'] as const) {
     const key = await service.newKey({ role });
     const { detail } = await service.problem(403, 'POST', '/keys', { key, body: ofWorker });
@@ -34,7 +37,7 @@ test('an owner or administrator without the key of the operator makes none', asy
   }
 });
 
-test('a worker with one executes runs of all teams until the key is deleted', async () => {
+test('a worker with a worker key executes runs of all teams until the key is deleted', async () => {
   const made = await make();
   expect(made).toMatchObject({ kind: 'worker', created_by_uid: expect.any(String) });
   const worker = await acceptedWorker(process.baseUrl, made.key, 'runyard-rack-4');
@@ -57,14 +60,14 @@ test('a worker with one executes runs of all teams until the key is deleted', as
   expect(await connectRawWorker(process.baseUrl, made.key, 'runyard-rack-4')).toBe(401);
 });
 
-test('it cannot connect to a pool of a team, not even to a pool that its creator may use', async () => {
+test('a worker key cannot connect to a pool of a team, not even to a pool that its creator may use', async () => {
   const { key } = await make();
   await joinWorkerPool(service.deps.db, 'box', service.key);
   expect(await connectRawWorker(process.baseUrl, key, 'box')).toBe(403);
   expect(await connectRawWorker(process.baseUrl, key, 'new-box')).toBe(403);
 });
 
-test('it cannot sign in a browser', async () => {
+test('a worker key cannot sign in a browser', async () => {
   const { key } = await make();
   const headers = { origin: service.baseUrl };
   const { detail } = await service.problem(403, 'POST', '/browser-sessions', {
@@ -75,7 +78,7 @@ test('it cannot sign in a browser', async () => {
   expect(detail).toContain('api_key');
 });
 
-test('a process of an earlier version accepts it for no route', async () => {
+test('a process of an earlier version accepts a worker key for no route', async () => {
   const { uid } = await make();
   const rows = await service.deps.db.query(
     `SELECT FROM api_keys k WHERE k.id = $1 AND (k.kind = 'agent'

@@ -8,7 +8,7 @@ const inString = (text: string): string => JSON.stringify(text).slice(1, -1);
 /** Returns the JSON of an object without its braces. */
 const members = (object: object): string => JSON.stringify(object).slice(1, -1);
 
-/** Writes a `ConversationResponse` as JSON, in pieces of about 64 KB; null where the conversation has no parts. */
+/** Writes a `ConversationResponse` as JSON, in pieces of about 64 KB. Returns null if the conversation has no parts. */
 export async function conversationJson(
   conversationId: string,
   parts: AsyncGenerator<ConversationPart>,

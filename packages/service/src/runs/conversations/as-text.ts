@@ -24,8 +24,8 @@ function blockText(block: ContentBlock): string {
 }
 
 /**
- * Returns a conversation as a text for a model; if the conversation is long, only its end. Returns undefined if it has no parts. Holds at
- * most about twice the returned text in memory.
+ * Returns a conversation as a text for a model. Of a long conversation, returns only the end. Returns undefined if it has no parts. Holds
+ * at most about twice the returned text in memory.
  */
 export async function conversationText(parts: AsyncIterable<ConversationPart>): Promise<string | undefined> {
   let text = '';

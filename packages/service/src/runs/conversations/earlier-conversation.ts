@@ -12,14 +12,14 @@ interface ExecutionPlace {
   readonly harness: string;
   /** Number of the earlier execution of this run that this execution continues; null: none. */
   readonly continues: number | null;
-  /** Present: the execution resumes a lost turn. Its files contain the effects of the run's events up to `after`; undefined: unknown. */
+  /** Present: the execution resumes a lost turn. `after`: number of the last event whose effects are in its files; undefined: unknown. */
   readonly loss?: { readonly after: number | undefined } | undefined;
 }
 
 /**
  * Finds the last earlier execution in which a turn began, and whether its harness's memory is complete: saved at the end of its last turn,
- * or before a request that has no decision yet. After a decision the agent works on, and the memory does not contain that work. Without
- * `OFFSET 0` the planner may evaluate all decisions of all conversations at once.
+ * or before a request that has no decision yet. After a decision the agent continues, and the memory does not contain its further work.
+ * Without `OFFSET 0` the planner may evaluate all decisions of all conversations at once.
  */
 const readLast = defineStatement({
   name: 'read_last_memory',

@@ -126,7 +126,7 @@ export async function readOrderOfMessage(db: Queryable, runId: string, seq: numb
   return { seqs: [seqs], marks: [Uint8Array.from(seqs, (_, index) => (index === 0 ? beginsItem | beginsStep : 0))] };
 }
 
-/** Reads the events with the numbers `$2`, in that order, up to a megabyte together; at least one. */
+/** Reads the events with the numbers `$2`, in that order. Returns at least one event. Several events together have at most a megabyte. */
 const readPage = defineStatement({
   name: 'read_conversation_page',
   text: `
@@ -152,8 +152,8 @@ const firstCount = 100;
 const maxCount = 2000;
 
 /**
- * Reads the events in this order, and holds only one page of them in memory. Throws if an event no longer exists: the run was deleted, or
- * its events were merged, so the next pages would not fit the earlier ones.
+ * Reads the events in this order, and holds only one page of them in memory. Throws if an event no longer exists: the run was deleted, *
+ * or its events were merged, so the next pages would not fit the earlier pages.
  */
 export async function* readInOrder(
   db: Database,

@@ -46,7 +46,7 @@ function around(head: string, tail: Tail, whole: { readonly bytes: number; reado
   return joinAround(first, leftOutMark(bytes, whole.lines - countLines(first) - countLines(tail.text)), tail);
 }
 
-/** Bytes of the kept end of a long text, and one more: a newline before the end shows that the end begins a line. */
+/** Size of the kept end of a long text, plus one byte before it. If this byte is a newline, the end begins with a whole line. */
 const tailBytes = half - maxMarkBytes + 1;
 
 /** Creates an empty output that keeps at most `maxOutputBytes`: the first half and the last half. */
@@ -71,7 +71,7 @@ export function growingOutput(): GrowingOutput {
       reported = Math.max(reported, bytes);
     },
     read: () => {
-      // If only the agent has cut the output, the output already has its mark.
+      // If only the agent has cut the output, the output already contains the mark of the cut.
       if (seen <= bytesOf(head) + bytesOf(tailOf(tail, half))) return head + tail;
       const end = wholeLinesOfTail(tailOf(tail, tailBytes));
       // Only the agent knows the number of lines that it cut.

@@ -17,7 +17,7 @@ import { startReplay } from './replay.ts';
 export interface PageEnd {
   /** The page has only events with smaller numbers. */
   readonly before: number;
-  /** Actions that began on older pages and have events on newer ones. */
+  /** Actions that began on older pages and have events on newer pages. */
   readonly open: readonly string[];
 }
 
@@ -26,9 +26,9 @@ const maxShownBytes = { input: 16 * 1024, output: 8 * 1024, text: 32 * 1024 } as
 const maxPageBytes = 1024 * 1024;
 /** Bytes of the events that are read for a page. */
 const maxReadBytes = 2 * 1024 * 1024;
-/** Events after which a page begins, even inside an action or a text. */
+/** Maximum number of events of a page. A page with this number may begin inside an action or a text. */
 const maxEvents = 5_000;
-/** Actions that a page end names. Harnesses run a few at a time. */
+/** Maximum number of open actions that a page end names. Harnesses run only a few actions at a time. */
 const maxOpen = 50;
 
 /** Waits for transactions that write events: each holds the lock of its run's row until its events are visible. */
@@ -38,7 +38,7 @@ const readReached = defineStatement({
   row: { event_seq: integer, state: text<RunState>() },
 });
 
-/** The cursor has one snapshot for all fetches: no event is missing where retention merges events meanwhile. */
+/** The cursor has one snapshot for all fetches, so no event is missing if retention merges events meanwhile. */
 const declareNewest = `
   DECLARE newest_events NO SCROLL CURSOR FOR
   SELECT seq, execution_id, event::text AS event FROM conversation_events
@@ -149,7 +149,7 @@ function shortenContinued(event: ContinuedEvent): ContinuedEvent {
   return event.output === undefined ? event : { ...event, output: summarisedText(event.output, maxShownBytes.output) };
 }
 
-/** A page of a conversation, and the end of the next older one. */
+/** A page of a conversation, and the end of the next older page. */
 interface ReadPage {
   readonly steps: PagedStep[];
   readonly continued: ContinuedEvent[];

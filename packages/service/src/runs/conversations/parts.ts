@@ -26,7 +26,7 @@ export interface PartsOfRun {
   readonly isOver: boolean;
 }
 
-/** Reads the parts of a run's conversation. Holds one message in memory, and of a text one piece. */
+/** Reads the parts of a run's conversation. Holds only one message and one piece of a text in memory. */
 export async function* partsOfRun(
   db: Database,
   { runId, order, lastExecutionId, isOver }: PartsOfRun,

@@ -115,7 +115,7 @@ const stories: Record<string, Body[]> = {
 
 describe.each(Object.entries(stories))('%s', (_name, bodies) => {
   it.each(['INPROGRESS', 'SUCCEEDED'] as const)(
-    'reads in parts the same as at once, in a run that is %s',
+    'reads a conversation in parts with the same result as at once, in a run that is %s',
     async (state) => {
       const { runId, events } = await store(bodies);
       expect(await readConversation(database.db, 'c', [{ id: runId, state }])).toEqual(

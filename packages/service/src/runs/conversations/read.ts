@@ -6,7 +6,7 @@ import { defineStatement, nullable, numeric, text, uuid } from '../../platform/s
 import { type ConversationRange, readOrder, readOrderOfMessage } from './order.ts';
 import { type ConversationPart, partsOfRun } from './parts.ts';
 
-/** Waits for room to read a conversation that takes `bytes` of memory. */
+/** Waits until a conversation that takes `bytes` of memory may be read. */
 export type EnterRead = (bytes: number) => Promise<Place | 'busy' | 'gone'>;
 
 const mb = 1024 * 1024;
@@ -17,7 +17,7 @@ const mb = 1024 * 1024;
  */
 const longBytes = 16 * mb;
 
-/** Bounds the memory of all conversations that are read at once. Short conversations do not wait behind long ones. */
+/** Limits the memory of all conversations that are read at once. Short conversations do not wait behind long ones. */
 export const readLimits: BodyLimits = {
   smallBytes: mb,
   small: { total: 32 * mb, perTeam: 24 * mb, perExecution: 8 * mb },

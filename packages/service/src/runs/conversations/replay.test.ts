@@ -41,7 +41,7 @@ describe('a replay', () => {
     expect(conversation.steps[1]?.completed_at).toBeUndefined();
   });
 
-  it('joins the pieces of a message and keeps two that interleave apart', () => {
+  it('joins the pieces of each message, even if the pieces of two messages alternate', () => {
     const text = (message_id: string, piece: string) =>
       ({ type: 'text', step_id: 's', message_id, role: 'assistant', text: piece }) as const;
     const conversation = replay([turn, text('m', 'a'), text('n', 'x'), text('m', 'b'), text('n', 'y')]);
@@ -63,7 +63,7 @@ describe('a replay', () => {
     });
   });
 
-  it('shows the output of the result instead of the pieces if the result has one', () => {
+  it('shows the output of the result, if the result has an output, instead of the pieces', () => {
     const result = { type: 'action_result', action_id: 'a', state: 'completed' } as const;
     expect(resultOf(replay([turn, action, output('shown'), result]))).toMatchObject({
       state: 'completed',
@@ -122,7 +122,7 @@ describe('a replay', () => {
     expect(conversation.steps[0]?.messages).toHaveLength(3);
   });
 
-  it('shows an action that is reported again once, with its last name and input', () => {
+  it('shows an action only once, with its last name and input, if it is reported again', () => {
     const again = { ...action, category: 'files', name: 'read', input: { path: 'a.txt' } } as const;
     const conversation = replay([turn, action, output('one'), again, output('two')]);
     expect(conversation.steps[0]?.messages).toHaveLength(3);

@@ -39,6 +39,6 @@ export const insertTranscriptChunk = ({ executionId, lastSeq, lines }: ChunkPara
   `INSERT INTO transcript_chunks (execution_id, agent_seq, lines)
       SELECT ${executionId}, ${lastSeq}, ${lines} WHERE ${lines}::text IS NOT NULL`;
 
-/** SQL: deletes the transcript lines of an execution once for the rows of `relation`. `executionId` is an SQL expression. */
+/** SQL: deletes the transcript lines of an execution if `relation` has a row. `executionId` is an SQL expression. */
 export const deleteTranscript = (executionId: string, relation: string): string =>
   `DELETE FROM transcript_chunks USING ${relation} WHERE transcript_chunks.execution_id = ${executionId}`;

@@ -39,8 +39,8 @@ const findRuns = {
 };
 
 /**
- * Returns the runs whose transcripts, in this order, are the transcript of a run or conversation; [] if there is no such run or
- * conversation.
+ * Returns the ids of the runs whose transcripts together are the transcript of a run or conversation, in order. Returns [] if there is no
+ * such run or conversation.
  */
 export async function findTranscriptRuns(db: Queryable, of: 'run' | 'conversation', id: string): Promise<string[]> {
   if (!isUuid(id)) return [];

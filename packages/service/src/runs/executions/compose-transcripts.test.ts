@@ -39,7 +39,7 @@ async function countComposed(): Promise<number> {
   return rows[0].count;
 }
 
-test('composes transcripts that come after many broken ones, and stores no blobs for broken ones', async () => {
+test('composes transcripts that come after many broken transcripts, and stores no blobs for broken transcripts', async () => {
   await addEnded(25, 1_000);
   await addEnded(25, 3);
   const messages: string[] = [];

@@ -45,9 +45,9 @@ const keepBlob = defineStatement({
 const usualRetry = { firstMs: 2_000, longestMs: 600_000 };
 
 /**
- * Returns the function that moves the transcripts of ended executions from rows into blobs. The agent of an ended execution writes no more.
- * Each attempt writes a separate blob, and one statement records the blob. So a process that ends early or is slower than another loses
- * nothing and stores nothing twice. If a transcript cannot be composed, the others are not delayed, and it is tried again later.
+ * Returns the function that moves the transcripts of ended executions from rows into blobs. The agent of an ended execution writes no
+ * more. Each attempt writes a separate blob, and one statement records the blob. So nothing is lost or stored twice if a process ends
+ * early or another process is faster. A transcript that cannot be composed is tried again later, and does not delay the others.
  */
 export function makeTranscriptComposer({
   db,

@@ -19,7 +19,10 @@ export interface ArchiveMoment {
   readonly checkpoint?: number | undefined;
 }
 
-/** A further execution may begin with the archive of this execution, or with the archive that this execution itself began with. */
+/**
+ * Keeps the archive with which this execution began: a further execution may begin with that archive, or with the archive of this
+ * execution.
+ */
 const setAndForget = defineStatement({
   name: 'set_workspace_archive',
   text: `
@@ -81,8 +84,7 @@ const begin = defineStatement({
 });
 
 /**
- * Records the position in the conversation of the files that the agent archives from now on. `done`: number of runbook commands that are
- * complete. `done`: commands of a runbook that were done.
+ * Records the position in the conversation to which the agent's next archive belongs. `done`: number of complete runbook commands.
  */
 export async function beginCheckpoint(
   tx: Queryable,
@@ -118,7 +120,7 @@ const readCheckpoint = defineStatement({
 });
 
 /**
- * Tells whether the archive of a checkpoint may be sent. `unknown`: the run does not resume, or the checkpoint was not begun; `early`:
+ * Returns whether the archive of a checkpoint may be sent. `unknown`: the run does not resume, or the checkpoint was not begun; `early`:
  * another checkpoint was stored less than `leastSeconds` ago.
  */
 export async function admitCheckpoint(
@@ -154,8 +156,8 @@ interface StoredMemory {
 }
 
 /**
- * Records the memory as the execution's latest, unless the memory of a later turn is recorded. Returns the key of the blob to delete: the
- * previous blob, or the given blob; null if there was no previous one.
+ * Records the memory as the execution's latest memory. Does nothing if the memory of a later turn is already recorded. Returns the key of
+ * the blob to delete: the previous blob, or the given blob if it was not recorded. Returns null if there is nothing to delete.
  */
 export async function recordMemory(tx: Queryable, memory: StoredMemory): Promise<string | null> {
   const { executionId, blobKey, sizeBytes, turn, requestId } = memory;

@@ -11,7 +11,7 @@ const isAbandoned = `NOT is_ready AND created_at < now() - interval '24 hours'`;
 const rows: readonly RowRule[] = [
   { table: 'artifacts', isOver: isAbandoned },
   { table: 'snapshots', isOver: isAbandoned },
-  // No follow-up has used them.
+  // Prepared files that no follow-up has used.
   { table: 'prepared_attachments', isOver: `created_at < now() - interval '24 hours'` },
 ];
 

@@ -36,7 +36,7 @@ const deleteChanges = defineStatement({
   row: {},
 });
 
-/** Deletes the files of taken follow-ups, and the changed files, of old runs. The files of the request stay: a rerun needs them. */
+/** Deletes the files of taken follow-ups and the changed files of old runs. Keeps the files of the request, because a rerun needs them. */
 export async function deleteFollowupFiles(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   await tx.query(deleteChanges, [runIds]);
   const files = await tx.query(deleteFiles, [runIds]);

@@ -21,7 +21,7 @@ const readStored = defineStatement({
   row: { stored: numeric },
 });
 
-/** One row for each team. It does not include the changes of the last seconds yet. */
+/** `team_storage` has one row for each team. The sum does not include the changes of the last seconds. */
 const sumStored = defineStatement({
   name: 'sum_stored_bytes',
   text: 'SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage',
@@ -57,7 +57,10 @@ const readRoom = defineStatement({
   row: { own: nullable(integer), stored: numeric },
 });
 
-/** Returns the maximum size of an archive of the execution, which replaces the earlier one, and the bytes that the team stores. */
+/**
+ * Returns the maximum size of a new archive of the execution, and the bytes that the team stores. The new archive replaces the earlier
+ * one, so the bytes of the earlier archive count as free.
+ */
 export async function roomOfWorkspace(
   { db, limits }: LimitDeps,
   executionId: string,
@@ -106,7 +109,7 @@ export interface StorageRefusal {
   readonly detail: string;
 }
 
-/** Texts of a request up to this size need the room for texts only. */
+/** The texts of a request without files count against `texts` up to this size, and against `files` above it. */
 const maxShortText = 16 * 1024;
 
 /**
@@ -165,7 +168,7 @@ const recount = defineStatement({
   row: { wrong: integer },
 });
 
-/** Corrects the totals that differ from the rows. Returns the number of their teams. */
+/** Corrects the totals that differ from the rows. Returns the number of teams whose total was wrong. */
 export async function recountStorage(db: Database): Promise<{ readonly rows: number; readonly more: boolean }> {
   const [row] = await db.query(recount);
   return { rows: row?.wrong ?? 0, more: false };

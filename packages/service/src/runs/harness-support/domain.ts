@@ -1,7 +1,7 @@
 import type { Domain } from '../../platform/domain.ts';
 import { type HarnessRouteDeps, harnessRoutes } from './routes.ts';
 
-/** The service's side of the agents in sandboxes. */
+/** Routes that the agents in sandboxes call. */
 export const harnessSupportDomain = (
   deps: Omit<HarnessRouteDeps, 'definedSkills'>,
   definedSkills: HarnessRouteDeps['definedSkills'],

@@ -25,7 +25,7 @@ interface WaitingFollowup {
   readonly attachments: readonly AttachmentRow[];
 }
 
-/** SQL: the columns of an inbox, of an execution in scope. Follow-ups come after the position `after`. */
+/** SQL: the columns of the inbox of the execution that the statement selects. Includes only follow-ups after the position `after`. */
 const inboxColumns = ({ runId, after }: { readonly runId: string; readonly after: string }): string => `
     phase, stop_reason, interrupted_turn, finished_turns, ${askedForChanges(runId)} AS asked,
       (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
@@ -44,8 +44,8 @@ const row = {
 };
 
 /**
- * Also renews the lease, because an agent that asks is alive, even if its work has no output. Returns the items that the agent does not
- * have yet.
+ * Reads the inbox and renews the lease: an agent that asks for its inbox is alive, even if its work has no output. Returns the items that
+ * the agent does not have yet.
  */
 const readInbox = defineStatement({
   name: 'read_inbox_and_renew_lease',
@@ -54,7 +54,7 @@ const readInbox = defineStatement({
   row,
 });
 
-/** Reads the inbox without a write. Each event of the run causes such a read, for an agent that has just renewed its lease. */
+/** Reads the inbox without a write. Each event of the run causes such a read, and the agent has just renewed its lease. */
 const readInboxAgain = defineStatement({
   name: 'read_inbox',
   text: `SELECT ${inboxColumns({ runId: '$2', after: '$3' })}
@@ -62,7 +62,7 @@ const readInboxAgain = defineStatement({
   row,
 });
 
-/** Time between two looks at an inbox. */
+/** Time between two reads of an inbox. */
 const restMs = 50;
 
 /** Messages and orders that the agent has already received. */

@@ -19,7 +19,7 @@ interface MemoryMoment {
   readonly requestId: string | undefined;
 }
 
-/** Stores a memory. Deletes it again where a memory of a later turn is stored already. Throws `AttemptOver`. */
+/** Stores a memory. Deletes it again if the memory of a later turn is already stored. Throws `AttemptOver`. */
 export async function keepMemory(
   deps: { readonly db: Database; readonly blobs: BlobStore; readonly executionDeps: ExecutionDeps },
   attempt: Attempt & Pick<RunSession, 'grantedSecrets' | 'teamId'>,
@@ -29,7 +29,7 @@ export async function keepMemory(
   const { blobs, executionDeps } = deps;
   const { executionId } = attempt;
   const blobKey = `memories/${executionId}/${randomUUIDv7()}`;
-  // The next execution needs the memory to continue, so it uses the room of texts.
+  // The next execution needs the memory to continue, so the memory counts against the room for texts.
   const room = await readTeamRoom(executionDeps, undefined, attempt.teamId);
   const maxBytes = Math.min(maxMemoryBytes, room.texts);
   const put = await blobs.put(blobKey, byteMaskOf(executionDeps, attempt).stream(body), { maxBytes });

@@ -35,7 +35,7 @@ export interface HarnessRouteDeps extends Omit<TaskDeps, 'db' | 'timing' | 'ente
   readonly executionDeps: ExecutionDeps;
   readonly blobs: BlobStore;
   readonly conversationReads: BodyBudget;
-  /** Reads the skills that definitions contain themselves. */
+  /** Reads the skills that the definitions themselves contain. */
   definedSkills(db: Database): TaskDeps['definedSkills'];
 }
 

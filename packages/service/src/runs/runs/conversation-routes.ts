@@ -47,7 +47,7 @@ interface ConversationRouteDeps {
   filesUrl(): string;
 }
 
-/** Conversation and transcript, of a run and of a conversation. */
+/** Routes that read the conversation and the transcript of a run or of a conversation. */
 export function conversationRoutes(deps: ConversationRouteDeps): readonly ServedRoute[] {
   const { db, conversationReads: reads } = deps;
   const conversationRuns = async (teamId: string, id: string) =>
@@ -80,7 +80,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
     const over = closed();
     const bytes = await sizeOfConversation(db, runs);
     const place = await reads.enter({ teamId }, message ? readPartCost(bytes) : readCost(bytes), over);
-    // A client that closed its connection gets the same answer, but it does not read it.
+    // A client that has closed its connection gets the same answer, but does not read the answer.
     if (typeof place === 'string') return tooManyReads();
     if (over.aborted) place.release();
     else over.addEventListener('abort', place.release);

@@ -14,7 +14,7 @@ interface CreateRouteDeps extends SubmitDeps {
 /** When `POST /agent/run` was deprecated, in the form of RFC 9745: 2026-01-01. */
 const deprecatedSince = '@1767225600';
 
-/** Create and rerun of runs. */
+/** Routes that create and rerun runs. */
 export function createRoutes(deps: CreateRouteDeps): readonly ServedRoute[] {
   const submit = async (submission: SingleSubmission): Promise<RunAgentResponse | Refusal> => {
     const outcome = await submitRun(deps, submission);

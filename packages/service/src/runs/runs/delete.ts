@@ -36,9 +36,9 @@ export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${stat
   AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')`;
 
 /**
- * Deletes an ended run of the team with all its data. Child runs stay. Ends a sandbox that waits for a follow-up, and waits for its end, at
- * most `patienceMs`. The audit log names `by`. The caller deletes the blobs afterwards. If a crash prevents this, the sweep deletes the
- * blobs, because they have no row.
+ * Deletes an ended run of the team with all its data. Child runs stay. Ends a sandbox that waits for a follow-up, and waits at most
+ * `patienceMs` until the sandbox has ended. The audit log names `by`. The caller deletes the blobs afterwards. If a crash prevents this,
+ * the sweep deletes the blobs, because they have no row.
  */
 export async function deleteRun(
   deps: ExecutionDeps,
@@ -146,7 +146,7 @@ const markDeleted: Statement = {
     WHERE id = ANY($1::uuid[])`,
 };
 
-/** Deletes the taken follow-ups of these runs and marks the runs. Must come after all other domains. */
+/** Deletes the taken follow-ups of these runs and marks the runs. Must run after all other domains have deleted their detail. */
 export async function deleteRunDetail(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   await tx.query(deleteFollowups, [runIds]);
   await tx.query(markDeleted, [runIds]);

@@ -8,7 +8,7 @@ import { appendTimelineEvent } from '../executions/timeline/timeline.ts';
 
 /** The models that a run may use in addition to its present model, and the choices of its team. */
 export interface RunModels {
-  /** The model that it was created with, then the fallbacks. */
+  /** The model that the run was created with, then the fallbacks. */
   readonly otherIds: readonly string[];
   readonly choices: ModelChoices;
   /** Tools of the provider that the environment allows outside of the sandbox. */
@@ -32,7 +32,7 @@ const readModels = defineStatement({
   },
 });
 
-/** Reads the models of a run, and whether it may use them. */
+/** Reads the models that a run may use, and the choices of its team. */
 export async function readRunModels(
   db: Queryable,
   { runId, teamId }: { readonly runId: string; readonly teamId: string },
@@ -84,7 +84,7 @@ export async function switchModel(
   });
 }
 
-/** Largest number of names that the timeline of a run has. */
+/** Largest number of names of removed parts in the timeline of a run. */
 const maxNames = 50;
 
 /** If two requests run at once, only one of them records each name. Returns the new names. */
@@ -113,7 +113,7 @@ export interface RemovedMembers {
 const safeName = (name: string): string =>
   /^[A-Za-z0-9_.:-]{1,80}$/.test(name) ? name : '(a name of other characters)';
 
-/** Writes to the timeline of a run, once for each name, the parts that the gateway removes from the run's requests to models. */
+/** Writes the names of the parts that the gateway removes from a run's model requests to the run's timeline. Writes each name once. */
 export async function noteRemovedMembers(
   db: Database,
   { runId, executionId, modelId, names }: RemovedMembers,

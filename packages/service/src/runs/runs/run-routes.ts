@@ -67,7 +67,7 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
   }
 }
 
-/** Follow-up and interrupt of runs and conversations, cancel and delete of runs. */
+/** Routes that send follow-ups to runs and conversations, interrupt them, and cancel or delete runs. */
 export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
   const { executionDeps, blobs, log } = deps;
   const { db } = executionDeps;

@@ -28,7 +28,7 @@ const toThing = (row: FoundRow, is_id_match: boolean): FoundThing => ({
   path: `/runs/${row.uid}`,
 });
 
-/** Finds runs by their ids, and by words as their list does: the last changed first. */
+/** Finds runs by id, and by words in the same way as the list of runs. Returns the last changed run first. */
 export const runSearch: Search = {
   kind: 'run',
   find: async (db, { teamId, text, ids, limit }) => {

@@ -75,12 +75,12 @@ const claimDue = defineStatement({
     event: text<DeliveredEventType>(),
     data: json<Readonly<Record<string, unknown>>>(),
     occurred_at: timestamp,
-    /** Number of this attempt: its outcome is recorded only while it is the last one. */
+    /** Number of this attempt. Its outcome is recorded only if no later attempt has begun. */
     attempts: integer,
     round_attempts: integer,
     url: text(),
     sealed_secret: bytes,
-    /** NULL when it is not used for signatures any more. */
+    /** NULL if the previous secret is not used for signatures any more. */
     previous_sealed_secret: nullable(bytes),
   },
 });

@@ -80,7 +80,7 @@ describe('a subscription', () => {
     expect(await subscriptions.untilAttempts(5)).toMatchObject({ status: 'delivered' });
   });
 
-  test('gets one ping also while it is disabled', async () => {
+  test('gets a requested ping once, even while it is disabled', async () => {
     const id = await subscriptions.subscribe({ enabled: false });
     subscriptions.receiver.behave({ status: 500 });
     await subscriptions.openDeliverer();
@@ -127,7 +127,7 @@ describe('a subscription', () => {
     await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(4);
     const ofOthers = () => subscriptions.receiver.received.filter(({ path }) => path.endsWith('/other')).length;
     expect(ofOthers()).toBe(1);
-    // The places that become free go in turns, although the deliveries of the first team are older.
+    // The teams get free places in turns, although the deliveries of the first team are older.
     subscriptions.receiver.release(500);
     await expect.poll(ofOthers, patience).toBe(2);
   });
@@ -139,7 +139,7 @@ describe('a subscription', () => {
     await subscriptions.newRun();
     await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(1);
     await subscriptions.newRun();
-    // Acts as a notice does: no place is free, so nothing is sent.
+    // Does the same as a notice: no place is free, so nothing is sent.
     await deliverer.deliver();
     subscriptions.receiver.behave({ status: 204 });
     subscriptions.receiver.release(204);

@@ -110,7 +110,7 @@ describe('a failure', () => {
       expect(delivery.waits).toBeLessThan(wait * 3);
     }
     expect(await subscriptions.subscription(id)).toMatchObject({ enabled: true, failing_since: expect.any(String) });
-    // The rest of the 24 h is shorter than the wait, so the last attempt is at the end of the 24 h.
+    // The remaining time of the 24 h is shorter than the wait, so the last attempt is at the end of the 24 h.
     await db.query("UPDATE event_deliveries SET retry_until = now() + interval '10 seconds'");
     await subscriptions.passTime();
     await deliverer.deliver();
@@ -181,7 +181,7 @@ describe('several processes', () => {
     expect(new Set(ids).size).toBe(60);
   });
 
-  test('belong to their sender until the lease ends; a later answer of the sender is ignored', async () => {
+  test('keep their deliveries until the lease ends, and their later answers are ignored', async () => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave('hang');
     const slow = await subscriptions.openDeliverer();

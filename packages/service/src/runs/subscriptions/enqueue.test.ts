@@ -156,7 +156,7 @@ describe('the notified subscriptions', () => {
     expect((await subscriptions.deliveries()).map(({ data }) => data.run_id)).toEqual([runId]);
   });
 
-  test('get later events by the filter too', async () => {
+  test('also get later events only for runs that match the filter', async () => {
     await subscriptions.subscribe({ events: ['run.started'], filter: { metadata: { a: '1' } } });
     await startRun({ metadata: { a: '2' } });
     expect(await told()).toEqual([]);

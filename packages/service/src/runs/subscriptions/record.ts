@@ -22,8 +22,8 @@ const disableAfter = '5 days';
 const longestPause = '2 days';
 
 /**
- * Writes the outcome into delivery, log and subscription in one statement, unless a later attempt has begun. A failure before
- * `retry_until` is retried, at the latest then.
+ * Writes the outcome into delivery, log and subscription in one statement. Writes nothing if a later attempt has begun. A failure before
+ * `retry_until` is retried at `retry_until` at the latest.
  */
 const record = defineStatement({
   name: 'record_delivery_attempt',

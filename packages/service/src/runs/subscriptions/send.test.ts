@@ -26,7 +26,7 @@ const resolvesTo =
   async () =>
     addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
-describe('the target of a request', () => {
+describe('a request sender', () => {
   test.each([
     ['an address that is not public', 'http://127.0.0.1:PORT/', {}],
     ['a name that leads to one', 'http://example.test:PORT/', { resolve: resolvesTo('127.0.0.1') }],
@@ -79,7 +79,7 @@ describe('the target of a request', () => {
   });
 });
 
-describe('the answer of a receiver', () => {
+describe('the handling of an answer', () => {
   test('returns its status as the outcome, with its Retry-After', async () => {
     receiver.behave({ status: 503, headers: { 'retry-after': '7' }, body: 'later' });
     expect(await post(receiver.url)).toEqual({ kind: 'answered', status: 503, retryAfter: '7' });

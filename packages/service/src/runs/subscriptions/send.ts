@@ -36,7 +36,7 @@ const maxAnswerBytes = 16 * 1024;
 
 class Refused extends Error {}
 
-/** Returns the addresses to connect to. If one address of the name is refused, all are. */
+/** Returns the addresses to connect to. If one address of the name is refused, all its addresses are refused. */
 export async function findAddresses(
   url: URL,
   { rules, resolve }: Pick<SendOptions, 'rules' | 'resolve'>,

@@ -124,7 +124,7 @@ function toSubscription(row: SubscriptionRow): EventSubscription {
     id: row.id,
     ...(row.name === null ? {} : { name: row.name }),
     url: row.url,
-    // The schema of requests allows no others.
+    // The schema of requests allows only events of this type.
     events: row.events as RunEventType[],
     ...(filter ? { filter } : {}),
     enabled: row.enabled,

@@ -5,7 +5,7 @@ import { type Author, recordChange } from '../access/audit/record.ts';
 import { writeAcceptance } from '../access/contents/content.ts';
 import { isVisible } from './waiting.ts';
 
-/** The lock prevents that a later revision is written before the acceptance commits. */
+/** Because of the lock, no later revision can be written before the acceptance commits. */
 const lockPresent = defineStatement({
   name: 'lock_present_revision',
   text: `
@@ -15,7 +15,7 @@ const lockPresent = defineStatement({
   row: { revision: integer, name: nullable(text()), accepted: nullable(integer) },
 });
 
-/** Outcome of an acceptance. `other_revision` 409: the number of the present one. `not_found` 404. */
+/** Outcome of an acceptance. `other_revision` 409, with the number of the present revision. `not_found` 404. */
 export type AcceptOutcome =
   | { readonly kind: 'accepted'; readonly acceptance: Acceptance }
   | { readonly kind: 'other_revision'; readonly revision: number }

@@ -3,8 +3,8 @@ import type { Database } from '../../platform/store/database/database.ts';
 import { acceptanceRoutes } from './routes.ts';
 
 /**
- * Earlier revisions, 90 days after the next one was written: a run that ended can be continued until then. A revision that a person has
- * accepted is kept as long as its content exists, to show the difference to the present revision.
+ * Deletes a revision 90 days after the next revision was written. Until then, an ended run that executed the revision can be continued. A
+ * revision that a person has accepted stays as long as its content exists, to show the difference to the present revision.
  */
 const supersededRevisions: RowRule = {
   table: 'content_revisions',

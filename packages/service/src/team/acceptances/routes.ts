@@ -6,7 +6,7 @@ import { serve } from '../access/serve.ts';
 import { accept } from './accept.ts';
 import { countWaiting, listWaiting } from './waiting.ts';
 
-/** Contents that wait for acceptance, and the acceptance. */
+/** Routes that list the contents that wait for acceptance, and that accept a content. */
 export const acceptanceRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
   serve(routes.listAcceptances, async ({ principal, query }) => ({ waiting: await listWaiting(db, principal, query) })),
 

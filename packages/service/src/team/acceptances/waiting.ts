@@ -37,7 +37,10 @@ const hasMore = (teamId: string, person: string): string => `(c.author_kind IS D
   OR EXISTS (SELECT FROM stored_secrets s WHERE s.team_id = ${teamId} AND s.owner_uid = ${person})
   OR EXISTS (SELECT FROM code_host_credentials h JOIN users u ON u.id = h.user_id WHERE h.team_id = ${teamId} AND u.uid = ${person}))`;
 
-/** SQL: the present contents `c` of the team $1, and the environments whose guest the person $2 is. Two indexed reads, because one with OR reads the contents of all teams. */
+/**
+ * SQL: the present contents `c` of the team $1, and the environments of which the person $2 is a guest. It uses two indexed reads, because
+ * a single read with OR would read the contents of all teams.
+ */
 const presentContents = `(
       SELECT * FROM content_revisions WHERE team_id = $1 AND superseded_at IS NULL
       UNION ALL SELECT v.* FROM (SELECT DISTINCT environment_uid FROM (${guestOf('$2')}) g) g
@@ -54,7 +57,7 @@ const countRows = defineStatement({
   row: { count: integer },
 });
 
-/** Counts the contents that wait for a person of the team, as far as `listWaiting` lists them. */
+/** Counts the contents that `listWaiting` lists for a person of the team. */
 export async function countWaiting(
   db: Queryable,
   { teamId, creator }: { readonly teamId: string; readonly creator: RunActor },
@@ -174,8 +177,8 @@ function membersOf(value: unknown): Members | undefined {
 }
 
 /**
- * Returns the members that differ between two contents, by the names of the second and then of the first. Objects are compared member by
- * member, other values as a whole. `before` is undefined if there is no earlier content.
+ * Returns the members that differ between two contents, in the order of the second content, then of the first content. Objects are
+ * compared member by member, other values as a whole. `before` is undefined if there is no earlier content.
  */
 export function differencesOf(before: unknown, after: unknown): ContentDifference[] {
   const found: ContentDifference[] = [];

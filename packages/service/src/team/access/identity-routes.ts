@@ -40,7 +40,7 @@ interface IdentityRouteDeps {
   readonly checkIdentity: CheckDefaults;
 }
 
-/** List, create, read, change and delete of agent identities. */
+/** Routes that list, create, read, change and delete agent identities. */
 export const identityRoutes = ({
   db,
   checkIdentity: check,

@@ -28,7 +28,7 @@ const readEntitled = defineStatement({
 
 /**
  * Reads which of the actors may start runs of their team now: people who are members, and service accounts with a valid key. Returns a
- * function that tells this for one actor.
+ * function that returns whether an actor is one of them.
  */
 export async function mayStartRuns(
   db: Queryable,

@@ -52,9 +52,9 @@ export class MadeByPerson extends Error {
 }
 
 /**
- * Checks that the author may change a team resource that `maker` made; null: its maker is unknown. Agent keys may change only things that
- * agents made. A program in a sandbox may have such a key, and these things are executed with the rights of other people. Throws
- * `MadeByPerson`.
+ * Checks that the author may change a team resource that `maker` made. If `maker` is null, the maker is unknown. Agent keys may change
+ * only things that agents made. A program in a sandbox may have such a key, and these things are executed with the rights of other people.
+ * Throws `MadeByPerson`.
  */
 export function requireMaker(by: { readonly creator: Pick<RunActor, 'kind'> }, maker: RunActor['kind'] | null): void {
   if (by.creator.kind === 'service_account' && maker !== 'service_account')

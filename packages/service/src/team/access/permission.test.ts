@@ -8,12 +8,12 @@ const kindsOf = (allow: Parameters<typeof checkPermission>[0], role: Role) =>
     .filter((kind) => checkPermission(allow, { kind, role }).kind === 'allowed');
 
 describe.each(roles)('a route for users from the role %s', (needed) => {
-  test('admits users of this role and of the higher ones', () => {
+  test('admits users with this role or a higher role', () => {
     const admitted = roles.filter((role) => kindsOf({ user: needed }, role).includes('user'));
     expect(admitted).toEqual(roles.slice(0, roles.indexOf(needed) + 1));
   });
 
-  test('names the role in the refusal of users with a lower one', () => {
+  test('names this role when it refuses users with a lower role', () => {
     for (const role of roles.slice(roles.indexOf(needed) + 1)) {
       expect(checkPermission({ user: needed }, { kind: 'user', role })).toEqual({ kind: 'role_too_low', needed });
     }

@@ -31,7 +31,7 @@ export async function uidsOfAddresses(db: Queryable, teamId: string, addresses: 
   return rows.map(({ uid }) => uid);
 }
 
-/** Reads names and addresses of creators and executors. The profile of a deleted one has only its uid. */
+/** Reads names and addresses of creators and executors. The profile of a deleted person or identity has only the uid. */
 export async function readProfiles(
   db: Queryable,
   teamId: string,

@@ -2,5 +2,5 @@ import type { RepeatableRequest } from '../../platform/idempotency/once.ts';
 import { serveFor } from '../../platform/serving/served-route.ts';
 import type { Principal } from './keys/principal.ts';
 
-/** Pair routes for the owners of keys, and for everyone, with their handlers. */
+/** These functions pair routes for the owners of keys, and routes for everyone, with their handlers. */
 export const { serve, serveOnce, serveRepeatable } = serveFor<Principal, null, RepeatableRequest>();

@@ -45,7 +45,7 @@ interface TeamRouteDeps {
   readonly signOn: Pick<SignOn, 'isManagedByRules' | 'rulesOf'>;
 }
 
-/** Teams, their people and their invitations. Below `/teams/{teamUid}` the caller acts in that team, or gets 404. */
+/** Routes of teams, their people and their invitations. Below `/teams/{teamUid}` the caller acts in that team, or gets 404. */
 export const teamRoutes = ({ db, signOn: { isManagedByRules, rulesOf } }: TeamRouteDeps): readonly ServedRoute[] => [
   serve(routes.listTeams, async ({ principal }) => ({ teams: await listTeams(db, principal) })),
 
@@ -113,7 +113,7 @@ export const teamRoutes = ({ db, signOn: { isManagedByRules, rulesOf } }: TeamRo
   }),
 ];
 
-/** The list of the audit log. */
+/** The route that lists the audit log. */
 export const auditRoutes = ({
   db,
   signing,
@@ -127,7 +127,7 @@ export const auditRoutes = ({
   ),
 ];
 
-/** The two ways to accept an invitation. */
+/** The two routes that accept an invitation. */
 export const invitationRoutes = ({ db, signOn: { isManagedByRules } }: TeamRouteDeps): readonly ServedRoute[] => [
   serve(routes.acceptTeamInvitation, async ({ body, from }) => {
     const outcome = await acceptAsNewPerson(db, body, isManagedByRules, from);

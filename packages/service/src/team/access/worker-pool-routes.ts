@@ -24,7 +24,7 @@ function refusePool(reason: PoolRefusal): Refusal {
 const isNamed = ({ poolName, principalUid = '' }: { readonly poolName: string; readonly principalUid?: string }) =>
   workerName.test(poolName) && /^[\w-]{0,200}$/.test(principalUid);
 
-/** The pools of self-hosted workers, and who connects to them. */
+/** Routes of the pools of self-hosted workers and of their connection rights. */
 export const workerPoolRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
   serve(routes.listWorkerPools, async ({ principal }) => ({ pools: await listPools(db, principal.teamId) })),
 

@@ -4,7 +4,7 @@ import { type AboutRepository, askAbout, type Unanswered } from './default-branc
 import { lineText, NotGit, readPktLines, writePktLines } from './pkt-line.ts';
 import { withPath } from './url.ts';
 
-/** `aliases`: branch that is only another name (a symbolic ref) → the real branch. */
+/** `aliases`: maps a branch that is only another name (a symbolic ref) to the real branch. */
 export type Aliases = { readonly kind: 'aliases'; readonly aliases: ReadonlyMap<string, string> } | Unanswered;
 
 const maxCapabilityBytes = 64 * 1024;

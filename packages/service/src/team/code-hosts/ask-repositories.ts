@@ -35,7 +35,7 @@ export type RepositoryAnswer =
       /** Null: the repository is empty, or its default branch is unknown. */
       readonly head: Head | null;
     }
-  /** `reason` is a sentence. */
+  /** `reason` is a sentence for people. */
   | { readonly kind: 'refused'; readonly repository: Repository; readonly reason: string }
   /** The host did not answer in time, or failed. */
   | { readonly kind: 'unknown'; readonly repository: Repository };

@@ -8,7 +8,7 @@ export interface HostQuestion {
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Buffer;
-  /** Ends the request, also while its answer is read. */
+  /** Aborts the request, even while its answer is read. */
   readonly signal: AbortSignal;
   /** Maximum number of bytes of the body that are read; the rest is ignored. */
   readonly maxBytes: number;

@@ -14,7 +14,7 @@ import { codeHostUrl, hostOf } from './url.ts';
 export interface CodeHosts {
   /** Chooses the credential for a repository of a caller of the API, or of the executor of a run. */
   credentialFor(user: CodeHostUser, repository: Repository): Promise<ChosenCredential>;
-  /** Asks the code host for repositories as this user. The answers are in their order. The requests take 10 s at most. */
+  /** Asks the code host for repositories as this user. The answers are in the order of the repositories. The requests take 10 s at most. */
   ask(user: CodeHostUser, repositories: readonly Repository[]): Promise<RepositoryAnswer[]>;
   /** Returns the secret parts of the credentials that the user has for the repositories. */
   secretsFor(user: CodeHostUser, repositories: readonly Repository[]): Promise<string[]>;
@@ -33,8 +33,9 @@ export interface CodeHostUser {
 }
 
 /**
- * Chooses a credential for a host and a lower-case owner. A personal credential comes before one of the team, and one for the owner
- * before one for every owner. A personal credential is used only by its person: $2 is the uid of a person, or NULL.
+ * Chooses a credential for a host and a lower-case owner. A personal credential has priority over a credential of the team, and a
+ * credential for this owner has priority over a credential for all owners. A personal credential is used only by its person: $2 is the uid
+ * of a person, or NULL.
  */
 const choose = defineStatement({
   name: 'choose_code_host_credential',

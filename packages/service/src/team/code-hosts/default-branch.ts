@@ -19,7 +19,7 @@ export interface AboutRepository {
   readonly signal: AbortSignal;
 }
 
-/** `signal` ends with the time for all requests of a question. */
+/** `signal` aborts when the time for all requests of one call is over. */
 type RefsAnswer = { readonly kind: 'answer'; readonly bytes: Buffer; readonly base: URL; readonly signal: AbortSignal };
 
 const limitMs = 10_000;
@@ -63,14 +63,14 @@ export async function readDefaultBranch(about: AboutRepository): Promise<Default
 
 /**
  * Reads the beginning of the answer to `info/refs` of protocol 1 (gitprotocol-http, "Smart Clients"). Returns null if there is no default
- * branch. Returns undefined if the answer does not say.
+ * branch. Returns undefined if the answer does not contain it.
  */
 export function defaultBranchOf(advertisement: Buffer): string | null | undefined {
   try {
     for (const line of readPktLines(advertisement)) {
       if (typeof line === 'string' || line.toString('latin1', 0, 10) === '# service=') continue;
       const [ref = '', capabilities = ''] = lineText(line).split('\0');
-      // Without a HEAD before it, the branch has no commit yet.
+      // If no HEAD comes before this line, the branch has no commit yet.
       if (!ref.endsWith(' HEAD')) return null;
       return / symref=HEAD:refs\/heads\/(\S+)/.exec(` ${capabilities}`)?.[1];
     }

@@ -88,7 +88,10 @@ interface Remembered<T> {
   until: number;
 }
 
-/** Keeps the newest values up to a number. Callers that want the same value at once share one request. */
+/**
+ * Caches a limited number of values, and drops all of them when this number is reached. Concurrent callers that want the same value share
+ * one request.
+ */
 function remember<T>(now: () => number) {
   const known = new Map<string, Remembered<T>>();
   return {
@@ -100,7 +103,7 @@ function remember<T>(now: () => number) {
         value: ask((until) => {
           entry.until = until;
         }),
-        // While it is asked for.
+        // Limits how long callers share the value while it is being requested.
         until: now() + 2 * askMs,
       };
       known.set(name, entry);
@@ -131,7 +134,7 @@ export function openInstallationTokens(now: () => number, apiUrl: string | undef
     });
   }
 
-  /** Returns the JSON of a successful answer; for other answers throws the error that the status means. */
+  /** Returns the JSON of a successful answer; throws an error for any other status. */
   function read(answer: HostAnswer, expected: number, missing: string): unknown {
     if (answer.status === expected) return JSON.parse(answer.bytes.toString('utf8'));
     if (answer.status === 404) throw new Failed('unusable', missing);

@@ -41,7 +41,7 @@ const row = {
   user_uid: nullable(text()),
 };
 
-/** $2: true for the personal credentials of all people; false for the credentials of the person $3 only. */
+/** Lists the credentials of the team, and personal credentials: of all people if $2 is true, else only of the person $3. */
 const listAll = defineStatement({
   name: 'list_code_host_credentials',
   text: `

@@ -38,7 +38,7 @@ function hostOf({ host: named }: CreateCodeHostCredentialRequest, usual: string 
   return invalid([{ path: 'host', message }]);
 }
 
-/** List, create and delete of credentials of code hosts. */
+/** Routes that list, create and delete credentials of code hosts. */
 export const codeHostRoutes = ({ db, vault, settings }: CodeHostRouteDeps): readonly ServedRoute[] => [
   serve(routes.listCodeHostCredentials, async ({ principal }) => ({
     credentials: await listCodeHostCredentials(db, principal),

@@ -77,7 +77,7 @@ async function send(
   const request = (url.protocol === 'https:' ? https : http).request(url, options);
   request.end(body);
   const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];
-  // The signal also ends the body, whose error is then the error of the signal.
+  // The signal also aborts the reading of the body, which then fails with the error of the signal.
   signal.addEventListener('abort', () => response.destroy(signal.reason as Error), { once: true });
   return response;
 }

@@ -39,7 +39,7 @@ async function serve(listener: RequestListener): Promise<string> {
 const prompt = (text: string) => [{ kind: 'prompt' as const, text }];
 
 describe('the rules of the content policy', () => {
-  test('refuse a text that matches, each for its kinds of texts, and log no part of the text', async () => {
+  test('refuse a matching text of the kinds that they check, and log no part of the text', async () => {
     const policy = await open({
       rules: [
         { name: 'no mining', pattern: '(?i)xmrig', message: 'Ask security@example.com.' },

@@ -12,7 +12,7 @@ export type PolicyVerdict =
   | { readonly kind: 'allowed' }
   /** 403 `content_policy_violation` */
   | { readonly kind: 'policy_violation'; readonly detail: string }
-  /** 503 `resource_unavailable`: it could not be decided now. */
+  /** 503 `resource_unavailable`: the policy could not be checked now. */
   | { readonly kind: 'policy_unavailable'; readonly detail: string };
 
 export interface ContentPolicy {

@@ -28,7 +28,7 @@ export type PatternResult =
   | { readonly kind: 'found' | 'too_slow'; readonly rule: number };
 
 export interface PatternThread {
-  /** Searches texts of a team, after earlier calls; teams take turns. */
+  /** Searches texts of a team after the earlier calls of this team. Different teams take turns. */
   search(teamId: string, texts: readonly PolicyText[]): Promise<PatternResult>;
   close(): Promise<void>;
 }

@@ -39,7 +39,7 @@ describe('the file of the content policy', () => {
     if (expected !== 'none') expect(problems).toContain('RUNYARD_CONTENT_POLICY_FILE: ');
   });
 
-  test('is named in the fault if it does not exist', async () => {
+  test('is named in the error if it does not exist', async () => {
     const read = await readPolicyFile(path.join(folder, 'missing.yaml'));
     expect(read).toMatchObject({ ok: false, problems: [expect.stringContaining('cannot be read (ENOENT)')] });
   });

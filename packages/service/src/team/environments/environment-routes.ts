@@ -16,7 +16,7 @@ export interface EnvironmentRouteDeps extends ReplaceDeps {
 const refusedSecrets = (refusal: RefusedSecrets): Refusal =>
   refusal.kind === 'forbidden' ? refuse('not_authorized', { detail: refusal.detail }) : invalid(refusal.faults);
 
-/** List, create, read, replace and delete of environments. */
+/** Routes that list, create, read, replace and delete environments. */
 export function environmentRoutes(deps: EnvironmentRouteDeps): readonly ServedRoute[] {
   const { db, vault, contentPolicy, lastRuns, checkSecrets } = deps;
   const readRuns = lastRuns.ofEnvironments;

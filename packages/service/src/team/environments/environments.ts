@@ -22,7 +22,7 @@ import { visitByLink } from './link.ts';
 import { guestOf } from './may-use.ts';
 
 /**
- * The caller sees the environments of the team; a person also sees environments of which the person is a guest, invited or through a link.
+ * A caller who may see the environments of the team. A person also sees environments of other teams as a guest, by invitation or link.
  */
 export interface EnvironmentContext {
   readonly teamId: string;
@@ -37,8 +37,8 @@ export const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): stri
 export type EnvironmentRuns = Pick<Environment, 'setup_failed' | 'last_task_run_timestamp' | 'last_task_created'>;
 
 /**
- * Reads the last runs of environments by their UIDs. Only runs of the given team count, so that a guest does not see runs of others. Leaves
- * out environments without a run. The folder `runs`, which is above this folder, passes the function.
+ * Reads the last runs of environments by their UIDs. Only runs of the given team count, so that a guest does not see runs of others.
+ * Leaves out environments without a run. The folder `runs`, which may import this folder, passes the function.
  */
 export type ReadEnvironmentRuns = (
   db: Queryable,

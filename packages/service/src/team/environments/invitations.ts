@@ -88,7 +88,7 @@ const readOwn = defineStatement({
   },
 });
 
-/** The delete is the compare-and-set of the answer: a withdrawn or answered invitation is gone. */
+/** The delete is the compare-and-set of the answer, because a withdrawn or answered invitation has no row. */
 const useOwn = defineStatement({
   name: 'use_environment_invitation',
   text: `
@@ -128,7 +128,7 @@ const toInvitation = ({ kind, invitee, ...times }: RowOf<typeof readWaiting>): E
 const inviteeOf = ({ user_uid: userUid, email }: InviteEnvironmentGuestRequest) =>
   userUid === undefined ? { kind: 'email', invitee: (email ?? '').toLowerCase() } : { kind: 'user', invitee: userUid };
 
-/** Returns the invitations of an environment that wait. The caller has read the guests under their lock. */
+/** Returns the invitations of an environment that were not answered yet. The caller has read the guests under their lock. */
 export async function listInvitations(tx: Queryable, environmentUid: string): Promise<EnvironmentInvitation[]> {
   return (await tx.query(readWaiting, [environmentUid])).map(toInvitation);
 }
@@ -178,7 +178,7 @@ export async function withdrawInvitation(
   });
 }
 
-/** Returns the invitations that wait for the person, newest first. */
+/** Returns the invitations that wait for the person's answer, newest first. */
 export async function listOwnInvitations(db: Queryable, { creator }: Author): Promise<OwnEnvironmentInvitation[]> {
   const rows = await db.query(readOwn, [creator.uid]);
   return rows.map(({ environment_name, invited_by, ...each }) => ({
@@ -189,8 +189,8 @@ export async function listOwnInvitations(db: Queryable, { creator }: Author): Pr
 }
 
 /**
- * Accepts or declines an invitation of the person. The entry is in the log of the team that owns the environment.
- * Returns false if the person has no invitation with this id.
+ * Accepts or declines an invitation of the person. The entry is written to the audit log of the team that owns the environment. Returns
+ * false if the person has no invitation with this id.
  */
 export async function answerInvitation(db: Database, by: Author, id: string, isAccepted: boolean): Promise<boolean> {
   const { uid } = by.creator;

@@ -20,7 +20,7 @@ const readNamed = defineStatement({
 
 /** The access of a request to the environment that it names. `config`: the configuration, if the caller may use it. */
 export type NamedEnvironment =
-  /** `isGuest`: it belongs to another team, and the caller is a guest of it. */
+  /** `isGuest`: the environment belongs to another team, and the caller is a guest of the environment. */
   | { readonly kind: 'own'; readonly isGuest: boolean; readonly config: EnvironmentConfig; readonly revision: number }
   /** There is no such environment, or it belongs to another team; callers must not learn which of the two is true. */
   | { readonly kind: 'not_usable' };

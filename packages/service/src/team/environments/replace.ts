@@ -41,7 +41,8 @@ export async function replaceEnvironment(
   config: EnvironmentConfig,
 ): Promise<ReplaceOutcome> {
   return await db.transaction(async (tx): Promise<ReplaceOutcome> => {
-    // Without the lock, a secret that is deleted at the same time could be stored again, because the environment already had it.
+    // Without the lock, a secret that is deleted at the same time could be stored again: a secret that the environment already had is
+    // not checked.
     const before = await lockEnvironment(tx, by.teamId, uid);
     if (!before) return { kind: 'not_found' };
     const refused = await checkSecrets(tx, vault, by, config.secrets ?? [], before.secrets ?? []);

@@ -25,7 +25,7 @@ function refuseUrl({ RUNYARD_ALLOW_PRIVATE_NETWORKS: networks }: McpRouteDeps['s
   return fault && invalid([fault]);
 }
 
-/** List, create, read, update and delete of stored MCP servers. */
+/** Routes that list, create, read, update and delete stored MCP servers. */
 export const mcpRoutes = ({ db, vault, settings }: McpRouteDeps): readonly ServedRoute[] => [
   serve(routes.listMcpServers, async ({ principal }) => ({
     mcp_servers: await listMcpServers(db, principal.teamId),

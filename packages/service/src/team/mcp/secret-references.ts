@@ -9,7 +9,7 @@ import type { ServerValues } from './sealed-values.ts';
 export interface ServerSecret {
   readonly name: string;
   readonly as: ServerSecretForm;
-  /** The first member that names it. */
+  /** The first member that names the secret. */
   readonly path: string;
 }
 
@@ -40,7 +40,7 @@ export type SecretValues = ReadonlyMap<string, string>;
 /** Values of secrets by form. */
 export type SecretsByForm = Readonly<Record<ServerSecretForm, SecretValues>>;
 
-/** Returns the values that servers may get, of all secrets of a run. */
+/** Returns those values of a run's secrets that its servers may get. */
 export function secretsByForm(
   secrets: readonly { readonly name: string; readonly as: string; readonly value: string }[],
 ): SecretsByForm {
@@ -49,7 +49,7 @@ export function secretsByForm(
   return { mcp_variable: inForm('mcp_variable'), mcp_header: inForm('mcp_header') };
 }
 
-/** Puts values in place of names. Names without a value stay. `used`: the values that were put in. */
+/** Replaces the names in a text with values. Names without a value stay. `used`: the values that were inserted. */
 export function putSecrets(
   values: ServerValues,
   secrets: SecretValues,
@@ -66,7 +66,10 @@ export function putSecrets(
   return { values: Object.fromEntries(filled), used: [...used] };
 }
 
-/** Characters that a text has with the values in place of names, counted without making it: a name is shorter than its value. */
+/**
+ * Counts the characters of a text after its names are replaced with values. Does not build this text, because a value may be much longer
+ * than its name.
+ */
 const filledLength = (text: string, secrets: SecretValues): number =>
   [...text.matchAll(reference)].reduce(
     (length, [written, name = '']) => length + (secrets.get(name) ?? written).length - written.length,

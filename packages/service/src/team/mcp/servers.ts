@@ -87,7 +87,7 @@ function toServer(row: ServerRow): McpServer {
   return { id, name, ...of, created_at, updated_at };
 }
 
-/** Returns the members of a server that the audit log shows: not the values or arguments, because people write secrets into them. */
+/** Returns the members of a server that the audit log shows. They exclude values and arguments, because people write secrets into them. */
 const stateOf = ({ name, command, args, url, value_names }: ServerRow) => ({
   name,
   ...(command === null

@@ -86,7 +86,7 @@ const toPrice = ({ from, long_prompt, ...rates }: z.output<typeof PriceEntry>): 
   ...(long_prompt === undefined ? {} : { longPrompt: { above: long_prompt.above, ...toRates(long_prompt) } }),
 });
 
-/** Returns a known model with the members of `entry`, or a new one. */
+/** Returns a known model with the members of `entry`, or a new model. */
 export function withEntry(
   known: CatalogueModel | undefined,
   entry: z.output<typeof OperatorCatalogueFile>['models'][number],

@@ -13,7 +13,7 @@ export interface Outage {
 export interface ModelChoices {
   /** Null: the default model of the service. */
   readonly defaultId: string | null;
-  /** Fallbacks of runs that name none. */
+  /** Fallbacks of runs that name no fallbacks. */
   readonly fallbackIds: readonly string[];
   readonly disabledIds: readonly string[];
   readonly outages: readonly Outage[];
@@ -21,7 +21,7 @@ export interface ModelChoices {
   readonly isOutOfRequests?: boolean;
 }
 
-/** Choices of a team that has made none, while all providers work. */
+/** The choices of a team that has stored no choices, while all providers work. */
 export const noChoices: ModelChoices = { defaultId: null, fallbackIds: [], disabledIds: [], outages: [] };
 
 /** Returns the outage of a provider; undefined: no outage is known. */

@@ -14,8 +14,8 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the code of an error and its meaning, to follow the words "cannot be reached"; empty if the error has no code. The error's own
- * text may contain an address.
+ * Returns the code of an error and its meaning, as the text after the words "cannot be reached". Returns an empty text if the error has no
+ * code. Does not return the error's own text, because it may contain an address.
  */
 export function connectionReason({ code }: NodeJS.ErrnoException): string {
   if (typeof code !== 'string' || !/^[A-Z0-9_]{2,60}$/.test(code)) return '';

@@ -17,9 +17,9 @@ export interface LocalListOptions {
 export interface LocalList {
   /** Returns the last good list, else the last failure; undefined if the endpoint was not asked yet. */
   current(): LocalModels | undefined;
-  /** Asks in the background if the list is old. */
+  /** Requests the list in the background if the last list is old. */
   refresh(): void;
-  /** Asks now; concurrent calls share the answer. Waits at most 10 s. */
+  /** Requests the list now; concurrent calls share the answer. Waits at most 10 s. */
   ask(): Promise<void>;
 }
 

@@ -28,8 +28,8 @@ async function opened(env: Record<string, string>, options?: OpenModelsOptions):
 const anthropic = { RUNYARD_ANTHROPIC_API_KEY: 'sk-ant-secret' };
 const at = () => new Date('2026-11-21T00:00:00Z');
 
-describe('without any provider', () => {
-  it('takes the runbook as default and lists all other models as disabled', async () => {
+describe('a service without any provider', () => {
+  it('has the runbook as default model, and lists all other models as disabled', async () => {
     const models = await opened({});
     const list = ListModelsResponse.parse(models.list());
     expect(list.default_model_id).toBe('runbook');
@@ -55,8 +55,8 @@ describe('without any provider', () => {
   });
 });
 
-describe('with a key for Anthropic', () => {
-  it("takes the provider's first model as default and gives the agent its endpoint", async () => {
+describe('a service with a key for Anthropic', () => {
+  it("has the provider's first model as default, and gives the agent its endpoint", async () => {
     const models = await opened(anthropic);
     expect(models.list().default_model_id).toBe('anthropic/claude-sonnet-5-5');
     expect(models.resolve(undefined)).toEqual({
@@ -108,7 +108,7 @@ describe('with a key for Anthropic', () => {
     expect((await opened(anthropic)).resolve(name)).toMatchObject({ ok: true, model: { id } });
   });
 
-  it('reads opus as the newest model of that name in any order, and refuses it while an administrator has disabled the model', async () => {
+  it('resolves opus to the newest Opus model, and refuses opus while an administrator has disabled this model', async () => {
     const models = await opened({ ...anthropic, RUNYARD_MODELS: 'anthropic/claude-opus-12' });
     const id = 'anthropic/claude-opus-12';
     expect(models.resolve('opus')).toMatchObject({ ok: true, model: { id } });
@@ -130,7 +130,7 @@ describe('with a key for Anthropic', () => {
     expect((await opened(anthropic)).resolve(name)).toMatchObject({ ok: false, isLacking });
   });
 
-  it('refuses an unknown model and suggests similar ones', async () => {
+  it('refuses an unknown model, and suggests similar models', async () => {
     const resolved = (await opened(anthropic)).resolve('claude-opus-5.5');
     expect(resolved).toMatchObject({
       ok: false,
@@ -158,7 +158,7 @@ describe('RUNYARD_MODELS', () => {
     expect(models.resolve('claude-next')).toMatchObject({ ok: true, model: { id: 'anthropic/claude-next' } });
   });
 
-  it('refuses an id without a provider, by name', async () => {
+  it('refuses an id without a provider, and names this id', async () => {
     const result = await open({ RUNYARD_MODELS: 'gpt-5.5' });
     expect(result).toEqual({
       ok: false,
@@ -220,7 +220,7 @@ describe('RUNYARD_MODEL_BASE_URL', () => {
       .toMatchObject({ ok: true, model: { agentModel: { provider_model: 'org/added' } } });
   });
 
-  it('lets the service start while the endpoint is down, and logs it', async () => {
+  it('lets the service start while the endpoint is down, and logs the failure', async () => {
     const gone = await startFakeModels();
     await gone.close();
     const said: unknown[] = [];

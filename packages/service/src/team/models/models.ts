@@ -66,7 +66,7 @@ export interface ModelTarget {
   readonly upstream: Upstream;
   /** Absent: not known. */
   readonly price: Price | undefined;
-  /** True: the probe of the model's endpoint has shown that it refuses stream_options. */
+  /** True: a probe has shown that the model's endpoint refuses stream_options. */
   readonly refusesStreamOptions?: boolean;
 }
 

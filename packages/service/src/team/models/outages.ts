@@ -29,7 +29,9 @@ const begin = defineStatement({
   row: { provider: text() },
 });
 
-/** Ends only the outage that the caller saw, not a later one. $3: the next outage begins with the shortest time between probes. */
+/**
+ * Ends only the outage that the caller saw, not a later one. If $3 is true, the next outage begins with the shortest time between probes.
+ */
 const end = defineStatement({
   name: 'end_model_outage',
   text: `
@@ -55,7 +57,7 @@ export const dueProbes = defineStatement({
   row: {},
 });
 
-/** Begins an outage. Returns false if the provider has one already, or had one just now. */
+/** Begins an outage. Returns false if the provider already has an outage, or had an outage a moment ago. */
 export async function beginOutage(db: Queryable, provider: ProviderName, reason: string): Promise<boolean> {
   const begun = await db.query(begin, [provider, reason]);
   forgetModelChoices(db);

@@ -68,7 +68,7 @@ describe('the catalogue', () => {
 });
 
 describe('the amount that a request counts against budgets', () => {
-  it('is its cost where all prices are known', () => {
+  it('is its cost if all prices are known', () => {
     const price = priceOf('claude-opus-5-5', '2026-11-21');
     expect(chargeOf(tokens, price)).toBeCloseTo(4 + 2, 12);
   });

@@ -20,7 +20,7 @@ export interface Price extends Rates {
   readonly longPrompt?: Rates & { readonly above: number };
 }
 
-/** Tokens of one request; the four kinds exclude each other, `cacheWriteLong` is a part of `cacheWrite`. */
+/** Tokens of one request. The first four kinds exclude each other; `cacheWriteLong` is a part of `cacheWrite`. */
 export interface TokenCounts {
   readonly input: number;
   readonly output: number;
@@ -75,8 +75,8 @@ function dearestRates(price: Price): Required<Rates> {
 }
 
 /**
- * Returns the amount that a request counts against budgets, US dollars: its cost, or, if the price of a kind of token is unknown, the cost
- * at the highest known rates. 0 for a model without any price, because budgets do not admit such a model.
+ * Returns the amount in US dollars that a request counts against budgets. This is its cost, or the cost at the highest known rates if the
+ * price of a kind of token is unknown. Returns 0 for a model without any price, because budgets do not admit such a model.
  */
 export function chargeOf(tokens: TokenCounts, price: Price | undefined): number {
   const known = costOf(tokens, price);
@@ -96,8 +96,8 @@ export type ToolCalls = Readonly<Partial<Record<ProviderTool, number>>>;
 
 /**
  * Prices of the providers' own tools, US dollars for one call, as published on platform.claude.com/docs/en/about-claude/pricing,
- * developers.openai.com/api/docs/pricing and ai.google.dev/gemini-api/docs/pricing. The input that a tool reads is billed as tokens
- * besides. Containers are billed by time: here each call costs as much as their shortest time.
+ * developers.openai.com/api/docs/pricing and ai.google.dev/gemini-api/docs/pricing. The input that a tool reads is also billed as tokens.
+ * Containers are billed by time; here each call costs as much as the shortest billed time.
  */
 type Prices = Readonly<Partial<Record<ProviderTool, number>>>;
 

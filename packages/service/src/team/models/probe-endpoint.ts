@@ -16,12 +16,12 @@ export type Abilities =
       readonly kind: 'probed';
       readonly streams: boolean;
       readonly callsTools: boolean;
-      /** False: it refuses `stream_options`, so it does not report the usage of streams. */
+      /** False: the endpoint refuses `stream_options`, so it does not report the usage of streams. */
       readonly takesStreamOptions: boolean;
     }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** A model says one sentence or calls one tool: a few kilobytes. */
+/** The answer is one sentence or one tool call, which has a few kilobytes. */
 const maxBytes = 256 * 1024;
 
 /** Returns whether a probe has shown that an endpoint refuses `stream_options`. */
@@ -31,7 +31,7 @@ export const isWithoutStreamOptions = (abilities: Abilities): boolean =>
 /** Probes a model of an endpoint, for at most `timeoutMs`. */
 export type Probe = (upstream: Upstream, model: string, timeoutMs: number) => Promise<Abilities>;
 
-/** A laptop loads even a small model slowly. */
+/** A laptop needs a long time to load even a small model. */
 const probeTimeoutMs = 60_000;
 
 /** Returns a probe that runs once, in the background, and its result by the id of the probed model. */

@@ -90,7 +90,7 @@ export type ModelSettings = Pick<
   | 'RUNYARD_UNKNOWN_MODEL_PRICE'
 >;
 
-/** `base` with the version that the provider's paths begin with, once, whether the setting has it or not. */
+/** Returns `base` with the version with which the provider's paths begin. Adds the version only if `base` does not end with it. */
 const versioned = (base: string, version: string): string =>
   base.endsWith(`/${version}`) ? base : `${base}/${version}`;
 

@@ -74,7 +74,7 @@ export async function readModelChoices(db: Queryable, teamId: string): Promise<M
 
 const maxAgeMs = 1000;
 const maxRemembered = 10_000;
-/** Reads by database and by team. */
+/** The last reads, by database and by team. */
 const recent = new WeakMap<Queryable, Map<string, { readonly readAt: number; readonly value: ModelChoices }>>();
 
 /**
@@ -89,12 +89,13 @@ export async function readRecentModelChoices(db: Queryable, teamId: string, tx =
   if (last && Date.now() - last.readAt < maxAgeMs) return last.value;
   const value = await readModelChoices(tx, teamId);
   if (known.size >= maxRemembered) known.clear();
-  // A change in the meantime has started another map. A transaction does not wait for the read of another one.
+  // If the choices were changed during the read, `recent` has another map, and this value is not used. A transaction does not wait for
+  // the read of another transaction.
   known.set(teamId, { readAt: Date.now(), value });
   return value;
 }
 
-/** Makes this process read all choices again, after it changed them or the outages. Other processes read them again within a second. */
+/** Makes this process read all choices again, after it has changed choices or outages. Other processes read them again within a second. */
 export const forgetModelChoices = (db: Queryable): void => {
   recent.delete(db);
 };

@@ -31,7 +31,7 @@ const cached = new WeakMap<readonly string[], Map<string, Redactor>>();
 
 /**
  * Returns the redactor of a session: it removes the session's run token, the secrets that the run was granted and the service's own.
- * Throws if the key of a granted secret is not here: text that cannot be redacted is not stored.
+ * Throws if this process lacks the key of a granted secret, because text that cannot be redacted must not be stored.
  */
 export function redactorOf({ secrets, vault }: ServiceSecrets, { token, grantedSecrets }: SecretHolder): Redactor {
   const redactors = cached.get(secrets) ?? new Map<string, Redactor>();

@@ -7,7 +7,7 @@ import { isChunk, isLineStream, lineOf, readLine, shapeOf, type TranscriptLine }
 /** The end of a stream, which may be the beginning of a secret. It is redacted together with the next piece of the stream. */
 interface HeldText {
   readonly text: string;
-  /** Number of its first characters that are stored already. Redaction holds back the others. */
+  /** Number of characters at the beginning of `text` that are stored already. The other characters are not stored yet. */
   readonly stored: number;
 }
 
@@ -19,8 +19,8 @@ export type HeldTexts = Record<string, string | HeldText>;
 
 /**
  * A shorter end before a line break is stored at once. A command that prints a line and then works for minutes would otherwise show this
- * line without its last character, because an encoded form of some secret begins with that character. The record may then
- * show up to three characters of a secret; the rest is still redacted.
+ * line without its last character, because an encoded form of some secret begins with that character. The record may then show up to three
+ * characters of a secret; its other characters are still redacted.
  */
 const minHiddenLength = 4;
 

@@ -7,7 +7,7 @@ type JsonObject = Record<string, unknown>;
 
 /** A text of a line that continues in other lines. */
 interface Piece {
-  /** The stream of the piece: the key of its held text. `lineOf` can make a line from it. */
+  /** The stream of the piece, which is also the key of the stream's held text. `lineOf` can make a line from this key. */
   readonly stream: string;
   readonly text: string;
   /** Returns the line with `text` in place of its own text. */
@@ -22,7 +22,7 @@ export interface TranscriptLine {
   readonly session?: unknown;
 }
 
-/** Limits the length of a stream's key, because the key contains ids from a harness, and is stored while text of the stream is held. */
+/** Limits the length of a stream's key, because the key contains ids from a harness and is stored together with the held text. */
 const maxStreamChars = 1_000;
 
 const asObject = (value: unknown): JsonObject | undefined =>

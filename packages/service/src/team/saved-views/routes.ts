@@ -6,7 +6,7 @@ import type { Database } from '../../platform/store/database/database.ts';
 import { serve, serveOnce } from '../access/serve.ts';
 import { createSavedView, deleteSavedView, listSavedViews, updateSavedView } from './saved-views.ts';
 
-/** The views that a person has saved. */
+/** Routes of the views that a person has saved. */
 export const savedViewRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
   serve(routes.listSavedViews, async ({ principal }) => ({ saved_views: await listSavedViews(db, principal) })),
 

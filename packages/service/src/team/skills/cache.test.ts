@@ -8,7 +8,7 @@ test('the cache holds at most its number of bytes, and drops the least recently 
   expect(cache.get('a')).toBe('A');
   cache.set('c', 'C', 40);
   expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual(['A', undefined, 'C']);
-  // A new value takes the place of the old one, with its size.
+  // A new value replaces the old value and its size.
   cache.set('c', 'C2', 60);
   expect([cache.get('a'), cache.get('c')]).toEqual(['A', 'C2']);
   cache.set('d', 'D', 100);

@@ -4,14 +4,14 @@ import { isPlainPath, skillFolders } from './spec.ts';
 
 /** A SKILL.md in the folders of a commit, and the files beside it. */
 export interface SkillPlace {
-  /** Of the SKILL.md in the repository. */
+  /** Path of the SKILL.md in the repository. */
   readonly path: string;
   /** Name of the skill's folder; null: the skill is at the top of the repository. */
   readonly folder: string | null;
   readonly entry: TreeEntry;
   /** All files of the skill, the SKILL.md included. */
   readonly files: readonly TreeEntry[];
-  /** Why it cannot be used, as far as names and kinds of files show. */
+  /** Why the skill cannot be used, as far as the names and kinds of its files show this. */
   readonly fault?: string;
 }
 
@@ -42,8 +42,8 @@ function findIn(sorted: readonly TreeEntry[], path: string): SkillPlace | undefi
   if (entry?.path !== path) return undefined;
   const folder = folderOf(path);
   const [start, end] = rangeBelow(sorted, folder);
-  // If SKILL.md is at the top of a repository, the other files there belong to the repository, not to the skill. One file above the limit
-  // is enough for the fault.
+  // If SKILL.md is at the top of a repository, the other files there belong to the repository, not to the skill. To find the fault, it
+  // is enough to read one file more than the limit allows.
   const files = folder === '' ? [entry] : sorted.slice(start, Math.min(end, start + maxSkillFiles + 1));
   const fault = faultOf(entry, files);
   return {

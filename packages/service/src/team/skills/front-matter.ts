@@ -59,7 +59,7 @@ function readYaml(text: string): Map<unknown, unknown> | string {
     const fault = error ?? warning;
     // The library reports its own stack overflow as an error of the text.
     if (document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) return tooDeep;
-    // The first line of the front matter is the second of the file.
+    // The first line of the front matter is the second line of the file.
     if (fault)
       return `has front matter that is not plain YAML, at line ${lineAt(text, fault.pos[0]) + 1}: ${fault.message}`;
     const value: unknown = document.toJS({ mapAsMap: true, maxAliasCount: 0 });
@@ -84,7 +84,7 @@ function faultOf(members: Map<unknown, unknown>, folder: string | null): string 
   if (typeof description !== 'string' || description.trim() === '') return 'has no description in its front matter';
   if (description.length > maxDescriptionLength)
     return `has a description of more than ${maxDescriptionLength} characters`;
-  // Escapes such as "\0" can put characters into a text that the file itself may not have, and that the database cannot store.
+  // Escapes such as "\0" can produce characters that the file itself may not contain, and that the database cannot store.
   if (description.includes('\0') || !description.isWellFormed())
     return 'has a description with a NUL character or half of a surrogate pair';
   if (compatibility !== undefined && typeof compatibility !== 'string') return 'has a compatibility that is not text';

@@ -10,7 +10,10 @@ export interface GateLimits {
 }
 
 export interface Gate {
-  /** Runs `work` when it is its turn. Returns `busy` without it if too many of the team wait, or it waited too long. */
+  /**
+   * Runs `work` when its turn comes. Returns `busy`, and does not run `work`, if too many calls of the team wait or this call waited too
+   * long.
+   */
   run<T>(place: GatePlace, work: () => Promise<T>): Promise<T | 'busy'>;
 }
 
@@ -36,7 +39,7 @@ export function makeGate(limits: GateLimits): Gate {
     countOf(working, teamId) < limits.perTeam &&
     ![...working].some((place) => place.key === key);
 
-  /** Admits the first waiter that may enter. A team that waits for its own earlier reads does not delay other teams. */
+  /** Starts the first waiting call that may run. A team that waits for its own earlier reads does not delay other teams. */
   function admit(): void {
     const next = waiting.find(mayEnter);
     if (next === undefined) return;

@@ -187,7 +187,7 @@ describe('a code host with wrong answers', () => {
     return found.kind === 'unreadable' ? found.message : found;
   };
 
-  test('is not read to its end if it has more bytes than the limit', async () => {
+  test('is not read beyond the limit if an answer has too many bytes', async () => {
     const big = randomBytes(200_000).toString('latin1');
     await whole.commit('acme', 'giant', { 'skills/a/SKILL.md': skill('a'), big });
     expect(await unreadable('giant', { maxPackBytes: 131_072 }, whole)).toContain('more than 0.125 MB');
@@ -229,7 +229,7 @@ function endless(response: ServerResponse): void {
 describe('the cache', () => {
   const packs = () => host.requests.filter(({ method }) => method === 'POST').length;
 
-  test('answers from memory for five minutes; later, or on refresh, asks only for the commit if it is unchanged', async () => {
+  test('answers from memory for five minutes, and requests only an unchanged commit after that time or on refresh', async () => {
     let now = 0;
     const library = open({ now: () => now });
     await host.commit('acme', 'cached', { 'skills/a/SKILL.md': skill('a') });
@@ -257,7 +257,7 @@ describe('the cache', () => {
     expect(packs()).toBe(before + 7);
   });
 
-  test('shows on refresh a push during an earlier read', async () => {
+  test('shows a push that came during an earlier read after a refresh', async () => {
     const library = open();
     await host.commit('acme', 'moving', { 'skills/a/SKILL.md': skill('a') });
     const before = packs();

@@ -9,7 +9,7 @@ import { openRemote, type RemoteRepository } from './git/upload-pack.ts';
 import { type ListedSkill, readBundle, readSkills, type SkillBundle } from './read-repository.ts';
 import { type SkillSpec, specText } from './spec.ts';
 
-/** A repository for a reader with this credential. Content that one credential can read is never returned for another one. */
+/** A repository for a reader with this credential. Content that was read with one credential is never returned for another credential. */
 export interface ReadableRepository {
   readonly teamId: string;
   readonly repository: Repository;
@@ -31,7 +31,7 @@ export type SkillOutcome =
   | NotReadable;
 
 export interface SkillLibrary {
-  /** Lists the skills of a repository, as they were at most five minutes ago. `refresh`: as they are now. */
+  /** Lists the skills of a repository. The list is at most five minutes old; if `refresh` is true, the list is read now. */
   list(from: ReadableRepository, refresh: boolean): Promise<SkillList>;
   /** Reads the present version of a skill. */
   read(from: ReadableRepository, spec: SkillSpec): Promise<SkillOutcome>;

@@ -10,8 +10,8 @@ import type { SkillLibrary, SkillList } from './library.ts';
 import type { ListedSkill } from './read-repository.ts';
 
 /**
- * Reads when the team created the last run of each of these skills; skills without a run are left out. A function of `runs`, which is above
- * this folder.
+ * Returns the time at which the team created the last run of each of these skills. Leaves out skills without a run. The folder `runs`,
+ * which may import this folder, passes the function.
  */
 export type ReadLastRuns = (
   db: Queryable,

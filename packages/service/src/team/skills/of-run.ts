@@ -49,8 +49,8 @@ const readStored = defineStatement({
 });
 
 /**
- * Stores all skills of a run or none: a faster agent of the run may have stored them already. If the files of a run were deleted long after
- * its end, they are stored again.
+ * Stores all skills of a run or none: a faster agent of the run may have stored them already. If retention has deleted the files of a
+ * run's skills, they are stored again.
  */
 const insert = defineStatement({
   name: 'insert_skills_of_run',
@@ -101,13 +101,13 @@ const maxBlobBytes = 2 * maxSkillBytes;
 export interface RunWithSkills {
   readonly runId: string;
   readonly teamId: string;
-  /** Owner of the code hosts' credentials that it uses. */
+  /** Owner of the code hosts' credentials that the run uses. */
   readonly codeHostActor: RunActor;
-  /** Contents that the run executes: the revisions of the definitions that its skills come from. */
+  /** Contents that the run executes. They name the revisions of the definitions from which its skills come. */
   readonly contents: readonly RunContent[];
   /** By `skillsOfRun`. */
   readonly specs: readonly string[];
-  /** Secrets of the run, which are removed from its skills before these are stored. */
+  /** Secrets of the run, which are removed from its skills before the skills are stored. */
   readonly values: readonly string[];
 }
 
@@ -142,7 +142,7 @@ export async function resolveRunSkills(deps: RunSkillDeps, run: RunWithSkills): 
   return { kind: 'skills', skills: await store(deps, run.runId, read), isNew: true };
 }
 
-/** Returns the refusal of a skill that has the name of an earlier one. */
+/** Returns the refusal of a skill that has the name of an earlier skill of the run. */
 function sameName(read: readonly ReadSkill[], { name }: RunSkill, written: string): RunSkills | undefined {
   const same = read.find(({ skill }) => skill.name === name);
   if (!same) return undefined;
@@ -168,7 +168,8 @@ async function readDefined(
   defined: DefinedSkill,
 ): Promise<ReadSkill | string> {
   const { factoryUid, path } = defined;
-  // A run that is older than revisions has the first revision, because no decision about its rights covers later revisions.
+  // A run that was created before definitions had revisions executes the first revision, because no decision about its rights covers
+  // later revisions.
   const revision = contents.find(({ kind, uid }) => kind === 'definition' && uid === factoryUid)?.revision ?? 1;
   const found = await definedSkills(teamId, defined, revision);
   const bundle = found ? bundleOf(path, found.files) : 'is not there';
@@ -207,7 +208,7 @@ async function readSkill(
   }
 }
 
-/** Stores the skills of a run. If a faster agent of the run has stored some, returns those. */
+/** Stores the skills of a run. If a faster agent of the run has stored skills, returns these skills. */
 async function store(deps: RunSkillDeps, runId: string, read: readonly ReadSkill[]): Promise<readonly RunSkill[]> {
   const rows = read.map(({ skill, repository, commit }, position) => {
     const id = randomUUIDv7();

@@ -50,7 +50,7 @@ async function withObjects<T>(options: ReadOptions, read: (objects: GitObjects) 
   }
 }
 
-/** Fetches files that are missing. Returns files that do not fit into `maxBytes` together. */
+/** Fetches files that are missing. If they are larger than `maxBytes` together, fetches nothing and returns their ids; else returns []. */
 async function fetchMissing(
   { remote }: ReadOptions,
   objects: GitObjects,

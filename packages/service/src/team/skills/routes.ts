@@ -6,7 +6,7 @@ import { listAgents } from './list-agents.ts';
 
 export type SkillRouteDeps = Parameters<typeof listAgents>[0];
 
-/** The list of agents, which are skills of repositories. */
+/** The route that lists agents, which are skills of repositories. */
 export const skillRoutes = (deps: SkillRouteDeps): readonly ServedRoute[] => [
   serve(routes.listAgents, async ({ principal, query }) => {
     const [owner = '', repo = ''] = query.repo?.split('/') ?? [];

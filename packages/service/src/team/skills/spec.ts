@@ -18,7 +18,7 @@ export const skillFolders = ['skills', '.agents/skills', '.claude/skills', '.war
 
 const form = 'must be owner/repo:skill-name or owner/repo:path/to/SKILL.md';
 
-/** Returns true for a path that stays in its folder, of parts that every system can store. */
+/** Returns true for a path that stays in its folder and whose parts every system can store. */
 export const isPlainPath = (path: string): boolean =>
   path.split('/').every((part) => !['', '.', '..'].includes(part) && !/[\\\p{Cc}\ufffd]/u.test(part));
 

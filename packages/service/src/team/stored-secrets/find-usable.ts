@@ -82,7 +82,7 @@ const row = {
   is_personal: boolean,
   vault_key_id: text(),
   sealed_value: bytes,
-  /** Whether each of the principals may use it, in their order. */
+  /** For each principal, in order: whether the principal may use the secret. */
   held: json<boolean[]>(),
 };
 const columns = `s.id, s.name, s.owner_uid IS NOT NULL AS is_personal, s.vault_key_id, s.sealed_value, ${heldBy('s', '$3', '$4')} AS held`;
@@ -112,12 +112,12 @@ const readById = defineStatement({
 
 type SecretRow = RowOf<typeof readNamed>;
 
-/** A reference can have further members, which do not count. */
+/** A reference can have further members, which are ignored. */
 const named = ({ name, variable, as }: SecretReference): NamedSecret => ({ name, variable, as });
 
 const variableOf = ({ variable, name }: NamedSecret): string => variable ?? name;
 
-/** Returns the functions that read secrets, with the decision about each for this run. */
+/** Returns functions that read secrets and decide for each secret whether this run may have it. */
 function readerFor(db: Queryable, { teamId, actor, contents = [] }: SecretUser) {
   const principals = [actor, ...cuttingAuthors(contents)];
   const parameters = [principals.map(({ kind }) => kind), principals.map(({ uid }) => uid)];

@@ -16,7 +16,7 @@ export type FaultOfTeamSecret = (db: Queryable, teamId: string, name: string, va
 const scopesOf = async (db: Queryable, principal: Principal, name: string): Promise<SecretScope[]> =>
   (await listSecrets(db, principal)).filter((secret) => secret.name === name).map(({ scope }) => scope);
 
-/** List, set and delete of secrets. */
+/** Routes that list, set and delete secrets. */
 export const secretRoutes = (
   { db, vault }: { readonly db: Database; readonly vault: Vault },
   faultOfTeamSecret: FaultOfTeamSecret,

@@ -17,7 +17,7 @@ const readCopies = defineStatement({
   row: { id: uuid, name: text(), kind: text<RunSecret['kind']>(), sealed_value: bytes },
 });
 
-/** Copies of a run as JSON. */
+/** The copies of a run's secrets, as JSON. */
 export type SealedSecrets = readonly { readonly id: string; readonly sealed: string }[];
 
 /** SQL: the copies of the run with the id `runId`, as `SealedSecrets`. */
@@ -76,7 +76,8 @@ export const copyOf = ({
 });
 
 /**
- * Returns every value that is removed. Throws if this process lacks the key of one of them, because in this case nothing can be redacted.
+ * Returns every value that is removed from the output of the run. Throws if this process lacks the key of one of these values, because in
+ * this case nothing can be redacted.
  */
 export async function readRunSecrets(db: Queryable, vault: Vault, runId: string): Promise<RunSecret[]> {
   const rows = await db.query(readCopies, [runId]);
@@ -99,9 +100,9 @@ export async function readGrantedNames(db: Queryable, runId: string): Promise<st
 }
 
 /**
- * Stores copies of values that a sandbox of the run will receive, or whose effects it will see. Must be committed before.
- * The caller has locked the run, so that the second of two requests of its agent sees the copies of the first.
- * `usedIds`: the stored secrets among them.
+ * Stores copies of values that a sandbox of the run will receive, or whose effects it will see. Must be committed before the sandbox
+ * receives a value. The caller has locked the run, so that the second of two requests of its agent sees the copies of the first.
+ * `usedIds`: ids of the stored secrets among the values.
  */
 export async function keepRunSecrets(
   tx: Queryable,

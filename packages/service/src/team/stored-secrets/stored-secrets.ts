@@ -94,7 +94,7 @@ const toSecret = (found: RowOf<typeof insert>): Secret => ({
   ...(found.last_used_at === null ? {} : { last_used_at: found.last_used_at }),
 });
 
-/** Returns the secrets that the caller may use in runs, by name; of two with one name, the personal one first. */
+/** Returns the secrets that the caller may use in runs, by name. If two secrets have the same name, the personal secret comes first. */
 export async function listSecrets(db: Queryable, { teamId, creator }: SecretCaller): Promise<Secret[]> {
   const isPerson = creator.kind === 'user';
   const rows = await db.query(readVisible, [teamId, isPerson ? creator.uid : null, isPerson ? null : creator.uid]);
@@ -176,7 +176,7 @@ const readMissing = defineStatement({
   row: { name: text() },
 });
 
-/** Returns the names that are not names of secrets of the team. Personal secrets do not count. */
+/** Returns those names for which the team has no secret. Personal secrets do not count. */
 export async function findMissingSecrets(db: Queryable, teamId: string, names: readonly string[]): Promise<string[]> {
   if (names.length === 0) return [];
   return (await db.query(readMissing, [teamId, names])).map(({ name }) => name);

@@ -46,7 +46,7 @@ export interface ModelUsage extends RunTokenHolder {
   readonly toolsUsd: number;
   /** Amount that counts against budgets, US dollars: the cost, or an upper bound if a part of the cost is unknown. */
   readonly chargedUsd: number;
-  /** True: the provider answered, or was asked and had no time to: the request counts as a turn. */
+  /** True: the request counts as a turn, because the provider answered, or received the request but had no time to answer. */
   readonly isAnswer: boolean;
   /** HTTP status that the sandbox received; 502 if the provider ended a stream early, 499 if the client did. */
   readonly status: number;

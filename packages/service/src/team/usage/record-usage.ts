@@ -76,7 +76,7 @@ export async function recordUsage(db: Database, usage: ModelUsage): Promise<void
   await db.transaction((tx) => recordUsageWithin(tx, usage));
 }
 
-/** Does the same in the caller's transaction. */
+/** Records usage like `recordUsage`, but in the caller's transaction. */
 export async function recordUsageWithin(tx: Queryable, usage: ModelUsage): Promise<void> {
   const cost = usage.breakdown;
   const tokens = [usage.inputTokens, usage.outputTokens, usage.cacheReadTokens, usage.cacheWriteTokens];

@@ -8,7 +8,7 @@ import { recordUsage } from './record-usage.ts';
 const service = await openTestService();
 const { db } = service.deps;
 const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10);
-/** The day of the rows below, also when another one begins while the tests run. */
+/** The day of the rows below. It stays the same even if a new day begins while the tests run. */
 const today = dayOf(Date.now());
 const daysBefore = (day: string, days: number) => dayOf(Date.parse(day) - days * 86_400_000);
 const daysAgo = (days: number) => daysBefore(today, days);

@@ -125,7 +125,7 @@ export async function readUsageReport(
 /** Rounds to millionths, because sums of doubles have rounding errors. */
 const rounded = (amount: number): number => Math.round(amount * 1e6) / 1e6;
 
-/** Returns the actor of a column that groups the report; undefined if it does not group it. */
+/** Returns the actor of a column that groups the report; undefined if the column does not group the report. */
 function actorOf(column: string): RunActor | undefined {
   if (column === '') return undefined;
   const [kind = '', uid = ''] = column.split(' ', 2);

@@ -56,7 +56,7 @@ const readLast = defineStatement({
   row: { executionId: uuid, lastAt: timestamp, ageSeconds: integer, isOpen: boolean },
 });
 
-/** Returns the tokens of the run's requests to models; null: none has ended. */
+/** Returns the tokens of the run's requests to models; null if no request has ended. */
 export async function tokensOfRun(db: Queryable, runId: string): Promise<TokensOfRun | null> {
   const [last] = await db.query(readLast, [runId]);
   if (!last) return null;

@@ -98,7 +98,7 @@ it('the usage of no runs is an empty map', async () => {
   expect(await usageOfRuns(database.db, [])).toEqual(new Map());
 });
 
-it("the usage of a run has the cost of the provider's own tools apart", async () => {
+it("the usage of a run shows the cost of the provider's own tools separately", async () => {
   const run = await service.newRun();
   await recordUsage(database.db, usage(run, { toolsUsd: 0.02, costUsd: 0.021043, chargedUsd: 0.021043 }));
   expect((await usageOfRuns(database.db, [run])).get(run)).toMatchObject({

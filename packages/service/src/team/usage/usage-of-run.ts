@@ -4,7 +4,7 @@ import { boolean, defineStatement, json, numeric, uuid } from '../../platform/st
 
 type ModelUsage = NonNullable<RequestUsage['model_token_usage']>;
 
-/** The requests to models in `request_usage` of a RunItem. Costs are absent where the cost of one request is not known. */
+/** The requests to models in `request_usage` of a RunItem. Costs are absent if the cost of any request is unknown. */
 export type RunUsage = Pick<
   RequestUsage,
   'total_tokens' | 'model_token_usage' | 'inference_cost' | 'inference_cost_usd' | 'inference_cost_breakdown_usd'

@@ -44,7 +44,7 @@ describe('a push', () => {
     expect(await branchAt(branch)).toBe(before);
   });
 
-  it('by an earlier name of the repository is refused', async () => {
+  it('that uses an earlier name of the repository is refused', async () => {
     const names = ['site', 'old', 'site.git'].map((repo) => ({ owner: 'acme', repo }));
     const { git, commit } = await clone({ ...open, github_repos: names });
     await commit('taken over');

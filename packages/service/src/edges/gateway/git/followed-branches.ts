@@ -21,7 +21,7 @@ export interface FollowedBranches {
 interface Followed {
   readonly kind: 'followed';
   readonly followedBranches: readonly (string | null)[];
-  /** Returns why the push must stop, if other branches are followed now. */
+  /** Returns the reason to stop the push if the followed branches have changed; otherwise undefined. */
   findChange(): Promise<string | undefined>;
 }
 
@@ -29,8 +29,8 @@ const maxCapabilityBytes = 64 * 1024;
 const changed = 'a factory began to take its definition from a branch of this repository: push again';
 
 /**
- * Reads the followed branches of a repository. If any factory follows a branch, asks the code host for the present URL of the repository, because a
- * factory may use another one, such as the URL before a rename.
+ * Reads the followed branches of a repository. If any factory follows a branch, asks the code host for the present URL of the repository,
+ * because a factory may use another URL, such as the URL before a rename.
  */
 export async function watchFollowed(about: AboutRepository, sources: FollowedBranches): Promise<Followed | Unanswered> {
   const { repository } = about;

@@ -35,13 +35,16 @@ const connectMs = 10_000;
 /** A server that packs a large repository may send nothing for minutes. */
 const silenceMs = 600_000;
 const maxRedirects = 3;
-/** Time for which a URL of a repository that the code host redirected to is used. */
+/** Time for which the gateway uses the new URL of a repository after the code host redirected a request. */
 const movedMs = 300_000;
 const maxRemembered = 10_000;
 
 class TooLarge extends Error {}
 
-/** Connections to the code host. Redirects are followed for `info/refs` only, on the same origin, and remembered for the pack. */
+/**
+ * Connections to the code host. Redirects are followed for `info/refs` only, and only on the same origin. The request for the pack uses the
+ * same new URL.
+ */
 export function openCodeHost(): CodeHost {
   const plain = new http.Agent({ keepAlive: true, maxFreeSockets: 8 });
   const tls = new https.Agent({ keepAlive: true, maxFreeSockets: 8 });
@@ -101,7 +104,7 @@ export function openCodeHost(): CodeHost {
       else sendBody(sent, request);
     });
 
-  /** `info/refs` with redirects followed; remembers where the repository was found. */
+  /** Requests `info/refs` and follows redirects. Remembers the URL of the repository. */
   const refs = async (sent: CodeHostRequest): Promise<CodeHostAnswer> => {
     const suffix = `/info/refs?service=${sent.wanted.service}`;
     let url = withPath(sent.base, suffix);
@@ -131,7 +134,7 @@ export function openCodeHost(): CodeHost {
       if (sent.wanted.step === 'refs') return refs(sent);
       let base = remembered(sent.base);
       if (base === undefined) {
-        // Another service process may have answered `info/refs`, so this process finds the place of the repository again.
+        // Another service process may have answered `info/refs`, so this process looks up the URL of the repository again.
         const answer = await refs(sent);
         if (answer.kind === 'failed') return answer;
         if (answer.response.statusCode !== 200) return answer;

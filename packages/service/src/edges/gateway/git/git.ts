@@ -31,7 +31,7 @@ export interface GitGatewayDeps {
   readonly log: GatewayLog;
   /** Largest push. Default: 2 GB. */
   readonly maxPushBytes?: number;
-  /** Requests of one execution that this process has at once. Default: `maxGitRequestsAtOnce`. */
+  /** Maximum of concurrent requests of one execution in this process. Default: `maxGitRequestsAtOnce`. */
   readonly maxInFlight?: number;
   /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
   readonly drainMs?: number;
@@ -83,7 +83,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       reply.header('retry-after', String(busyRetrySeconds)).header('connection', 'close');
       return tell(reply, 429, 'Too many git requests of this run are in flight. Send it again later.');
     }
-    // The answer closes when it was sent or its client is gone, however the request ends.
+    // Every request ends with `close` of its answer: after the answer was sent, or after the client disconnected.
     reply.raw.once('close', leave);
     if (reply.raw.destroyed) leave();
     const [path = '', query = ''] = (request.raw.url ?? '').split('?');
@@ -168,7 +168,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
   }
 }
 
-/** Returns the status and the sentence for the agent, for answers of the code host that are not forwarded; undefined: forward it. */
+/** Returns the status and the sentence for the agent if the code host's answer must not be forwarded; undefined: forward the answer. */
 function faultOf(
   answer: CodeHostAnswer,
   wanted: GitRequest,

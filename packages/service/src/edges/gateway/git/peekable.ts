@@ -5,9 +5,9 @@ import { type ReadHead, readPushHead } from '../../../runs/repositories/pushes/r
 export interface Peekable {
   /** Returns the first bytes of the body: at least `bytes` of them, or fewer if the body is shorter. */
   read(bytes: number): Promise<Buffer>;
-  /** Returns the whole body, the bytes that were read included. Called once, at last. */
+  /** Returns the whole body, including the bytes that `read` returned. Call it only once, as the last call. */
   all(): AsyncIterable<Buffer>;
-  /** Reads up to `bytes` more and drops them. If the body has still more, destroys it. */
+  /** Reads up to `bytes` more bytes and drops them. If the body is longer, destroys the body. */
   discard(bytes: number): Promise<void>;
 }
 
@@ -56,9 +56,9 @@ export function peekable(body: Readable): Peekable {
 const maxHeadBytes = 256 * 1024;
 
 /**
- * Reads the commands at the beginning of a push. Each further call waits for twice as many bytes. Waiting for twice as many bytes each time
- * limits the work: a sandbox that sends single bytes would otherwise make the service parse the beginning again for each byte. A push has a
- * pack behind its commands, or ends.
+ * Reads the commands at the beginning of a push. Each further call of `read` waits for twice as many bytes. This limits the work: a sandbox
+ * that sends single bytes would otherwise make the service parse the beginning again for each byte. The commands of a push are followed by
+ * a pack or by the end of the body.
  */
 export async function readHead(peeked: Pick<Peekable, 'read'>): Promise<ReadHead> {
   let bytes = await peeked.read(1);

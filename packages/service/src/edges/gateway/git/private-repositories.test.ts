@@ -1,4 +1,7 @@
-/** Private repositories through the real service: stored credentials, the real git and a code host that wants them. */
+/**
+ * Clones and pushes private repositories through the real service, with stored credentials, the real git and a code host that requires
+ * credentials.
+ */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -31,7 +34,7 @@ const store = async (body: object, key = service.key) => {
   return answer.body.id;
 };
 
-/** Starts a run, by the owner of a key, in an environment of the author with these repositories; returns its token. */
+/** Starts a run in an environment with these repositories and returns the run token. `key` starts the run; `author` makes the environment. */
 async function startRun(repositories: readonly string[], key = service.key, author = key) {
   const github_repos = repositories.map((name) => ({ owner: name.split('/')[0], repo: name.split('/')[1] }));
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
@@ -77,7 +80,7 @@ describe('the credential of a repository', () => {
     expect(service.logged.join()).not.toContain(token);
   });
 
-  test('of the person has priority over the credential of the team, and is used only for texts of that person', async () => {
+  test("that belongs to a person has priority over the team's credential, and is used only for texts of that person", async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     const [one, other] = [await service.newKey({ role: 'member' }), await service.newKey({ role: 'member' })];

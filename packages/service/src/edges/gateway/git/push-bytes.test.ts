@@ -1,4 +1,4 @@
-/** Pushes bytes through the real service that git would never send, or that arrive in an unusual way. */
+/** Tests pushes through the real service with bytes that git would never send, or with bytes that arrive in an unusual way. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
@@ -13,7 +13,7 @@ const none = '0'.repeat(40);
 const emptyHead = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1');
 const emptyPack = Buffer.concat([emptyHead, createHash('sha1').update(emptyHead).digest()]);
 
-/** Returns lines of git's protocol (gitprotocol-common) and the flush behind them. */
+/** Returns lines of git's protocol (gitprotocol-common), followed by a flush packet. */
 const pktLines = (...lines: string[]): Buffer =>
   Buffer.from(`${lines.map((line) => `${(line.length + 4).toString(16).padStart(4, '0')}${line}`).join('')}0000`);
 

@@ -19,9 +19,9 @@ import { PushStopped, whileAllowed } from './while-allowed.ts';
 
 /** The rules and the record of pushes. */
 export interface PushRecord extends FollowedBranches {
-  /** Patterns of the branches that the run of an execution cannot push to. */
+  /** Returns patterns of branch names. The run of the execution cannot push to these branches. */
   protectedBranchesOf(executionId: string): Promise<readonly string[]>;
-  /** Decides a push and records it. Throws `AttemptOver`, `TooManyChanges`. */
+  /** Decides whether a push is allowed, and records the decision. Throws `AttemptOver`, `TooManyChanges`. */
   begin(session: RunSession, push: Push): Promise<BegunPush>;
   /** Returns false if the run has ended or is stopping. */
   isAtWork(session: RunSession): Promise<boolean>;
@@ -60,11 +60,11 @@ export interface ForwardedPush {
   watch(answer: Readable): Readable;
   /** Records that git gave no answer. `reason`: why the code host did not apply the push; absent: it may have applied the push. */
   failed(reason?: string): Promise<void>;
-  /** If the push was stopped, at the limit or because its run is over, records that and returns the answer to git. */
+  /** If the push was stopped at the limit or because its run is over, records the stop and returns the answer to git. */
   stopped(isTooLarge: boolean): Promise<AnsweredPush | undefined>;
 }
 
-/** Bytes of the pack in which the commits are looked for. */
+/** The gateway looks for commits in this number of bytes of the pack. */
 const maxPeekedBytes = 1024 * 1024;
 const resultType = 'application/x-git-receive-pack-result';
 
@@ -100,8 +100,8 @@ const plain = (status: number, message: string): AnsweredPush => ({
 const runOver = 'the run has ended or is stopping';
 
 /**
- * The gateway reads at least this many bytes of a refused push, because git reads the answer only after it has sent everything. It reads no
- * more than this of a compressed body, because 2 MB can decompress to 2 GB.
+ * The gateway reads at least this many bytes of a refused push, because git reads the answer only after it has sent everything. It reads at
+ * most this many bytes of a compressed body, because 2 MB can decompress to 2 GB.
  */
 const leastDiscardedBytes = 64 * 1024 * 1024;
 
@@ -162,7 +162,7 @@ export async function admitPush(
       stopped: async (isTooLarge) => {
         const why = isTooLarge ? tooLarge : stop;
         if (why === undefined) return undefined;
-        // A push with bytes behind its pack may have reached the code host whole before the run was over.
+        // If a push has bytes after its pack, the code host may have received the whole pack before the run was over.
         await record(isTooLarge ? rejected(why) : null);
         await discard();
         return answerOf(capabilities, rejected(why), why, why);
@@ -211,8 +211,8 @@ export async function admitPush(
 }
 
 /**
- * Returns whether the commands are followed by a pack or by nothing; after a lone flush packet, nothing may follow. If a code host finds
- * capabilities in a text where the gateway finds none, it reads other bytes as the options of the push.
+ * Returns whether a pack or the end of the body follows the commands. After a lone flush packet, only the end is allowed. This protects
+ * against a code host that finds capabilities where the gateway finds none: such a code host would read other bytes as push options.
  */
 async function endsInPack({ commands, packAt }: PushHead, read: (bytes: number) => Promise<Buffer>): Promise<boolean> {
   const start = (await read(packAt + 4)).toString('latin1', packAt, packAt + 4);

@@ -1,10 +1,10 @@
-/** Pushes through the real service, with the real git: rules, record and audit log. */
+/** Tests the rules, the record and the audit log of pushes through the real service with the real git. */
 import { describe, expect, it } from 'vitest';
 import { openPushes } from '../../../../test/pushes.ts';
 import { giveUpUnanswered } from '../../../runs/repositories/pushes/unanswered.ts';
 
 const { host, service, first, clone, branchAt } = await openPushes();
-/** For pushes of which none is forwarded, so that each leaves the repository as it was. */
+/** A clone for tests whose pushes are all refused, so the repository stays unchanged. */
 const refusedClone = clone();
 
 describe('a push', () => {

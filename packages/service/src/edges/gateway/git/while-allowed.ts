@@ -5,7 +5,7 @@ const askEveryMs = 1_000;
 
 /**
  * Forwards the body of a push while the push is allowed. Calls `findStop` once a second, and once before the last piece; the last piece
- * waits for the result. A code host changes nothing without the end of the pack. `findStop` returns the reason to stop. Throws
+ * waits for the result. A code host changes nothing before it has the end of the pack. `findStop` returns the reason to stop. Throws
  * `PushStopped`.
  */
 export async function* whileAllowed(

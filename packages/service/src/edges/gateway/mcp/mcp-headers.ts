@@ -56,7 +56,10 @@ export const headersToSandbox = (headers: IncomingHttpHeaders, mask: ByteMask): 
     ]),
   );
 
-/** Names of headers whose values are secrets. Other headers, such as a version, contain words that an answer may need. */
+/**
+ * Names of headers whose values are secrets. Values of other headers, such as a version, are not masked, because an answer may need these
+ * words.
+ */
 const secretNames = /auth|cookie|credential|key|pass|secret|signature|token/i;
 
 /** Returns the secrets in configured headers: whole values, and credentials without their scheme (RFC 9110, section 11.4). */

@@ -35,7 +35,7 @@ const maxRedirects = 3;
 
 class NoAnswer extends Error {}
 
-/** Returns the target of a redirect, if it is the same origin with the same method and body. */
+/** Returns the target of a redirect if the redirect keeps the origin, the method and the body. */
 function followed(from: URL, { statusCode, headers }: IncomingMessage): URL | undefined {
   if (statusCode !== 307 && statusCode !== 308) return undefined;
   const to = URL.parse(headers.location ?? '', from.href);
@@ -84,7 +84,7 @@ async function exchange(
     const sent = (isSecure ? https : http).request(url, {
       method,
       headers: { ...headers, ...(body ? { 'content-length': body.byteLength } : {}) },
-      // Uses no connection of another run, because it may lead to another address of the same name.
+      // Does not reuse a connection of another run, because that connection may lead to another address of the same name.
       agent: false,
       lookup: lookupOf(addresses),
       signal,
@@ -99,7 +99,7 @@ async function exchange(
     );
     sent.once('response', (response) => {
       clearTimeout(timer);
-      // An error of the body is emitted also if its reader does not listen yet.
+      // The body may emit an error before its reader listens for errors.
       response.on('error', () => {});
       resolve(response);
     });

@@ -162,7 +162,7 @@ test('streams: a piece arrives before the answer has ended', async () => {
 });
 
 describe('refuses', () => {
-  test('a token that is not of a working run', async () => {
+  test('a token that does not belong to a working run', async () => {
     const { send } = await start(at('http://127.0.0.1:9'));
     expect((await send({}, 'tickets%201', 'ry_key')).status).toBe(401);
   });
@@ -246,7 +246,7 @@ describe('bounds', () => {
     expect(seen).toEqual([]);
   });
 
-  test('an answer without end', async () => {
+  test('an answer that never ends', async () => {
     const url = await listen((_, response) => {
       const more = () => {
         while (!response.destroyed && response.write('x'.repeat(10_000)));
@@ -266,7 +266,7 @@ describe('bounds', () => {
     await expect((await (await start(at(stops), { limits })).send()).text()).rejects.toThrow();
   });
 
-  test('the requests of a run at once', async () => {
+  test('the number of concurrent requests of a run', async () => {
     const url = await listen((_, response) => response.writeHead(200).write('data: 1\n\n'));
     const { send } = await start(at(url), { limits: { maxInFlight: 2 } });
     const [first] = await Promise.all([send(), send()]);

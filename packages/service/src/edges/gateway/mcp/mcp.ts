@@ -115,7 +115,7 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
       reply.header('retry-after', String(busyRetrySeconds)).header('connection', 'close');
       return refuse(reply, 429, unread.busy.message);
     }
-    // The answer closes when it was sent or its client is gone, however the request ends.
+    // Every request ends with `close` of its answer: after the answer was sent, or after the client disconnected.
     reply.raw.once('close', leave);
     if (reply.raw.destroyed) leave();
     let body: Buffer | undefined;

@@ -18,7 +18,7 @@ export type Admission =
 
 /** A checked request of a run. */
 export interface CheckedModelRequest {
-  /** UUID; its usage is recorded under it. */
+  /** UUID. The usage of the request is recorded under this UUID. */
   readonly requestId: string;
   /** `count` is free of charge and not recorded. */
   readonly kind: 'generate' | 'count';
@@ -26,7 +26,7 @@ export interface CheckedModelRequest {
   readonly bytes: number;
   /** Estimate of the tokens of the prompt from its text. */
   readonly promptTokens: number;
-  /** Number of answers that it asks for: `n`, `candidateCount`. */
+  /** Number of answers that the request asks for: `n`, `candidateCount`. */
   readonly answers: number;
   /** Aborts when the client leaves or the service stops. */
   readonly signal: AbortSignal;

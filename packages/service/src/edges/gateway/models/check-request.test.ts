@@ -219,7 +219,7 @@ describe('a request passes unchanged with', () => {
   });
 });
 
-describe('a request without', () => {
+describe('the checked request', () => {
   it.each<[Path, object, string[]]>([
     [
       'anthropic',
@@ -229,13 +229,13 @@ describe('a request without', () => {
     ['chat', { provider: { order: ['x'] }, Mcp_Servers: [{ url }] }, ['provider', 'Mcp_Servers']],
     ['responses', { mcp_servers: [{ url }], tools: [{ type: 'teleport' }] }, ['mcp_servers', 'tools.teleport']],
     ['google', { mcp_servers: [{ url }], tools: [{ teleport: {} }] }, ['mcp_servers', 'tools.tool']],
-  ])('the members that the gateway does not know (%s)', async (path, body, names) => {
+  ])('has no members that the gateway does not know (%s)', async (path, body, names) => {
     const { body: written, removed } = await sent(path, { messages: undefined, ...body });
     expect(removed).toEqual(names);
     expect(JSON.stringify(written)).not.toMatch(/attacker|teleport|order|brand_new/);
   });
 
-  it('members that request nothing: they are removed, and need no right', async () => {
+  it('has no members that request nothing, and needs no right for them', async () => {
     const { body, removed } = await sent('anthropic', { mcp_servers: [], container: null });
     expect({ body, removed }).toEqual({ body: { model: 'm' }, removed: [] });
   });
@@ -267,7 +267,7 @@ it.each<[string, Path, object]>([
   expect(await check(path, body, rights)).toMatchObject({ ok: false, status: 403 });
 });
 
-it('an object with two members of one name is refused, because the provider could use the other one', async () => {
+it('an object with two members of the same name is refused, because the provider could use the unchecked member', async () => {
   const body = '{"model":"m","messages":[{"role":"user","content":[{"type":"text","t\\u0079pe":"image"}]}]}';
   expect(await check('anthropic', body)).toMatchObject({ ok: false, status: 400 });
 });

@@ -49,8 +49,8 @@ interface OpenBody {
 const valueAt = (bytes: Buffer, { start, end }: Span): unknown => JSON.parse(bytes.toString('utf8', start, end));
 
 /**
- * Returns the members of the body by name, and their values without the values of messages; or a sentence that says why the body cannot be
- * read.
+ * Returns the members of the body by name, and the values of all members except messages. If the body cannot be read, returns a sentence
+ * with the reason.
  */
 async function openBody(bytes: Buffer, { content }: RequestRules): Promise<OpenBody | string> {
   if (!isUtf8(bytes)) return faults.not_json;
@@ -118,7 +118,7 @@ export interface RequestRights {
 }
 
 /**
- * Checks a request and writes it again, so that the provider gets exactly the checked values. Otherwise, a provider that treats repeated
+ * Checks a request and writes it again, so that the provider gets exactly the checked values. Without this, a provider that treats repeated
  * members differently could read other values. Members and tools that the protocol's rules do not know are removed; actions of the provider
  * outside of the sandbox are refused unless `providerTools` allows them. The request is written for `target`. Streams of chat completions
  * are changed to report their usage, and answers of OpenAI are not stored.

@@ -41,8 +41,8 @@ const protocols: Readonly<Record<Protocol, { readonly rules: RequestRules; reado
 };
 
 /**
- * An endpoint of a provider that a sandbox may reach. The gateway itself answers `models`. `model`: the model in the path; absent:
- * the body names it.
+ * An endpoint of a provider that a sandbox may reach. The gateway itself answers `models`. `model`: the model in the path; absent if the
+ * body names the model.
  */
 export type Endpoint =
   | { readonly kind: 'models' }

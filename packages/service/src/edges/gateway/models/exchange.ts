@@ -27,7 +27,7 @@ export interface Exchange {
   readonly promptTokens: number;
   /** Tools of the provider that this request may use outside of the sandbox. */
   readonly tools: ReadonlySet<ProviderTool>;
-  /** True: another model can take the request, so a failure of the provider is returned instead of answered. */
+  /** True: another model can take the request. A failure of the provider is then returned to the caller, and the client gets no answer yet. */
   readonly mayMove?: boolean;
   /** Headers that every answer of the service has. */
   readonly ownHeaders: Readonly<Record<string, string>>;
@@ -40,7 +40,7 @@ export interface SentBody {
   plain?: readonly Buffer[] | undefined;
   /** The body as it arrived, for another model. */
   original?: Buffer | undefined;
-  /** Called when both were released. */
+  /** Called after all bytes were released. */
   release(): void;
 }
 
@@ -48,7 +48,10 @@ export interface SentBody {
 export interface ExchangeResult extends Used {
   /** A text for the operator's log, without credentials and content. */
   readonly fault?: string;
-  /** Whether the provider works, as far as this exchange shows. Absent: it shows nothing, for example an error of the caller. */
+  /**
+   * Whether the provider works, as far as this exchange shows. Absent if the exchange shows nothing, for example after an error of the
+   * caller.
+   */
   readonly health?: 'works' | 'unreachable' | 'fails';
   /** True: no answer was sent, and the body of the request is kept. Only with `mayMove`. */
   readonly isOpen?: true;
@@ -85,7 +88,7 @@ export async function exchange(
     letGo(sent.body);
     if (result.kind !== 'answer') {
       if (disconnect.signal.aborted) {
-        // The provider has the request, and bills the part that it has read. A turn that the client ends early counts too.
+        // The provider has the request, and bills the part of the request that it has read. A turn that the client ends early counts too.
         const isSent = result.isSent && endpoint.kind === 'generate';
         return { ...nothing, status: 499, ...(isSent ? { tokens: promptOnly(sent), isAnswer: true } : {}) };
       }
@@ -149,7 +152,7 @@ function endOf(how: PassedOn, status: number): Pick<ExchangeResult, 'status' | '
   }
 }
 
-/** Returns the usage of a request that the provider got and that has no answer. */
+/** Returns the usage of a request that reached the provider but got no answer. */
 const promptOnly = ({ promptTokens }: Exchange): Used['tokens'] => ({ ...noTokens, input: promptTokens });
 
 /** Answers with an error of the gateway, unless the client has disconnected. */
@@ -175,7 +178,10 @@ export function letGo(body: SentBody): void {
   body.release();
 }
 
-/** Returns the result of a request that another model can take: the provider failed before the first byte of an answer. Else null. */
+/**
+ * If the provider failed before the first byte of an answer, returns the failure, because another model can take the request. Otherwise
+ * returns null.
+ */
 async function openFault(result: UpstreamResult, silenceMs: number): Promise<ExchangeResult | null> {
   const fault = (status: number, reason: string, health: 'unreachable' | 'fails'): ExchangeResult => ({
     ...nothing,

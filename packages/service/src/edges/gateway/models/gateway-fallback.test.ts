@@ -100,7 +100,7 @@ describe('a fallback', () => {
     expect(switches).toEqual([]);
   });
 
-  it('is admitted with its own price, under the same id as its usage record', async () => {
+  it('is admitted with its own price, and the admission has the same id as the usage record', async () => {
     const asked: CheckedModelRequest[] = [];
     const admit: AdmitModelRequest = async (_, request) => {
       asked.push(request);
@@ -125,7 +125,7 @@ describe('a fallback', () => {
     expect(gateway.usages).toHaveLength(1);
   });
 
-  it('of another provider that speaks the same protocol is used at once during an outage', async () => {
+  it('at another provider with the same protocol is used at once during an outage', async () => {
     await open(['openai/gpt-5-mini'], { outages: [outage('local')] });
     const local = protocols.find(({ name }) => name === 'openai-compatible') ?? anthropic;
     expect((await all(await send(gateway, local).response)).status).toBe(200);
@@ -135,7 +135,7 @@ describe('a fallback', () => {
       .toMatchObject([{ to: 'openai/gpt-5-mini', reason: 'its provider has an outage' }]);
   });
 
-  it('of another protocol is not used: the provider is tried, and its answer ends the outage', async () => {
+  it("with another protocol is not used: the request goes to the run's own provider, and its answer ends the outage", async () => {
     await open(['openai/gpt-5-mini'], { outages: [outage('anthropic')] });
     expect((await all(await send(gateway, anthropic).response)).status).toBe(200);
     expect(gateway.fake.requests.map(({ provider }) => provider)).toEqual(['anthropic']);

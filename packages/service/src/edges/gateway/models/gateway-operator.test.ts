@@ -62,7 +62,7 @@ describe('the model gateway', () => {
     expect(text + gateway.log()).not.toContain('sk-ant-wrong');
   });
 
-  it('redacts its key if a provider quotes it in an error', async () => {
+  it('redacts the provider key if an error of the provider quotes the key', async () => {
     gateway = await startTestGateway();
     gateway.fake.misbehave({ kind: 'status', status: 400, message: `bad key ${fakeModelKeys.anthropic}!` });
     const text = await (await ask()).text();
@@ -128,7 +128,7 @@ describe('the model gateway', () => {
     expect(response.headers.get('x-runyard-error-code')).toBe('resource_unavailable');
   });
 
-  it('repeats a request if the provider closed the kept-alive connection at that moment', async () => {
+  it('repeats a request if the provider closes the reused connection at the same moment', async () => {
     let connections = 0;
     const url = await rawServer((socket) => {
       connections += 1;
@@ -137,7 +137,7 @@ describe('the model gateway', () => {
       socket.on('data', (bytes) => {
         if (!bytes.includes('POST')) return;
         requests += 1;
-        // The second request on a connection finds it closed.
+        // The server closes the connection at its second request.
         if (requests > 1) socket.resetAndDestroy();
         else socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}');
       });

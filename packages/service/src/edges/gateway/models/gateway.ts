@@ -34,14 +34,14 @@ export interface GatewayDeps {
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
   /** Called once for each request to a model when it has ended in any way. A failure is only logged. */
   recordUsage(usage: ModelUsage): Promise<void>;
-  /** Fallbacks, disabled models and the health of providers; absent: each run has its one model. */
+  /** Reads fallbacks, disabled models and the health of providers. Absent: each run has only its own model. */
   readonly routing?: ModelRouting;
   /** Default: admits every request. */
   readonly admit?: AdmitModelRequest;
   readonly log: GatewayLog;
   /** Default: 10 s to connect, 5 minutes of silence, 30 s after a hang-up. */
   readonly timeouts?: UpstreamTimeouts;
-  /** Looks up the names of the providers; default: by the configuration of the machine. */
+  /** Looks up the host names of the providers. Default: uses the configuration of the machine. */
   readonly lookup?: LookupFunction;
   /** Default: 16 MB. */
   readonly maxBodyBytes?: number;

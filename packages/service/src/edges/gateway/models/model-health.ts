@@ -35,9 +35,9 @@ export interface ModelHealth {
   settled(): Promise<void>;
 }
 
-/** Requests in a row that fail before it is an outage. */
+/** Number of consecutive failed requests that begin an outage. */
 const enough = 5;
-/** Failures that are further apart are not one outage. */
+/** Two failures with a longer time between them do not count for the same outage. */
 const togetherMs = 5 * 60_000;
 /** Time between two attempts of this process to begin an outage of a provider. */
 const pauseMs = 10_000;
@@ -52,7 +52,7 @@ interface Failures {
 
 const noFailures = (now: number): Failures => ({ count: 0, lastAt: now, runs: new Set(), teams: new Set() });
 
-/** Opens the health of one process. Each process counts failures separately; all processes share outages through the database. */
+/** Opens the detection of outages for one process. Each process counts failures separately; all processes share outages through the database. */
 export function openModelHealth(deps: HealthDeps): ModelHealth {
   const failures = new Map<ProviderName, Failures>();
   const triedAt = new Map<ProviderName, number>();

@@ -71,7 +71,7 @@ const page = (status: number): PlainAnswer => ({
 });
 
 describe('a web page in place of an answer', () => {
-  it('is named in the error, with its title and the setting, and clients do not try again', async () => {
+  it('is reported in the error with its title and the setting, and clients do not try again', async () => {
     provider.answer(() => page(200));
     const { status, text, headers } = await ask();
     expect([status, headers['x-should-retry'], headers['content-type']]).toEqual([502, 'false', 'application/json']);

@@ -51,7 +51,7 @@ export function passOn(
     body.on('data', (bytes: Buffer) => {
       watch(bytes);
       if (patience !== undefined || client.write(bytes)) return listen();
-      // A slow client is not a silent provider. `close` reports that it hung up.
+      // While a slow client makes the stream wait, the provider does not count as silent. The `close` event reports that the client hung up.
       clearTimeout(silence);
       body.pause();
     });
@@ -113,7 +113,7 @@ export async function hasFirstByte(body: Readable, silenceMs: number): Promise<b
     body.once('readable', yes).once('end', yes).once('error', no).once('close', no);
     if (body.destroyed) no();
   });
-  // The stream leaves its paused mode in the next tick after the last `readable` listener.
+  // The stream leaves its paused mode in the next tick after its last `readable` listener was removed.
   await new Promise(setImmediate);
   return has && !body.errored;
 }

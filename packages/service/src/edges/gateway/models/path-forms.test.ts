@@ -24,7 +24,7 @@ describe.each(protocols)('the paths of $name', (protocol) => {
     expect((await gateway.usage(usages + 1)).modelId).toBe(protocol.modelId);
   });
 
-  it.each(versions)('check what requests contain with the versions "%s"', async (written) => {
+  it.each(versions)('have the same checks of request bodies with the versions "%s"', async (written) => {
     const before = gateway.fake.requests.length;
     const path = protocol.path.replace(version, written);
     const hosted = { tools: [{ type: 'web_search', googleSearch: {} }] };

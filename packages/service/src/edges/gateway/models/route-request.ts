@@ -15,7 +15,7 @@ import type { Endpoint } from './endpoints.ts';
 import { answerError, type ExchangeResult, exchange, letGo, type SentBody } from './exchange.ts';
 import type { Upstreams } from './upstream.ts';
 
-/** Reads and reports of the gateway about the models of runs. */
+/** What the gateway reads and reports about the models of runs. */
 export interface ModelRouting {
   read(holder: RunTokenHolder): Promise<RunModels>;
   /** The provider answered. `outage`: the outage that was known when the request began. */
@@ -58,7 +58,7 @@ export interface RoutedRequest {
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
 
-/** Forwards the answer of the first model that gives one to the client. The usage of each try is recorded with its own model. */
+/** Tries the models in order, and forwards the first answer to the client. The usage of each try is recorded with its own model. */
 export async function routeRequest(
   deps: RouteDeps,
   sent: RoutedRequest,

@@ -20,7 +20,7 @@ interface Sent {
 
 /**
  * Sends a request. The gateway itself adds `stream_options` to streams of chat completions, to learn their usage. An endpoint that refuses
- * them gets the request without them, and its usage is estimated.
+ * `stream_options` gets the request without them, and its usage is estimated.
  */
 export async function sendAdapted(upstreams: Upstreams, sent: Exchange, signal: AbortSignal): Promise<Sent> {
   const { body, target } = sent;

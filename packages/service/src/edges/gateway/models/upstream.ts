@@ -12,9 +12,9 @@ export interface UpstreamTimeouts {
   readonly connectMs: number;
   /** Limit for all tries to connect together. A request that did not reach the provider had no effect, so it can be sent again. */
   readonly reachMs: number;
-  /** Limit after that until the headers of the answer, and between two pieces of the answer: a model may work for minutes. */
+  /** Limit from the open connection to the headers of the answer, and between two pieces of the answer. A model may work for minutes. */
   readonly silenceMs: number;
-  /** Limit for the rest of an answer after the client has disconnected: the last piece contains the usage. */
+  /** Limit for the remaining answer after the client has disconnected. The gateway reads on because the last piece contains the usage. */
   readonly hangUpMs: number;
 }
 
@@ -26,13 +26,13 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** The caller releases the parts after the answer has begun; before that, they may be sent again. */
   readonly body?: { readonly parts: readonly Buffer[] };
-  /** Time for all tries to connect, if shorter than that of `timeouts`. */
+  /** Time for all tries to connect. Used if it is shorter than `reachMs` of `timeouts`. */
   readonly reachMs?: number;
 }
 
 /**
- * `failed`: the connection was open, and no answer came. `unreachable`: no connection could be opened, or it broke at once, as with a
- * tunnel whose other end is dead. The messages of these outcomes contain neither addresses nor credentials.
+ * `failed`: the connection was open, and no answer came. `unreachable`: no connection could be opened, or the connection broke at once, for
+ * example because the far end of a tunnel is dead. The messages of these outcomes contain neither addresses nor credentials.
  */
 export type UpstreamResult =
   | { readonly kind: 'answer'; readonly response: IncomingMessage; readonly request: ClientRequest }
@@ -55,7 +55,10 @@ export interface Upstreams {
   /** Sends a request; aborting `signal` destroys the request and its answer at any time. Follows no redirect. */
   send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResult>;
   readonly timeouts: UpstreamTimeouts;
-  /** Base URLs of endpoints that refused `stream_options`, each with the time, `performance.now()`, until which requests omit `stream_options`. */
+  /**
+   * Base URLs of endpoints that refused `stream_options`, each with the time, `performance.now()`, until which requests omit
+   * `stream_options`.
+   */
   readonly plainUntil: Map<string, number>;
   close(): void;
 }
@@ -129,11 +132,11 @@ export function openUpstreams(
         }
         const waitMs = backoffMs(reachBackoff, tries);
         const isTimeLeft = performance.now() - started + waitMs < reachMs;
-        // The last try may have had little time; in this case, use the reason of an earlier try.
+        // The last try may have failed only because it had little time. In this case, use the reason of an earlier try.
         if (tried.result.kind === 'unreachable' && tried.result.status !== 504) refused = tried.result;
         if (tried.result.kind !== 'unreachable') return tried.result;
         if (!isTimeLeft || signal.aborted) return refused ?? tried.result;
-        // If the signal aborts the wait, it fails the next try at once.
+        // If the signal aborts the wait, it also fails the next try at once.
         await delay(waitMs, signal).catch(() => {});
       }
     },

@@ -1,4 +1,4 @@
-/** Checkpoints of workspaces in the middle of turns. */
+/** Tests checkpoints of workspaces, which a sandbox stores in the middle of a turn. */
 import { randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { describe, expect, test } from 'vitest';
@@ -8,7 +8,7 @@ const { service, taskOf, beginRun, lose, blobsNow, next, letTimePass } = await o
 const { db } = service.deps;
 
 describe('a checkpoint', () => {
-  test('that is incomplete replaces nothing', async () => {
+  test('that is incomplete does not replace the last checkpoint', async () => {
     const first = await beginRun();
     await first.mark(1);
     await first.put(1, Buffer.from('whole'));
@@ -30,7 +30,7 @@ describe('a checkpoint', () => {
     expect(await blobsNow()).toBe(blobs);
   });
 
-  test('replaces nothing if it arrives after the archive of the end of its turn', async () => {
+  test('that arrives after the archive of the end of its turn does not replace the archive', async () => {
     const first = await beginRun();
     await first.mark(1);
     const ended = await service.request('PUT', '/harness-support/workspace?turn=1', {
@@ -49,7 +49,7 @@ describe('a checkpoint', () => {
     expect(await blobsNow()).toBe(blobs);
   });
 
-  test('is refused if it has no event, for a run that does not resume, and too soon after another', async () => {
+  test('is refused without an event, in a run that does not resume, and too soon after another checkpoint', async () => {
     const first = await beginRun();
     expect(await first.put(1, Buffer.from('a'))).toBe(409);
     await first.mark(1);

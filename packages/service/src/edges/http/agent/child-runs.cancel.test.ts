@@ -48,7 +48,7 @@ describe('POST child-runs/{id}/cancel', () => {
     await closed;
   });
 
-  test('cancels a self-hosted child, which people cannot', async () => {
+  test('cancels a self-hosted child, which people cannot cancel', async () => {
     const { runToken: key } = await orchestrator({ config: { worker_host: 'mine' } });
     const child = await startChild(key);
     await service.problem(422, 'POST', `/agent/runs/${child}/cancel`);

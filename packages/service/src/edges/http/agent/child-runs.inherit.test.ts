@@ -30,7 +30,7 @@ describe('without permission of the parent', () => {
     expect(list).toEqual({ child_runs: [] });
   });
 
-  test('keeps a child of a hosted run from a self-hosted worker and from another environment', async () => {
+  test('refuses a child of a hosted run on a self-hosted worker or in another environment', async () => {
     const { runToken } = await orchestrator();
     await service.problem(403, 'POST', children, ask(runToken, { config: { worker_host: 'laptop' } }));
     await service.problem(403, 'POST', children, ask(runToken, { config: { environment_id: other } }));

@@ -53,7 +53,7 @@ describe('GET child-runs answers', () => {
     }
   });
 
-  test('when the child has ended or is BLOCKED, and otherwise after wait_ms', async () => {
+  test('as soon as a child has ended or is BLOCKED, and otherwise after wait_ms', async () => {
     const { runToken: key } = await orchestrator();
     const first = await begin(await startChild(key));
     const second = await startChild(key);
@@ -73,7 +73,7 @@ describe('GET child-runs answers', () => {
   });
 });
 
-describe('while an agent waits for its children', () => {
+describe('an agent that waits for its children', () => {
   const holds = async (executionId: string) => {
     const rows = await service.deps.db.query(
       'SELECT FROM executions WHERE id = $1 AND (awaiting_until IS NULL OR awaiting_until < clock_timestamp())',
@@ -106,7 +106,7 @@ describe('while an agent waits for its children', () => {
     await until(() => holds(executionId));
   });
 
-  test("gives the team's only slot to its child before the runs that were queued earlier", async () => {
+  test('gives its slot, the only slot of the team, to its child before runs that were queued earlier', async () => {
     const limited = await startTestService();
     try {
       await limited.deps.db.query('UPDATE teams SET max_concurrent_executions = 1 WHERE id = $1', [limited.teamId]);

@@ -1,4 +1,4 @@
-/** A follow-up can use the secrets in the run's sandbox, so its author needs the right to each of them. */
+/** A follow-up can use the secrets in the run's sandbox, so the author of the follow-up needs the right to use each of these secrets. */
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
@@ -73,7 +73,7 @@ test('followups_from in a configuration of another author does not open a run to
   expect((await send(runId, colleague.key)).status).toBe(403);
 });
 
-test('only the executor sends follow-ups to a run without recorded rights while its sandbox has secrets', async () => {
+test('only the executor sends follow-ups to a run without recorded rights while the sandbox of the run has secrets', async () => {
   const runId = await runWith(['SHARED']);
   await work(runId);
   await db.query('UPDATE runs SET rights = NULL WHERE id = $1', [runId]);
@@ -109,7 +109,7 @@ test("a run uses no personal credential of its executor during another person's 
   expect(await actor()).toBe('');
 });
 
-test("a child that is started in another person's turn uses no personal credential either", async () => {
+test("a child that is started in another person's turn also uses no personal credential", async () => {
   const runId = await service.newRun({ prompt: 'a', mode: 'orchestrate' }, owner.key);
   const { runToken } = await service.claimRun(runId);
   const resolve = () => service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });

@@ -20,7 +20,7 @@ const token = 'kT9"deploy/token+é';
 const certificate = `-----BEGIN-----\n${'Ab3/'.repeat(30)}\n-----END-----\n`;
 const ungranted = 'never granted 77';
 const base64 = Buffer.from(`:${token}`).toString('base64');
-/** Texts that must not be found, in the spellings that a program may print. */
+/** Texts that must not appear in anything stored, in all spellings that a program may print. */
 const planted = [
   token,
   'Ab3/'.repeat(30),
@@ -98,7 +98,7 @@ it('shows when a secret was used, and stores only encrypted copies', async () =>
   expect(await leaks()).toEqual([]);
 });
 
-it('stores events, transcript and conversation without secrets, even if a secret is split between two of them', async () => {
+it('stores events, transcript and conversation without secrets, even if a secret is split between two events', async () => {
   const raw = (text: string) => ({ type: 'transcript', line: JSON.stringify({ raw: text }) });
   await events(
     { type: 'agent_started', harness: 'oz', model_id: 'runbook' },

@@ -97,7 +97,7 @@ test('fails a run with integration_not_configured if its model is no longer conf
   });
 });
 
-test('claims the run for an agent that asks for its task before the worker’s claim arrives', async () => {
+test('claims the run when its agent asks for the task before the worker’s claim arrives', async () => {
   const { runId, runToken } = await service.startExecution({}, 'PENDING');
   expect((await resolve(runToken)).status).toBe(200);
   expect(await read(runId)).toMatchObject({ state: 'CLAIMED' });

@@ -1,5 +1,6 @@
 /**
- * Routes with which a sandbox hands its workspace, and the memory of the built-in harness, to the next sandbox of its run or conversation.
+ * Routes that store the workspace of a sandbox and the memory of the built-in harness. The next sandbox of the run or conversation reads
+ * them.
  */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -69,7 +70,7 @@ function noCheckpoint(reply: FastifyReply): Refusal {
   });
 }
 
-/** Registers read and upload of the memory. */
+/** Registers the routes that read and upload the memory. */
 export function registerHarnessMemoryRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   addRoute(app, routes.readMemory, async ({ session, params, reply }) => {
     const key = await findMemory(deps.db, session, params.executionId);

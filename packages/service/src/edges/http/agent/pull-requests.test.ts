@@ -41,7 +41,7 @@ describe.each([
   ['GitHub', gitHub],
   ['GitLab', gitLab],
 ] as const)('a pull request at %s', (name, service) => {
-  it('is opened into the default branch, once, and is an artifact', async () => {
+  it('is opened only once, into the default branch, and becomes an artifact of the run', async () => {
     const { runId, open } = await startRun(service);
     const first = await open(`${name}/one`, { body: 'Why.', draft: true });
     expect(first.status, first.text).toBe(200);
@@ -59,7 +59,7 @@ describe.each([
     expect(audit.text.split('pull_request.create')).toHaveLength(2);
   });
 
-  it('that another request opened first is returned', async () => {
+  it('that was opened by another request first is returned', async () => {
     const { open } = await startRun(service);
     const message = 'A pull request already exists for acme:raced.';
     fake.next = { status: name === 'GitHub' ? 422 : 409, json: { message }, opens: true };
@@ -102,7 +102,7 @@ describe('a pull request', () => {
     expect(audit.text).toContain(runId);
   });
 
-  it("of a fork, from a branch with the same name, is not treated as the run's pull request", async () => {
+  it("from a branch with the same name in a fork is not treated as the run's pull request", async () => {
     const { open } = await startRun(gitHub);
     const url = 'https://host.example/acme/site/pull/stranger';
     fake.pulls.push({ head: 'fix', base: 'main', title: 'T', body: '', draft: false, url, from: 'stranger/site' });
@@ -118,7 +118,7 @@ describe('a pull request', () => {
     expect(answer.text).toContain('No commits between main and empty');
   });
 
-  it('is refused for other repositories, without a credential, above the limit and after the end', async () => {
+  it('is refused for other repositories, without a credential, above the limit and after the end of the run', async () => {
     const { runId, open } = await startRun(gitHub);
     expect((await open('x', { repository: { owner: 'acme', repo: 'other' } })).status).toBe(404);
     expect((await open('bad branch')).status).toBe(400);

@@ -71,7 +71,7 @@ test('a run whose environment was deleted does not execute an earlier revision o
   await service.request('DELETE', `/agent/environments/${uid}`);
   expect((await taskOf(runId)).environment).toBeUndefined();
 });
-test('a hundred revisions of a content that changes often are stored, and all revisions that are still needed', async () => {
+test('if a content changes often, its last hundred revisions and all revisions that are still needed are stored', async () => {
   const uid = await environment({ name: 'E', setup_commands: ['echo needed'] });
   const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
   await db.query(

@@ -15,7 +15,7 @@ const post = async (path: string, key: string, body: object) => {
   return answer.body;
 };
 
-/** The rules as a table, without the code that computes them: who may use which secret. */
+/** A table of the secrets that each author may use. The test does not use the service's code to compute these rights. */
 const ofList = { Ada: ['ONE', 'TWO', 'MINE'], Bob: ['ONE', 'TWO', 'MINE'], with: ['ONE'], without: [] as string[] };
 type Name = keyof typeof ofList;
 const isPerson = (name: Name) => name === 'Ada' || name === 'Bob';
@@ -61,12 +61,12 @@ const name = fc.constantFrom<Name>('Ada', 'Bob', 'with', 'without');
 const aCase = fc.record({
   executor: name,
   environment: fc.option(fc.record({ author: name, secrets: fc.subarray(['ONE', 'TWO']), isAccepted: fc.boolean() })),
-  /** Author of the prompt, which the executor repeats. */
+  /** Author of the prompt. The executor reruns the run of this author. */
   prompt: fc.option(name, { freq: 2 }),
   named: fc.subarray(['ONE', 'TWO', 'MINE']),
 });
 
-test('an agent receives only the secrets that its executor and all authors whom the executor did not accept may use', async () => {
+test('an agent receives only secrets that its executor may use, and that every author whom the executor did not accept may use', async () => {
   await fc.assert(
     fc.asyncProperty(aCase, async ({ executor, environment, prompt, named }) => {
       const ofEnvironment = (environment?.secrets ?? []).filter((secret) =>

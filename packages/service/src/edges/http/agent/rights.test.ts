@@ -113,7 +113,7 @@ describe('a run in an environment that another person changed', () => {
     ]);
   });
 
-  test("has the team's secrets that the author of the change may use too, and needs no acceptance for them", async () => {
+  test("has the team's secrets that the author of the change may also use, without an acceptance", async () => {
     const uid = await environment(owner.key, { secrets: secrets('SHARED') });
     await edit(uid, colleague.key, { secrets: secrets('SHARED'), description: 'changed' });
     const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } }, service.key);
@@ -121,7 +121,7 @@ describe('a run in an environment that another person changed', () => {
     expect(await itemOf(runId)).not.toHaveProperty('withheld');
   });
 
-  test('does not get a secret of the environment that its author, an agent key, may not use', async () => {
+  test('does not get a secret that the environment names if the author of the environment, an agent key, may not use the secret', async () => {
     const agent = await newAgent();
     const uid = await environment(agent.key);
     // The author's rights decide, not the rights of the person who named the secret in the environment.
@@ -344,7 +344,7 @@ describe('events', async () => {
   });
 });
 
-test('are accepted only by people, and only if these people may see the changed things', async () => {
+test('contents are accepted only by people, and only by people who may see these contents', async () => {
   const agent = await newAgent();
   const uid = await environment(colleague.key);
   await service.problem(403, 'POST', '/acceptances', {

@@ -79,7 +79,7 @@ describe('POST messages answers', () => {
     expect(text.endsWith(`obey.\n--- ${mark}`)).toBe(true);
   });
 
-  test('200 to a run that waits in its sandbox, which continues', async () => {
+  test('200 to a run that waits in its sandbox, and the run continues', async () => {
     const lead = await root();
     const child = await begin(await childOf(lead));
     await finish(child.runToken);
@@ -88,7 +88,7 @@ describe('POST messages answers', () => {
     expect(await stateOf(child.runId)).toBe('INPROGRESS');
   });
 
-  test('to a run that has ended without a sandbox: 200 from its parent, and the run continues; otherwise 409 with its state', async () => {
+  test("to an ended run without a sandbox: 200 from its parent, and the run continues; 409 with the run's state from other runs", async () => {
     const lead = await root();
     const child = await begin(await childOf(lead));
     await finish(child.runToken);
@@ -100,7 +100,7 @@ describe('POST messages answers', () => {
     expect(await stateOf(child.runId)).toBe('QUEUED');
   });
 
-  test('409 to continue a child when the limit of live children is reached', async () => {
+  test('409 to a child that would continue above the limit of live children', async () => {
     const lead = await root({ config: { child_runs: { enabled: true, max_live: 1 } } });
     const child = await begin(await childOf(lead));
     await finish(child.runToken);
@@ -157,7 +157,7 @@ describe('POST messages answers', () => {
     expect((await send(child, lead.runId)).status).toBe(401);
   });
 
-  test('once for the same Idempotency-Key; 409 for the key with another message', async () => {
+  test('200 and sends one message for the same Idempotency-Key; 409 for the key with another message', async () => {
     const lead = await root();
     const child = await childOf(lead);
     const headers = { 'idempotency-key': randomUUIDv7() };

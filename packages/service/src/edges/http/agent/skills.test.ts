@@ -85,7 +85,7 @@ describe('a run with a skill', () => {
     ]);
   });
 
-  test('may have no prompt: a runbook runs the text of the skill, and its title is the name', async () => {
+  test("may have no prompt: the text of the skill is the runbook, and the skill's name is the title of the run", async () => {
     const { runId, task } = await start({ skill: 'acme/site:review' });
     expect(task?.prompt).toBe('```sh\necho reviewed\n```');
     expect((await read(runId)).title).toBe('review');
@@ -126,7 +126,7 @@ describe('a run with a skill', () => {
     await service.request('POST', `/agent/runs/${waiting}/cancel`);
   });
 
-  test('keeps its commit when its agent asks again, also after the skill has changed', async () => {
+  test('keeps the commit of the skill when its agent asks again, even after the skill has changed', async () => {
     const before = await start({ skill: 'acme/site:test' });
     await host.commit('acme', 'site', { [path('test')]: skill('test', 'Changed.') });
     const again = AgentTask.parse((await resolve(before.runToken)).body);
@@ -190,7 +190,7 @@ describe('a skill that cannot be used', () => {
     expect(status_message?.message).toContain(spec);
   });
 
-  test('because another skill of the run has the same name fails the run', async () => {
+  test('because its name is the same as that of another skill of the run fails the run', async () => {
     const { runId } = await start({ config: { skills: ['acme/site:test', 'other/same:test'] } });
     expect((await read(runId)).status_message?.message).toContain('has the name test too');
   });

@@ -106,7 +106,7 @@ test('a run that an agent starts has no personal credentials after another perso
   expect((await rightsOf(await childOf(parent)))?.personal_credentials).toBe(false);
 });
 
-test("an agent key cannot answer a run's question by a message of the run above it", async () => {
+test("an agent key cannot answer a run's question by a message from the parent run", async () => {
   const parent = await lead();
   const child = await begin(await childOf(parent));
   const ask = () =>

@@ -1,4 +1,4 @@
-/** The limit of the bytes that a team stores, so that no team fills the disk of all. */
+/** Tests the limit of the bytes that a team stores. The limit prevents one team from filling the disk that all teams share. */
 import { ReportArtifactResponse } from '@runyard/contract/agent/agent-protocol';
 import { UsageReport } from '@runyard/contract/team/budgets';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -28,7 +28,7 @@ const storage = async (key?: string) => {
   return report.storage;
 };
 const stored = async () => (await storage()).bytes;
-/** Fills the team's room up to `left` bytes. */
+/** Fills the storage of the team until `left` bytes are free. */
 const fill = async (left: number) =>
   void (await db.query('INSERT INTO storage_changes (team_id, bytes) VALUES ($1, $2)', [
     service.teamId,
@@ -82,7 +82,7 @@ afterEach(async () => {
   await recountStorage(db);
 });
 
-test('counts all stored bytes of members and agents, and subtracts the bytes of a deleted run', async () => {
+test('the storage of a team includes all bytes of members and agents, without the bytes of a deleted run', async () => {
   expect(await storage()).toEqual({ bytes: 0, max_bytes: maxBytes });
   const run = await service.startExecution({ prompt: 'Do it.', attachments: [file(1000), file(70 * 1024)] });
   const request = await stored();
@@ -102,7 +102,7 @@ test('counts all stored bytes of members and agents, and subtracts the bytes of 
   await counted(0, () => put('workspace?turn=2', run.runToken, 'x'.repeat(6000)));
   await counted(7000, () => put('memory?turn=1', run.runToken, 'x'.repeat(7000)));
   await counted(8000, () => announce(run.runToken, 8000));
-  // The next handoff gets the bytes that an unfinished one had reserved.
+  // The next handoff uses the bytes that the unfinished handoff had reserved.
   await counted(0, () => announce(run.runToken, 8000));
   await foldStorageChanges(db);
   expect(await recountStorage(db)).toMatchObject({ rows: 0 });
@@ -114,7 +114,7 @@ test('counts all stored bytes of members and agents, and subtracts the bytes of 
   expect(await stored()).toBe(0);
 });
 
-test('corrects a count that differs from the rows', async () => {
+test('a recount corrects a count that differs from the rows', async () => {
   await service.newRun();
   const right = await stored();
   await fill(0);
@@ -146,14 +146,14 @@ describe('a team without free storage', () => {
         await post(`/agent/schedules/${schedule.body.id}/run`),
       ]),
     );
-    // The creates above may have exceeded the limit by more than the room for short texts.
+    // The creates above may have exceeded the limit by more than the bytes reserved for short texts.
     await fill(1024);
     await untilKnown(async () => expect((await create([])).status).toBe(200));
     expect((await post(`/agent/runs/${runId}/followups`, { message: 'go' })).status).toBe(200);
     // Short texts end too.
     await fill(-spareBytes);
     await untilKnown(async () => expectFull([await create([])]));
-    // Deleted runs make room.
+    // Deleted runs free storage.
     await db.query('DELETE FROM runs WHERE id <> $1', [runId]);
     await recountStorage(db);
     await untilKnown(async () => expect((await create([30 * 1024])).status).toBe(200));
@@ -206,7 +206,7 @@ describe('a team without free storage', () => {
   });
 });
 
-test('counts a file that is uploaded before its follow-up against the storage of the team', async () => {
+test('a file that is uploaded before its follow-up counts against the storage of the team', async () => {
   const runId = await service.newRun();
   await fill(10);
   await untilKnown(async () => {

@@ -1,6 +1,4 @@
-/**
- * Values that are not granted secrets and are still removed from everything that a run stores: values of MCP servers and of code hosts.
- */
+/** Values of MCP servers and of code hosts. They are not granted secrets, but they are also removed from everything that a run stores. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { redacted } from '@runyard/system/redaction/redactor';
 import { describe, expect, test } from 'vitest';

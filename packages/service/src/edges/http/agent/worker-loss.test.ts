@@ -114,7 +114,7 @@ test('counts the resumes of each turn separately', async () => {
   expect(row?.resume_count).toBe(1);
 });
 
-test('gives the follow-up of the lost turn to the next agent, and no follow-up of an earlier turn', async () => {
+test('gives the next agent the follow-up of the lost turn, but no follow-up of an earlier turn', async () => {
   const first = await beginRun();
   const followUp = async (message: string) => {
     await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message } });
@@ -144,7 +144,7 @@ describe('while no machine has the run', () => {
     expect(await stateOf(first.runId)).toMatchObject({ state: 'CANCELLED' });
   });
 
-  test('a follow-up waits, and joins the message of the turn', async () => {
+  test('a follow-up waits and is appended to the message of the turn', async () => {
     const first = await beginRun();
     await lose(first);
     await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message: 'Hurry.' } });

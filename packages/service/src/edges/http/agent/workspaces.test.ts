@@ -121,7 +121,7 @@ describe("a run that continues another run's conversation", async () => {
     return { workspace, attachments, status: (await get(runToken, first.executionId)).status };
   }
 
-  test('gets the files of the last one', async () => {
+  test('gets the files of the last run in the conversation', async () => {
     const config = { environment_id: uid, secrets: secrets('ONE') };
     const first = await leaveFiles({ config });
     const file = { file_name: 'a', mime_type: 'text/plain', data: 'eA==' };
@@ -179,7 +179,7 @@ describe("a run that continues another run's conversation", async () => {
     expect(status).toBe(404);
   });
 
-  test('gets the answer that no files were stored, and redacts values of secrets in the files that it gets', async () => {
+  test('is notified if no files were stored, and redacts values of secrets in the files that it gets', async () => {
     const none = await service.startExecution();
     const { workspace } = await goOnWith(none, {});
     expect(workspace).toEqual({ kind: 'missing' });
@@ -231,7 +231,7 @@ test('answers 400 without a turn, 401 with the token of an ended execution', asy
   expect((await put(runToken, 1, Buffer.from('x'))).status).toBe(401);
 });
 
-test('gets at most two more minutes for an upload when its sandbox leaves by itself, and none after a cancel', async () => {
+test('gives an upload at most two more minutes when the sandbox ends by itself, and no time after a cancel', async () => {
   const { executionId, runToken } = await service.startExecution();
   const attempt = { executionId, tokenHash: hashRunToken(runToken) };
   const read = async () =>

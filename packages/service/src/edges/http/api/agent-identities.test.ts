@@ -173,7 +173,7 @@ describe('the keys of an identity', () => {
     elsewhere.close();
   });
 
-  test('do not survive a delete of the identity at the same moment', async () => {
+  test('are never valid after a concurrent delete of the identity', async () => {
     for (let round = 0; round < 5; round += 1) {
       const identity = await create({ name: 'Race' });
       const [made] = await Promise.all([keyOf(identity), service.request('DELETE', `${path}/${identity.uid}`)]);
@@ -218,13 +218,13 @@ describe('agent_identity_uid', () => {
     const more = { name: 'TOKEN', variable: 'SAME' };
     const own = { agent_identity_uid: identity.uid, config: { skills: ['x/y:z'], secrets: [more] } };
     expect(await runOf(own)).toMatchObject({ agent_config: { skills: ['x/y:z'], secrets: [more] } });
-    // Another secret of the team does not belong to the identity, whoever starts the run.
+    // No caller can start a run of the identity with another secret of the team.
     const asked = { prompt: 'a', agent_identity_uid: identity.uid, config: { secrets: [{ name: 'OTHER' }] } };
     const { detail } = await service.problem(403, 'POST', '/agent/runs', { body: asked });
     expect(detail).toContain('the secret OTHER may not be used by this run');
   });
 
-  test('gives the run its prompt, harness, MCP servers and worker, but values of the request have priority', async () => {
+  test("gives the run the identity's prompt, harness, MCP servers and worker, but values of the request have priority", async () => {
     const [docs, own] = [{ url: 'https://mcp.example/docs' }, { url: 'https://mcp.example/own' }];
     const identity = await create({
       name: 'Bot',
@@ -248,7 +248,7 @@ describe('agent_identity_uid', () => {
     expect((await runOf({ agent_identity_uid: identity.uid, config: other })).agent_config).toMatchObject(other);
   });
 
-  test('gives the run the content of the identity, also in a rerun by a person', async () => {
+  test('gives the run the content of the identity, and a rerun by a person has the same content', async () => {
     const admin = await newPerson(service, team, 'admin');
     const identity = await create({ name: 'Bot', mcp_servers: { tool: { command: 'tool' } } }, admin.key);
     const first = await runOf({ agent_identity_uid: identity.uid });
@@ -331,7 +331,7 @@ test('give a child run no secret that its parent did not have', async () => {
 });
 
 describe('on_behalf_of', () => {
-  test('cannot be used with a key that an administrator created before an owner permitted it', async () => {
+  test('is refused with a key that an administrator created before an owner permitted on_behalf_of', async () => {
     const admin = await newPerson(service, team, 'admin');
     const identity = await create({ name: 'Plain' }, admin.key);
     const { key } = (await keyOf(identity, admin.key)).body;

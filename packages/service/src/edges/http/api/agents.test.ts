@@ -46,13 +46,13 @@ const names = async (query = '', key = service.key) => (await list(query, key)).
 const variantsOf = async (query: string): Promise<AgentVariant[]> =>
   (await list(query)).flatMap((each) => each.variants);
 
-describe('of the environments', () => {
+describe('the list of agents of the environments', () => {
   let uids: string[];
   beforeAll(async () => {
     uids = [await environment('One', ['site']), await environment('Two', ['site', 'other'])];
   });
 
-  test('lists the skills by name, each with its places', async () => {
+  test('contains the skills by name, each with its places', async () => {
     const agents = await list();
     expect(agents.map(({ name, variants }) => [name, variants.map(({ id }) => id).sort()])).toEqual([
       ['ant', ['acme/other:.agents/skills/ant/SKILL.md', 'acme/site:skills/ant/SKILL.md']],
@@ -70,7 +70,7 @@ describe('of the environments', () => {
     });
   });
 
-  test('lists malformed skills and unreadable repositories only when asked, with file and fault', async () => {
+  test('contains malformed skills and unreadable repositories only on request, with file and fault', async () => {
     const broken = await environment('Broken', ['missing', 'private']);
     expect(await names()).toEqual(['ant', 'zebra']);
     const agents = await list('?include_malformed_skills=true');
@@ -86,7 +86,7 @@ describe('of the environments', () => {
     await service.request('DELETE', `/agent/environments/${broken}`);
   });
 
-  test('sorts by the last run of the team, agents without a run last', async () => {
+  test('is sorted by the last run of the team, with agents without a run at the end', async () => {
     await service.newRun({ prompt: 'a', skill: 'acme/site:skills/zebra/SKILL.md' });
     await service.newRun({ prompt: 'a', skill: 'acme/other:.agents/skills/ant/SKILL.md' }, service.otherKey);
     const agents = await list('?sort_by=last_run');
@@ -105,8 +105,8 @@ describe('of the environments', () => {
   });
 });
 
-describe('of one repository', () => {
-  test('lists the skills of a repository that is in no environment', async () => {
+describe('the list of agents of one repository', () => {
+  test('contains the skills of a repository that is in no environment', async () => {
     expect((await variantsOf('?repo=acme/other')).map(({ id }) => id)).toContain('acme/other:skills/new/SKILL.md');
   });
 
@@ -118,7 +118,7 @@ describe('of one repository', () => {
     },
   );
 
-  test('answers 400 that says why a repository cannot be read', async () => {
+  test('answers 400 with the reason why a repository cannot be read', async () => {
     const problem = await service.problem(400, 'GET', '/agent?repo=acme/nothing');
     expect(problem.detail).toContain('has no repository acme/nothing');
   });
@@ -176,7 +176,7 @@ describe('a private repository', () => {
   });
 });
 
-test('lists for another team only the repositories of environments that it owns or uses as a guest', async () => {
+test("another team's list contains only repositories of environments that the other team owns or uses as a guest", async () => {
   expect(await list('', service.otherKey)).toEqual([]);
   const uid = await environment('Theirs', ['other'], service.otherKey);
   const [shown] = await list('', service.otherKey);

@@ -43,7 +43,7 @@ async function blockedRun(config: Record<string, unknown> = {}) {
 const endSandbox = (executionId: string) =>
   service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
 
-test('makes the run BLOCKED: the run shows the question, takes no slot and has no deadline', async () => {
+test('a question makes the run BLOCKED: the run shows the question, takes no slot and has no deadline', async () => {
   const { runId, executionId } = await blockedRun();
   expect(await read(runId)).toMatchObject({
     state: 'BLOCKED',
@@ -72,7 +72,7 @@ test('makes the run BLOCKED: the run shows the question, takes no slot and has n
   expect(conversation.text).not.toContain('only the harness');
 });
 
-test('shows a request of several lines whole and unchanged, and asks no question about a request that cannot be shown', async () => {
+test('a request of several lines is shown whole and unchanged, and a request that cannot be shown asks no question', async () => {
   const asked = async (title: string, command: string) => {
     const { runId, runToken } = await service.startExecution({ config: { approval_policy: 'ask' } });
     const action = { ...request.action, input: { command } };
@@ -98,13 +98,13 @@ test('shows a request of several lines whole and unchanged, and asks no question
   expect(refused.state).not.toBe('BLOCKED');
 });
 
-test('keeps a sandbox with an open question even if its idle time is 0', async () => {
+test('a sandbox with an open question does not end even if its idle time is 0', async () => {
   const { runId, runToken } = await blockedRun({ idle_timeout_minutes: 0 });
   expect((await read(runId)).state).toBe('BLOCKED');
   expect(await inbox(runToken)).toEqual([]);
 });
 
-test('asks once for a request that is reported twice, and does not ask for a cancelled run', async () => {
+test('a request that is reported twice asks one question, and a request of a cancelled run asks none', async () => {
   const { runId, runToken } = await blockedRun();
   await service.request('POST', followUps(runId), { body: { decision: 'approve' } });
   await send(runToken, [...begin, { type: 'blocked', step_id: 's1', request }]);
@@ -116,7 +116,7 @@ test('asks once for a request that is reported twice, and does not ask for a can
   expect(await read(other.runId)).not.toHaveProperty('blocked_on');
 });
 
-test('answers 200 and gives the agent the decision once, with its request; earlier follow-ups do not count as answers', async () => {
+test('a decision answers 200 and reaches the agent once, with its request; earlier follow-ups do not count as answers', async () => {
   const { runId, runToken } = await service.startExecution({ config: { approval_policy: 'ask' } });
   await send(runToken, begin);
   await service.request('POST', followUps(runId), { body: { message: 'earlier' } });
@@ -152,14 +152,14 @@ test('answers 200 and gives the agent the decision once, with its request; earli
   });
 });
 
-test('accepts a text without a decision as an answer and continues the run', async () => {
+test('a text without a decision counts as an answer and continues the run', async () => {
   const { runId, runToken } = await blockedRun();
   await service.request('POST', followUps(runId), { body: { message: 'only the cache' } });
   expect((await read(runId)).state).toBe('INPROGRESS');
   expect(await inbox(runToken)).toMatchObject([{ message: 'only the cache', answers: 'q1' }]);
 });
 
-describe('with the sandbox gone', () => {
+describe('a run with an open question and without a sandbox', () => {
   const resolve = async (runId: string) => {
     const slot = { connectionId: runId, workerId: 'runyard-test', workerInstance: 'one', pool: runId, teamId: null };
     const { assignNext } = await import('../../../runs/executions/queue/assign.ts');
@@ -217,7 +217,7 @@ describe('with the sandbox gone', () => {
     return { executionId, conversation: (await resolve(runId)).conversation };
   };
 
-  test('restores the memory that was saved before the question, unless that question was decided', async () => {
+  test('restores the memory that was saved before the question, unless the question was already decided', async () => {
     const asked = await conversationAfter({ request_id: 'q1' });
     expect(asked.conversation).toEqual({
       kind: 'memory',
@@ -279,7 +279,7 @@ test('answers 400 with the known policies for an unknown approval_policy', async
   ]);
 });
 
-test('keeps a question open when its turn ends; a failure ends the run', async () => {
+test('a question stays open when its turn ends, but a failure of the turn ends the run', async () => {
   const finish = async (token: string, report: object) =>
     (await service.request('POST', '/harness-support/finish-task', { key: token, body: { turn: 1, ...report } })).body;
   const one = await blockedRun();

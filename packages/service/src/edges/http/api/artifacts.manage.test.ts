@@ -1,4 +1,4 @@
-/** Sharing and deletion of artifacts, and the run that a reference belongs to. */
+/** Tests the sharing and deletion of artifacts, and the search for the run of an external reference. */
 import { randomUUIDv7 } from 'node:crypto';
 import { ReportArtifactResponse } from '@runyard/contract/agent/agent-protocol';
 import { ArtifactResponse, ArtifactSharing } from '@runyard/contract/runs/artifacts';
@@ -52,7 +52,7 @@ describe('POST /agent/artifacts/{artifactUid}/share', () => {
     expect(read.text).not.toContain('is_public');
   });
 
-  test('lets everyone read a PLAN inline, and see a SCREENSHOT', async () => {
+  test('lets everyone read a PLAN inline and see a SCREENSHOT', async () => {
     const plan = await report('PLAN', { title: 'Plan', content: '# Steps' });
     const { public_url } = await share(plan.artifact_uid);
     const read = await service.request('GET', public_url ?? '', { key: null });
@@ -88,7 +88,7 @@ describe('POST /agent/artifacts/{artifactUid}/share', () => {
 });
 
 describe('DELETE /agent/artifacts/{artifactUid}/share', () => {
-  test('makes it private again', async () => {
+  test('makes the artifact private again', async () => {
     const uid = await file();
     await share(uid);
     const answer = await service.request('DELETE', `/agent/artifacts/${uid}/share`);
@@ -107,7 +107,7 @@ describe('DELETE /agent/artifacts/{artifactUid}/share', () => {
 });
 
 describe('DELETE /agent/artifacts/{artifactUid}', () => {
-  test('removes row and bytes, and then its signed URLs answer 404 at once', async () => {
+  test('removes row and bytes of the artifact, and its signed URLs answer 404 at once', async () => {
     const uid = await file();
     const url = (await service.request('GET', `/agent/artifacts/${uid}/download`)).headers.get('location') ?? '';
     expect((await service.request('GET', url, { key: null })).status).toBe(200);
@@ -169,7 +169,7 @@ describe('GET /agent/run-by-external-reference', () => {
     expect((await find('https://tracker.example/I/7?tab=1')).status).toBe(404);
   });
 
-  test('gives the newest run of several', async () => {
+  test('returns the newest run if several runs have the reference', async () => {
     const url = 'https://tracker.example/shared';
     const later = await service.startExecution();
     await report('EXTERNAL_REFERENCE', { reference_type: 'issue', url }, later.runToken);
@@ -191,7 +191,7 @@ describe('GET /agent/run-by-external-reference', () => {
     }
   });
 
-  test('answers 400 for a missing or empty url, and for one of more than 2048 characters', async () => {
+  test('answers 400 for a missing or empty url, and for a url of more than 2048 characters', async () => {
     await service.problem(400, 'GET', '/agent/run-by-external-reference');
     const path = (url: string) => `/agent/run-by-external-reference?url=${url}`;
     const problem = await service.problem(400, 'GET', path(''));

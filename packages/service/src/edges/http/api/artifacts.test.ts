@@ -108,7 +108,7 @@ describe('a FILE', () => {
     expect(blobs).toHaveLength(1);
   });
 
-  test('keeps its bytes when the answer to the database commit is lost', async () => {
+  test('keeps its bytes if the answer to the database commit is lost', async () => {
     const { artifact_uid, upload_url } = await reportArtifact('FILE', { filename: 'a' });
     const { db } = service.deps;
     const losesAnswer: Database = {
@@ -121,7 +121,7 @@ describe('a FILE', () => {
     const deps = { ...service.deps, db: losesAnswer, maxBytesOfRun: 1_000 };
     const lost = uploadArtifact(deps, artifact_uid, Readable.from([Buffer.from('one')]));
     await expect(lost).rejects.toThrow('connection lost');
-    // The agent sends it again.
+    // The agent sends the file again.
     expect((await put(upload_url, 'one')).status).toBe(200);
     const { body } = await service.request<{ data: { download_url: string } }>(
       'GET',
@@ -150,7 +150,7 @@ describe('a FILE', () => {
     await service.problem(404, 'GET', `/agent/artifacts/${artifact_uid}`);
   });
 
-  test('cannot be read by a URL for another object or method, or by an expired one', async () => {
+  test('cannot be read by a URL for another object or method, or by an expired URL', async () => {
     const [one, two] = [await file(), await file()];
     const url = (await service.request('GET', `/agent/artifacts/${one}/download`)).headers.get('location') ?? '';
     await service.problem(403, 'GET', url.replace(one, two), { key: null });

@@ -103,7 +103,7 @@ test.each([
   expect(errors?.map(({ path: at }) => at)).toEqual(members.map((member) => `attachments.0.${member}`));
 });
 
-test('files are prepared for the latest run of a conversation', async () => {
+test('files for a conversation are prepared for its latest run', async () => {
   const { runId } = await begin();
   const run = await service.request<{ conversation_id: string }>('GET', `/agent/runs/${runId}`);
   const of = (id: string) => `/agent/conversations/${id}/attachments/prepare`;

@@ -21,13 +21,13 @@ const list = async (query = '', key?: string, headers = {}) => {
 const entryOf = async (requestId: string): Promise<AuditEntry | undefined> =>
   (await list('?limit=500')).entries.find(({ origin }) => origin.request_id === requestId);
 
-/** Routes that change something without an entry. */
+/** Routes that change something but write no entry. */
 const unrecorded: readonly RouteName[] = [
   // The sign-in that uses the code has an entry.
   'createSignInCode',
-  // The test for it needs the key of a session.
+  // A test of this route needs the key of a session.
   'endBrowserSession',
-  // The test for it needs a turn in progress.
+  // A test of these routes needs a turn in progress.
   'interruptRun',
   'interruptConversation',
   // The follow-up that uses the files has an entry.
@@ -36,9 +36,9 @@ const unrecorded: readonly RouteName[] = [
   // Sends enqueued deliveries; the log of deliveries records each attempt.
   'testEventSubscription',
   'redeliverEvent',
-  // The apply has an entry, with the person who set the source.
+  // The apply of a sync has an entry, with the person who set the source.
   'syncFactorySource',
-  // Only the person sees saved views.
+  // Only their author sees saved views.
   'createSavedView',
   'updateSavedView',
   'deleteSavedView',
@@ -191,7 +191,7 @@ describe('a team that makes changes all day', () => {
   const create = (key: string) =>
     service.request('POST', '/agent/environments', { key, body: { config: { name: 'E' } } });
 
-  test('is refused at the limit, and can still end access', async () => {
+  test('cannot make changes above the limit, but can still revoke access', async () => {
     await db.query('DELETE FROM event_subscriptions');
     const { own } = await makeOwnThings(service);
     const admin = await newPerson(service, first, 'admin');
@@ -224,7 +224,7 @@ describe('a team that makes changes all day', () => {
     await db.query('DELETE FROM audit_days');
   });
 
-  test('is not stopped by one key', async () => {
+  test('can still make changes after one key has reached its limit', async () => {
     const key = await service.newKey({ kind: 'agent' });
     const [row] = await db.query<{ id: string }>('SELECT id FROM api_keys WHERE last_four = $1', [key.slice(-4)]);
     await full(first, maxChangesOfAuthorPerDay, `service_account ${row?.id}`);

@@ -44,7 +44,7 @@ test("answers 403 to a rerun and to an agent's child run for the environment of 
 });
 
 describe('GET /agent/runs', () => {
-  test('answers 400 for the ancestor_run_id of another team, as for one that does not exist', async () => {
+  test('answers 400 for the ancestor_run_id of another team, as for an ancestor_run_id that does not exist', async () => {
     const refused = async (id: string) =>
       (await service.problem(400, 'GET', `/agent/runs?ancestor_run_id=${id}`)).errors;
     expect(await refused(theirs.runId)).toEqual(await refused(randomUUIDv7()));

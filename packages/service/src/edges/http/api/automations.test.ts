@@ -107,7 +107,7 @@ describe('automations', () => {
     expect((await faultsOf(members))?.map((fault) => fault.path.slice(0, path.length))).toContain(path);
   });
 
-  test('stay when their webhook is deleted, and show why they do not fire', async () => {
+  test('remain after their webhook is deleted, and show why they do not fire', async () => {
     const gone = await createWebhook();
     const { uid } = await create({ triggers: [triggerOf(undefined, gone.uid), { provider: 'linear', event: 'x' }] });
     await service.request('DELETE', `${webhooks}/${gone.uid}`);
@@ -131,7 +131,7 @@ describe('automations', () => {
 describe('POST …/test-filter', () => {
   const path = `${base}/test-filter`;
 
-  test('explains a payload and a stored delivery, and finds no delivery of others', async () => {
+  test('explains the result for a payload and for a stored delivery, and finds no delivery of another team', async () => {
     const filter = { status: ['firing'] };
     const given = await service.request('POST', path, { body: { filter, payload: { status: 'resolved' } } });
     expect(given.body).toEqual({
@@ -193,7 +193,7 @@ describe('POST …/test-filter/deliveries', () => {
     expect((await service.request('POST', path, { body })).body).toMatchObject({ compared: 32, matched: 0 });
   });
 
-  test('finds no webhook of others, and refuses a filter that is not valid', async () => {
+  test('finds no webhook of another team, and refuses an invalid filter', async () => {
     const other = await service.request<{ uid: string }>('POST', '/factory', { body: { name: 'Other' } });
     const body = { filter, webhook_uid: webhook.uid };
     await service.problem(404, 'POST', `/factory/${other.body.uid}/automations/test-filter/deliveries`, { body });

@@ -28,14 +28,14 @@ describe('the code of a sign-in link', () => {
     expect(Date.parse(session?.expires_at ?? '')).toBeLessThanOrEqual(Date.now() + 8 * 3_600_000);
   });
 
-  test('is refused after a minute, with advice how to get another', async () => {
+  test('is refused after a minute, with advice how to get another code', async () => {
     const code = await newSignInCode(service);
     await db.query(`UPDATE sign_in_codes SET expires_at = expires_at - interval '60 seconds'`);
     const { status, text } = await signIn(service, { code });
     expect([status, text]).toEqual([403, expect.stringContaining('Make another: bin/runyard open')]);
   });
 
-  test('is stored and logged only as a hash, as is the key of the session', async () => {
+  test('is stored and logged only as a hash, like the key of the session', async () => {
     const waiting = await newSignInCode(service);
     const code = await newSignInCode(service);
     const { cookie } = pageHeaders(service, await signIn(service, { code }));
@@ -78,7 +78,7 @@ describe('a sign-in', () => {
       await service.problem(400, 'POST', '/browser-sessions', { key: null, body });
   });
 
-  test('follows the acceptance of an invitation by a person without a key', async () => {
+  test('accepts the key that a person gets by accepting an invitation', async () => {
     const team = await teamUidOf(service);
     const body = { key: await invite(service, team, 'viewer'), display_name: 'Ada' };
     const accepted = await service.request<{ key: string }>('POST', '/team-invitations/accept', { key: null, body });
@@ -113,7 +113,7 @@ describe('a sign-in', () => {
   });
 });
 
-describe('at another address', () => {
+describe('a sign-in at another address of the service', () => {
   const at = async (origin: string, host = new URL(origin).host, api_key = service.key) =>
     await service.app.inject({
       method: 'POST',
@@ -124,7 +124,7 @@ describe('at another address', () => {
   const read = async (cookie: string, host: string) =>
     (await service.app.inject({ method: 'GET', url: '/api/v1/session', headers: { cookie, host } })).statusCode;
 
-  test('with TLS, the cookie is bound to TLS and the host, and no other cookie is read', async () => {
+  test('with TLS binds the cookie to TLS and the host, and no other cookie is read', async () => {
     const host = 'runyard.example';
     const answer = await at(`https://${host}`);
     const [cookie = '', ...attributes] = String(answer.headers['set-cookie']).split('; ');
@@ -147,7 +147,7 @@ describe('at another address', () => {
     expect(await write(`https://${host}`)).toBe(200);
   });
 
-  test('is refused without TLS, with advice, except on a loopback address', async () => {
+  test('without TLS is refused with advice, except on a loopback address', async () => {
     for (const origin of ['http://10.0.0.5:4180', 'http://runyard.example', 'http://127.0.0.1.evil.example:4180']) {
       const answer = await at(origin);
       expect([answer.statusCode, answer.json().detail]).toEqual([

@@ -86,7 +86,7 @@ describe('a browser session', () => {
     await service.problem(401, 'GET', '/agent/runs', { key: raw });
   });
 
-  test('is listed among the keys, and shows its person, their teams and its end', async () => {
+  test("is listed among the keys, and shows its person, the person's teams and its end", async () => {
     const headers = await newBrowserSession(service);
     const session = await sessionOf(headers);
     expect(session).toMatchObject({
@@ -122,14 +122,14 @@ describe('a request with the cookie of a session', () => {
   const without = (headers: PageHeaders, name: string) =>
     Object.fromEntries(Object.entries(headers).filter(([each]) => each !== name));
 
-  test('that writes is refused without the token of its session, with this reason', async () => {
+  test('that writes is refused without the token of its session, and the error names the token as the reason', async () => {
     const [headers, other] = [await newBrowserSession(service), await newBrowserSession(service)];
     expect(await refusal(without(headers, 'x-csrf-token'))).toContain('X-CSRF-Token is missing');
     for (const wrong of [other['x-csrf-token'], `${headers['x-csrf-token']}a`, ''])
       expect(await refusal({ ...headers, 'x-csrf-token': wrong })).toContain('X-CSRF-Token is not the token of this');
   });
 
-  test('that writes is refused unless it comes from a page of the service, with this reason', async () => {
+  test('that writes is refused if it does not come from a page of the service, and the error gives this reason', async () => {
     const headers = await newBrowserSession(service);
     expect(await refusal(without(headers, 'origin'))).toContain('Origin is missing');
     const { port } = new URL(service.baseUrl);
@@ -183,11 +183,11 @@ describe('a session ends', () => {
     await service.request('DELETE', `/keys/${secondUid}`);
     await db.query('UPDATE api_keys SET expires_at = clock_timestamp() WHERE id = $1', [thirdUid]);
     await db.query(`SELECT pg_notify('runyard_keys', '')`);
-    // A notice reaches the other processes within milliseconds.
+    // The notification about the deletion reaches the other processes within milliseconds.
     for (const headers of [first, second, third]) await expect.poll(() => read(headers)).toBe(401);
   });
 
-  test('at the sign-out, with its streams, even for a copy of the cookie', async () => {
+  test('at the sign-out together with its streams, even for a copy of the cookie', async () => {
     const headers = await newBrowserSession(service);
     const { cookie } = headers;
     const stream = await fetch(`${service.baseUrl}/api/v1/agent/runs/events`, { headers: { cookie } });

@@ -13,7 +13,7 @@ import type { ServiceDeps } from '../server/deps.ts';
 import { cookieForPage, csrfTokenOf, dropCookies, keepCookie } from '../server/session-cookie.ts';
 import { registerSignOnRoutes } from './sign-on.ts';
 
-/** Registers the routes that sign browsers in and out. They need the headers of request and answer. */
+/** Registers the routes that sign browsers in and out. These routes use the headers of the request and of the answer. */
 export function registerBrowserSessionRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db, baseUrl } = deps;
   const { keyIn } = app.getDecorator<Authorizer>('authorizer');

@@ -83,7 +83,7 @@ test('secrets of the run are removed from names and patches', async () => {
   expect(text).toContain('redacted');
 });
 
-test('a report beyond the limits is refused, and a report that exceeds the storage of the team gets 413', async () => {
+test('a report above a size limit gets 400, and a report that exceeds the storage of the team gets 413', async () => {
   const { runId, runToken } = await startWork();
   const file = { path: 'a', status: 'added', additions: 1, deletions: 0 };
   for (const files of [

@@ -54,7 +54,7 @@ test('shows members the credentials of the team and their own, and lets them del
   expect((await service.request('DELETE', `/code-hosts/${own.id}`, { key: member })).status).toBe(200);
 });
 
-test('refuses a credential of the team from a member, and every one from an agent key', async () => {
+test('refuses a credential of the team from a member, and every credential from an agent key', async () => {
   const body = { scope: 'team', kind: 'token', token: secret };
   await service.problem(403, 'POST', '/code-hosts', { key: member, body });
   const agent = await service.newKey({ kind: 'agent' });
@@ -91,7 +91,7 @@ test('keeps one credential for a host and an owner, and stores it once for an Id
   expect(problem.detail).toContain('delete it first');
 });
 
-test('limits the credentials of a person, and those of another person do not count', async () => {
+test('limits the number of credentials of a person, without the credentials of other people', async () => {
   const person = await service.newKey({ role: 'member' });
   for (let n = 0; n < maxCodeHostCredentials; n += 1)
     await create({ kind: 'token', owner: `o${n}`, token: secret }, person);

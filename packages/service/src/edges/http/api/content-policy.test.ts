@@ -106,7 +106,7 @@ test('checks the texts that the agent gets, without the values of secrets', asyn
 });
 
 describe('a run that was accepted becomes FAILED with content_policy_violation', () => {
-  test('when it begins, if a schedule fired with a prompt that the policy now refuses', async () => {
+  test('when the run begins, if a schedule fired with a prompt that the policy now refuses', async () => {
     const { create, makeDue, fires } = testSchedules(service);
     const schedule = await create();
     await service.deps.db.query('UPDATE schedules SET prompt = $2 WHERE id = $1', [schedule.id, bad]);
@@ -118,7 +118,7 @@ describe('a run that was accepted becomes FAILED with content_policy_violation',
     expect(await read(runId)).toMatchObject(failed);
   });
 
-  test('when it begins, if its skill has a text that the policy refuses', async () => {
+  test('when the run begins, if its skill has a text that the policy refuses', async () => {
     const text = `---\nname: mine\ndescription: About coins.\n---\n${bad}\n`;
     await host.commit('acme', 'skills', { 'skills/mine/SKILL.md': text });
     const { runToken, runId } = await service.startExecution({ skill: 'acme/skills:mine' });
@@ -126,7 +126,7 @@ describe('a run that was accepted becomes FAILED with content_policy_violation',
     expect(await read(runId)).toMatchObject(failed);
   });
 
-  test('when it begins, if its environment has a setup command that the policy now refuses', async () => {
+  test('when the run begins, if its environment has a setup command that the policy now refuses', async () => {
     const { db } = service.deps;
     const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },
@@ -141,7 +141,7 @@ describe('a run that was accepted becomes FAILED with content_policy_violation',
   });
 });
 
-describe('while the classifier does not answer', () => {
+describe('if the classifier does not answer', () => {
   test('a create gets a retryable 503, and uses no connection of the database', async () => {
     classify = () => {};
     const asked = service.request('POST', '/agent/runs', { body: { prompt: 'secret-4711' } });

@@ -133,7 +133,7 @@ test('an action that spans two pages continues on the newer page', async () => {
   expect(`${running?.output.text}${after}`).toBe(all);
 });
 
-test('an action that the end of its run interrupted is failed on its page', async () => {
+test('an action that was interrupted by the end of its run is shown as failed', async () => {
   const runId = await runWith([
     begun,
     turn('s1'),

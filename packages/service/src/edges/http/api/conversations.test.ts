@@ -124,7 +124,7 @@ describe('the conversation of a run', () => {
   });
 });
 
-test("bounds a team's concurrent reads of long conversations: some wait, too many get 429", async () => {
+test("a team's concurrent reads of long conversations are limited: some reads wait, further reads get 429", async () => {
   const { runId, conversationId } = await service.startExecution();
   const { db } = service.deps;
   await db.query(
@@ -190,7 +190,7 @@ describe('the transcript of a run', () => {
     expect((await download(runId)).text).toBe('{"line":1}\n{"line":2}\n');
   });
 
-  test('answers 404 while there is none', async () => {
+  test('answers 404 while the run has no transcript', async () => {
     const { runId } = await service.startExecution();
     await service.problem(404, 'GET', `/agent/runs/${runId}/transcript`);
   });

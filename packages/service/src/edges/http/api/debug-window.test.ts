@@ -51,7 +51,7 @@ async function failedRun(minutes?: number) {
 const failedItem = { state: 'FAILED', status_message: { message: failure, error_code: 'environment_setup_failed' } };
 const minutesLeft = (item: Item) => (Date.parse(item.status_message?.session_debug_until ?? '') - Date.now()) / 60_000;
 
-test('keeps the sandbox for the time of the environment, 10 minutes by default', async () => {
+test('a failed setup keeps the sandbox for the time of the environment, 10 minutes by default', async () => {
   const short = await failedRun(3);
   expect(short.next).toBe('wait');
   const item = await read(short.runId);
@@ -62,7 +62,7 @@ test('keeps the sandbox for the time of the environment, 10 minutes by default',
   expect(minutesLeft(await read((await failedRun()).runId))).toBeGreaterThan(9);
 });
 
-test('ends the sandbox at once if the environment sets 0, and after other failures', async () => {
+test('the sandbox ends at once if the environment sets 0, and after other failures', async () => {
   const { runId, next } = await failedRun(0);
   expect(next).toBe('leave');
   expect((await read(runId)).status_message).not.toHaveProperty('session_debug_until');
@@ -70,7 +70,7 @@ test('ends the sandbox at once if the environment sets 0, and after other failur
   expect(await finish(other.runToken, 1, { ...setupFailed, error: { message: 'It failed.' } })).toBe('leave');
 });
 
-test('delivers a follow-up, which changes nothing except the end of the window', async () => {
+test('a follow-up reaches the sandbox, and changes only the end of the window', async () => {
   const { runId, runToken, executionId } = await failedRun(3);
   const before = await read(runId);
   await say(runId, 'what is there?');
@@ -102,7 +102,7 @@ test('delivers a follow-up, which changes nothing except the end of the window',
   expect(types.filter((type) => type === 'oz_run_failed')).toHaveLength(1);
 });
 
-test('keeps follow-ups from before the failure for a sandbox whose setup succeeds', async () => {
+test('follow-ups from before the failure wait for a sandbox whose setup succeeds', async () => {
   const execution = await service.startExecution({ prompt: 'First.' });
   await say(execution.runId, 'earlier');
   // The agent got the notice during its setup.
@@ -113,7 +113,7 @@ test('keeps follow-ups from before the failure for a sandbox whose setup succeed
   expect(await inbox(execution.runToken)).toMatchObject([{ message: 'what is there?' }]);
 });
 
-test('continues after the window with the prompt and the debug conversation as text, without replaying turns', async () => {
+test('a run that continues after the window gets the prompt and the debug conversation as text, and repeats no turn', async () => {
   const { runId, runToken, executionId } = await failedRun();
   await say(runId, 'what is there?');
   const [item] = await inbox(runToken);
@@ -158,7 +158,7 @@ test('answers 400 to an empty message during the window, and after the window if
   expect(await read(runId)).toMatchObject(failedItem);
 });
 
-test('loses only the debug conversation when the sandbox is lost in the window', async () => {
+test('a run loses only the debug conversation if its sandbox is lost in the window', async () => {
   const { runId, executionId } = await failedRun();
   await say(runId, 'what is there?');
   await endSandbox(service.deps.executionDeps, executionId, { kind: 'lost', message: 'Lost.' });
@@ -168,7 +168,7 @@ test('loses only the debug conversation when the sandbox is lost in the window',
   expect((await read(runId)).state).toBe('QUEUED');
 });
 
-test('ends the sandbox at the deadline and the turn at an interrupt, and leaves the run unchanged', async () => {
+test('the deadline ends the sandbox, an interrupt ends the turn, and the run stays unchanged', async () => {
   const { runId, runToken, executionId } = await failedRun();
   await say(runId, 'sleep');
   const [item] = await inbox(runToken);
@@ -248,7 +248,7 @@ describe('a question in the window', () => {
     expect((await read(runId)).blocked_on?.request_id).toBe('q2');
   });
 
-  test('ends with the sandbox, and a late decision does not reach the next one', async () => {
+  test('ends with the sandbox, and a late decision does not reach the next sandbox', async () => {
     const gone = await asking();
     await service.deps.db.query(
       "UPDATE executions SET idle_until = clock_timestamp() - interval '1 second' WHERE id = $1",
@@ -283,7 +283,7 @@ describe('a question in the window', () => {
   });
 });
 
-test('closes the waiting sandbox at a delete', async () => {
+test('a delete stops the waiting sandbox', async () => {
   const { runId, executionId } = await failedRun();
   await service.problem(409, 'DELETE', `/agent/runs/${runId}`);
   expect(await phaseOf(executionId)).toBe('stopping');

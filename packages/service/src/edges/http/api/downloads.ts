@@ -1,4 +1,4 @@
-/** Downloads: by signed URLs, and the payloads of deliveries to webhooks. */
+/** Downloads by signed URLs, and downloads of the payloads of webhook deliveries. */
 import { Readable } from 'node:stream';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
@@ -38,7 +38,7 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
       const preview = artifact && hasBytes(artifact) && (await readPreview(blobs, artifact));
       if (!preview || preview.kind === 'none') return notFound('preview');
       const isFrame = preview.kind === 'frame';
-      // On the origin of the pages, markup of an agent is a download only.
+      // Markup of an agent would run on the origin of the service's pages, so browsers only download it.
       if (isFrame && !isForFiles(request, settings.RUNYARD_FILES_URL)) return notFound('preview');
       const blob = await blobs.get(artifact.blobKey, { start: 0, end: preview.shownBytes - 1 });
       if (!blob) return notFound('preview');

@@ -97,7 +97,7 @@ test('a removed guest starts no run, and a waiting run fails with the reason', a
   });
 });
 
-test('an administrator cannot make a person a guest: an invited person has no rights before accepting, and the invitation shows only a name', async () => {
+test('an invited person has no rights before accepting the invitation, and the invitation shows only a name', async () => {
   await db.query("UPDATE users SET email = 'Guest@Example.com', display_name = 'A guest' WHERE uid = $1", [guestUid]);
   for (const body of [{ user_uid: guestUid }, { email: 'guest@example.com' }]) {
     const { uid, path } = await create({ setup_commands: ['make'] });
@@ -111,7 +111,7 @@ test('an administrator cannot make a person a guest: an invited person has no ri
     const before = await service.request('GET', `${path}/guests`);
     expect(before.text).not.toContain('A guest');
     expect(ListEnvironmentGuestsResponse.parse(before.body)).toMatchObject({ guests: [], invitations: [body] });
-    // An address is not verified: everybody could have given it.
+    // The service does not verify e-mail addresses, so any person could have this address in the profile.
     expect(await own(guestKey)).toMatchObject(
       'email' in body ? [] : [{ id: invited.body.id, environment_uid: uid, invited_by: 'Administrator' }],
     );
@@ -186,7 +186,7 @@ test('a team cannot invite people to the environment of another team, or more pe
   await service.problem(409, 'POST', `${path}/guest-invitations`, { body: { user_uid: guestUid } });
 });
 
-test('an environment that is shared by its link is open to people who have its uid, and listed after they opened it', async () => {
+test('people who have the uid of an environment that is shared by link can open it, and then find it in their list', async () => {
   const { uid, path } = await create({ setup_commands: ['make'] });
   const shared = [await service.request('POST', `${path}/share`), await service.request('POST', `${path}/share`)];
   expect(shared[0]?.body).toEqual(shared[1]?.body);
@@ -214,7 +214,7 @@ test('an environment that is shared by its link is open to people who have its u
   expect((await service.request('GET', path)).body).not.toHaveProperty('is_link_shared');
 });
 
-test('guests stay after sharing by link ends, and only administrators of the team share', async () => {
+test('guests remain after sharing by link ends, and only administrators of the team can share an environment', async () => {
   const { uid, path } = await create();
   const member = await service.newKey({ role: 'member' });
   for (const method of ['POST', 'DELETE'] as const) {

@@ -85,7 +85,7 @@ test('shows whether the setup of the latest run failed', async () => {
   await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
   expect(await failedSetup()).toBe(true);
   await service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
-  // Messages continue the same run, so it waits for a message and has not failed.
+  // The message continues the same run, so the run is no longer failed.
   await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'Again.' } });
   expect(await failedSetup()).toBe(false);
   await service.newRun({ config: { environment_id: uid } });
@@ -138,7 +138,7 @@ test('an environment with an invalid docker_image stays unchanged, and runs in i
   const runId = await service.newRun(body);
   await service.request('PUT', path, { body: { config } });
   await service.problem(400, 'POST', `/agent/runs/${runId}/rerun`);
-  // The other team does not learn the configuration of the environment.
+  // The answer does not reveal the configuration of the environment to the other team.
   const stranger = await service.problem(403, 'POST', '/agent/runs', { body, key: service.otherKey });
   expect(stranger.detail).not.toContain('--privileged');
 });

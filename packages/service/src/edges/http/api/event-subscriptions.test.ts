@@ -98,8 +98,8 @@ describe('POST /event-subscriptions', () => {
   });
 });
 
-describe('subscriptions for members, agents and other teams', () => {
-  test('answer members and agents with 403 on every endpoint', async () => {
+describe('the subscriptions of a team', () => {
+  test('answer 403 to members and agents on every endpoint', async () => {
     const { id } = await create();
     const delivery = (await service.request<EventDelivery>('POST', `${base}/${id}/test`)).body;
     const body = { url, events: ['run.created'] };

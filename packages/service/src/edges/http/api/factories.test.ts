@@ -11,7 +11,7 @@ describe('a factory', () => {
   const create = async (body: object) =>
     (await service.request<Factory>('POST', '/factory', { body: { name: 'F', ...body } })).body;
 
-  test('shows its team, its code host and all members of its defaults in the answers to create, read and list', async () => {
+  test('shows its team, its code host and all its defaults in the answers to create, read and list', async () => {
     const made = await create({ repositories: [{ owner: 'acme', repo: 'site' }], agent_defaults });
     const [team] = await db.query<{ uid: string }>('SELECT uid FROM teams WHERE id = $1', [service.teamId]);
     expect(made).toMatchObject({

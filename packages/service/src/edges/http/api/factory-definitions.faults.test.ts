@@ -95,7 +95,7 @@ describe('a definition with faults', () => {
     expect((await factory()).name).toBe('Empty');
   });
 
-  test('cannot rename a webhook, or change how its senders prove themselves', async () => {
+  test('cannot rename a webhook, and cannot change how its senders authenticate', async () => {
     await apply(baseFiles);
     const renamed = { ...baseFiles, 'webhooks/alerts.yaml': undefined, 'webhooks/alarms.yaml': 'secretName: ALERTS\n' };
     expect(await faultsOf(renamed)).toEqual([
@@ -109,7 +109,7 @@ describe('a definition with faults', () => {
     expect((await stored()).version).toBe(1);
   });
 
-  test('cannot contain the value of a secret of its runs, because the automation would be stored redacted', async () => {
+  test('is refused if it contains the value of a secret of its runs, because redaction would change the stored automation', async () => {
     await setSecret('TOKEN', 'very/secret/value');
     const file = (prompt: string, secrets: string) =>
       `---\nsecrets: [${secrets}]\ntriggers:\n  - {provider: linear, event: very/secret/value}\n---\n\n${prompt}\n`;
@@ -141,7 +141,7 @@ describe('a definition with faults', () => {
     expect((await factory()).name).toBe('Billing');
   });
 
-  test('cannot take the alias, webhook or environment of others', async () => {
+  test('cannot use the alias of another factory, or a webhook or an environment of another team', async () => {
     await service.request('POST', '/factory', { body: { name: 'Other', alias: 'taken' } });
     const alias = { ...baseFiles, 'factory.yaml': `alias: taken\n${factoryFile}` };
     expect(await faultsOf(alias)).toEqual(['factory.yaml:1: another factory of the team has this alias']);

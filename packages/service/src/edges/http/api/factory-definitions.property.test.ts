@@ -1,4 +1,7 @@
-/** Applies random definitions, one after the other: a dry run shows the same changes as the apply, and nothing differs afterwards. */
+/**
+ * Applies random definitions one after the other. A dry run shows the same changes as the apply. After the apply, nothing differs from the
+ * files.
+ */
 
 import { githubEvents } from '@runyard/contract/webhooks/github-events';
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
@@ -36,7 +39,8 @@ const text = fc
 const allNames = ['a', 'B', 'c.d', 'e-f', '1', '2', 'constructor', 'toString'];
 const name = fc.constantFrom(...allNames);
 /**
- * Returns the secret of a webhook. Each webhook has its own, because a new webhook with the secret of a removed webhook counts as a rename.
+ * Returns the name of a webhook's secret. Each webhook has a separate secret, because a new webhook with the secret of a removed webhook
+ * counts as a rename.
  */
 const secretOf = (webhook: string): string => `OF_${webhook.replace(/\W/, '_')}`;
 const names = (most: number) => fc.uniqueArray(name, { maxLength: most }).map((list) => list.toSorted());
@@ -228,7 +232,7 @@ const definition = (things: Things) =>
 type Named = readonly { readonly name: string; readonly uid: string }[];
 const uidsOf = (list: Named) => new Map(list.map((each) => [each.name, each.uid]));
 
-/** Changes that people make without files, each of which an apply reverts. */
+/** Changes that people make without files. An apply reverts each of them. */
 const edits = [
   'disable webhook',
   'rename webhook',
@@ -253,7 +257,7 @@ async function edit(path: string, kind: (typeof edits)[number]): Promise<void> {
   expect(answer.status, answer.text).toBe(200);
 }
 
-/** Applies files after a dry run of them, and expects that nothing differs from them afterwards. */
+/** Makes a dry run of the files, applies them, and expects that nothing differs from the files afterwards. */
 async function applyAsPlanned(files: Readonly<Record<string, string>>): Promise<void> {
   const plan = await apply(files, { dry_run: true });
   const { dry_run: _dry, version: _version, ...done } = await apply(files);

@@ -1,4 +1,4 @@
-/** Applies of definitions at the same time as changes by the API. */
+/** Tests applies of definitions that run at the same time as changes by the API. */
 import { expect, test } from 'vitest';
 import { baseFiles, testDefinitions } from '../../../../test/definitions.ts';
 import { openTestService } from '../../../../test/service.ts';
@@ -14,7 +14,7 @@ const someoneWaits = async () =>
     )
   )[0]?.waits;
 
-test('an apply creates an automation again if the automation is deleted while the apply waits for it', async () => {
+test('an apply creates an automation again if another request deletes the automation while the apply waits for its lock', async () => {
   await open();
   const files = (prompt: string) => ({
     ...baseFiles,

@@ -44,7 +44,7 @@ describe('an apply', () => {
       prompt: 'Look at the alert.',
       agent: 'reviewer',
     });
-    // The apply created nothing.
+    // The second apply created no new webhook.
     expect(await webhookUid()).toBe(uid);
     expect(await stored()).toMatchObject({
       version: 2,
@@ -58,7 +58,7 @@ describe('an apply', () => {
     expect((await factory()).agents?.map(({ name }) => name)).toEqual(['foreman']);
   });
 
-  test('gives the webhook the rules of its file, and only these', async () => {
+  test('gives the webhook only the rules of its file', async () => {
     const file = (more: string) => `authMode: signature\nsignatureScheme: hmac\nsecretName: ALERTS\n${more}`;
     const first = file(
       'deliveryIdPath: event.id\neventHeader: X-Event-Key\nduplicateWindowSeconds: 0\nsignature: {header: X-Sig, signed: "{timestamp}.{body}", timestampHeader: X-Time, maxAgeSeconds: 60}\n',
@@ -209,7 +209,7 @@ describe('an apply', () => {
       expect.objectContaining({ schedule_id: made?.schedules?.[0]?.schedule_id, timezone: 'Asia/Tokyo' }),
     ]);
     expect(moved?.schedules?.[0]?.next_run).toContain('T18:00:00');
-    // Disables it, as ten failures in a row do.
+    // Disables the automation in the same way as ten consecutive failures.
     await service.deps.db.query('UPDATE automations SET enabled = false, spawn_failures = 10');
     expect((await stored()).drift).toMatchObject([{ name: 'nightly', members: [{ member: 'enabled' }] }]);
     await apply(nightly('Asia/Tokyo'));

@@ -39,7 +39,7 @@ const validate = async (changed: Readonly<Record<string, string>>) => {
   return (await service.request<ValidateFactoryFilesResponse>('POST', '/factory-files/validate', { body })).body;
 };
 
-test('files without a fault are valid, and the names that only an apply looks up are listed', async () => {
+test('files without a fault are valid, and the answer lists the names that only an apply looks up', async () => {
   const { valid, diagnostics, deferred_resolutions: deferred, validation_scope: scope } = await validate({});
   expect({ valid, diagnostics, scope }).toEqual({
     valid: true,
@@ -113,7 +113,7 @@ describe('a check without a key', () => {
     expect((user + system) / 1000).toBeLessThan(300);
   });
 
-  test('is refused when its address has sent too many checks, but a check with a key is not', async () => {
+  test('is refused after too many checks from the same address, but a check with a key is still answered', async () => {
     let last = await check('');
     for (let sent = 0; last.status !== 429 && sent <= keylessChecksPerMinute.address; sent += 1) last = await check('');
     expect([last.status, last.body.detail]).toEqual([429, expect.stringContaining('Without a key, this address')]);

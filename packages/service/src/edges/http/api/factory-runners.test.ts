@@ -22,7 +22,7 @@ const files = {
   'runners/big.yaml': runnerFile('ghcr.io/acme/big:1', big),
 };
 
-/** The foreman, which gets the runs. */
+/** The foreman. All runs of this test go to it. */
 const ownRunner = { 'agents/foreman/agent.md': '---\nagentType: FOREMAN\nrunner: big\n---\n\nDivide.\n' };
 
 const environment = async (config: EnvironmentConfig) =>
@@ -59,7 +59,7 @@ describe('a runner of a definition', () => {
     expect(review.task.environment).toEqual({ config: { setup_commands: ['corepack enable'] } });
   });
 
-  test('has priority over its environment: the image replaces, the commands run first', async () => {
+  test('has priority over the environment: the image of the runner is used, and its commands run first', async () => {
     const uid = await environment({ name: 'Site', docker_image: 'node:22', setup_commands: ['npm ci'] });
     const inEnvironment = { ...files, 'factory.yaml': `${factoryFile}  environmentId: ${uid}\n` };
     await apply(inEnvironment);
@@ -70,7 +70,7 @@ describe('a runner of a definition', () => {
     expect(review.task.environment).toMatchObject({ uid, config: { setup_commands: ['corepack enable', 'npm ci'] } });
   });
 
-  test('changes with the definition for later runs only, and a rerun has the runner of its run', async () => {
+  test('changes with the definition for later runs only, and a rerun has the runner of the first run', async () => {
     await apply(files);
     const before = await start();
     const changes = await apply({ ...files, 'runners/plain.yaml': runnerFile('node:26') });

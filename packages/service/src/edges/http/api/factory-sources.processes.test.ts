@@ -46,7 +46,7 @@ describe('a GitHub webhook of the factory', () => {
     for (const [payload, event] of others) expect(await deliver(createdWebhook.body.url, payload, event)).toBe(202);
     expect(await isDue()).toBe(false);
     const commit = await push({ ...baseFiles, 'webhooks/alerts.yaml': undefined });
-    // Signed bytes that came before are a duplicate, so each push has another commit.
+    // The service treats signed bytes that it has already received as a duplicate, so each push has another commit.
     expect(await deliver(createdWebhook.body.url, { ref: 'refs/heads/main', repository, after: commit })).toBe(202);
     expect(await isDue()).toBe(true);
     await round();
@@ -77,7 +77,7 @@ describe('several processes', () => {
     expect((await definitions.stored()).version).toBe(3);
   });
 
-  test('change nothing when one of them dies between fetch and apply', async () => {
+  test('change nothing if a process dies between fetch and apply', async () => {
     const good = await push(baseFiles);
     await set();
     const lost = await push({ ...baseFiles, 'agents/lost/agent.md': '---\nagentType: CUSTOM\n---\n' });

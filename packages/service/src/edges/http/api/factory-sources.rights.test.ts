@@ -1,4 +1,4 @@
-/** Rights on the sources of factories, and the rights of the person who set a source. */
+/** Tests who may change the sources of factories, and which rights a sync has from the person who set the source. */
 import { describe, expect, test } from 'vitest';
 import { automationFile, baseFiles } from '../../../../test/definitions.ts';
 import { faultsOf, testSources } from '../../../../test/factory-sources.ts';
@@ -7,7 +7,7 @@ import { newPerson, teamUidOf } from '../../../../test/people.ts';
 const { definitions, factory, host, makeDue, push, readerWith, round, service, set, source, syncNow } =
   await testSources();
 
-describe('rights', () => {
+describe('the rights of a source', () => {
   test('end with the role of the person who configured the source', async () => {
     const person = await newPerson(service, await teamUidOf(service), 'member');
     const good = await push(baseFiles);
@@ -32,7 +32,7 @@ describe('rights', () => {
     expect((await set()).sync).toMatchObject({ outcome: 'applied', version: 2 });
   });
 
-  test('end while the repository is read, and other sources of the team do not wait for the claim', async () => {
+  test('may end while the repository is read, and the claim of the source is then removed', async () => {
     const person = await newPerson(service, await teamUidOf(service), 'member');
     const good = await push(baseFiles);
     await set({}, person.key);
@@ -46,7 +46,7 @@ describe('rights', () => {
     expect(claims).toEqual([]);
   });
 
-  test.each(['viewer', 'agent', 'other team', 'run token'] as const)('are not those of: %s', async (who) => {
+  test.each(['viewer', 'agent', 'other team', 'run token'] as const)('do not belong to: %s', async (who) => {
     await push(baseFiles);
     const keys = {
       viewer: () => service.newKey({ role: 'viewer' }),
@@ -64,7 +64,7 @@ describe('rights', () => {
     expect((await source()).repository).toBe('acme/factories');
   });
 
-  test('do not reach things of another team', async () => {
+  test('do not include things of another team', async () => {
     const other = await service.request<{ uid: string }>('POST', '/agent/environments', {
       key: service.otherKey,
       body: { config: { name: 'Theirs' } },

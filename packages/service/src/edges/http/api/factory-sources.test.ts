@@ -27,7 +27,7 @@ describe('a source', () => {
     expect(await definitions.webhookUid()).toBe(webhook);
   });
 
-  test('takes a branch and a folder, and ignores other files of the repository', async () => {
+  test('uses only the files of its branch and folder, and ignores other files of the repository', async () => {
     await host.replace('acme', 'factories', { files: { 'README.md': 'a' } });
     await host.replace('acme', 'factories', {
       branch: 'live',
@@ -94,7 +94,7 @@ describe('a source', () => {
     expect(await definitions.webhooks()).toHaveLength(1);
   });
 
-  test('is not saved if the branch has moved since its plan, and ignores a push that arrives while it is saved', async () => {
+  test('is not saved if the branch has moved since its plan, and ignores a push that arrives during the save', async () => {
     const planned = await push(baseFiles);
     expect((await set({ dry_run: true })).sync).toMatchObject({ outcome: 'applied', commit: planned });
     const evil = { ...baseFiles, 'agents/evil/agent.md': '---\nagentType: CUSTOM\n---\n' };
@@ -169,7 +169,7 @@ describe('a source', () => {
     expect((await definitions.stored()).drift).toHaveLength(1);
   });
 
-  test('applies a commit that lacked a secret when a person syncs the source', async () => {
+  test('applies a commit that failed because of a missing secret when a person syncs the source again', async () => {
     await push({ ...baseFiles, 'webhooks/alerts.yaml': 'secretName: LATER\n' });
     expect(faultsOf((await set()).sync)).toEqual([
       'webhooks/alerts.yaml:1:13: the team has no secret LATER; set it with PUT /secrets/LATER and the scope team',

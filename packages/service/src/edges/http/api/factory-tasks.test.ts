@@ -31,7 +31,7 @@ const dispatchTask = async (of = factoryUid, body: object = {}) =>
 const list = async (query: string, of = factoryUid) =>
   (await service.request<ListFactoryTasksResponse>('GET', `/factory/${of}/tasks?${query}`)).body;
 
-/** Starts a run with a child, each at work. */
+/** Starts a run with a child. Both have begun their work. */
 async function startTree() {
   const root = await service.startExecution({ mode: 'orchestrate' });
   const { body } = await post<{ run_id: string }>(
@@ -213,7 +213,7 @@ test('a task whose run is PENDING or self-hosted cannot be cancelled, and its st
   expect((await list('', of)).tasks.map(({ stage }) => stage)).toEqual(['TRIAGE', 'TRIAGE']);
 });
 
-test('outputs are the artifacts of all runs of the tree, newest first, without plans and also from the conversation if the list is full', async () => {
+test('outputs are the artifacts of all runs of the tree except plans, newest first, and a full list has outputs of the conversation', async () => {
   const of = await newFactory();
   const { root, child } = await startTree();
   const conversation_id = await conversationOf(root.runId);
@@ -235,7 +235,7 @@ test('outputs are the artifacts of all runs of the tree, newest first, without p
   expect(withRun?.current_run?.run_id).toBe(root.runId);
 });
 
-test('the current run is the newest of the conversation, and run_id stays', async () => {
+test('the current run is the newest run of the conversation, and run_id does not change', async () => {
   const task = await dispatchTask();
   await post(`/agent/runs/${task.run_id}/cancel`);
   const next = await service.newRun({ conversation_id: task.conversation_id });
@@ -342,7 +342,7 @@ test('viewers only read, agents write, and run tokens and other teams get no acc
   expect((await service.request('PATCH', place, { key: agent, body: { stage: 'SPEC' } })).status).toBe(200);
 });
 
-test('a deleted factory deletes its tasks, and the runs stay', async () => {
+test('a delete of a factory deletes its tasks but not its runs', async () => {
   const of = await newFactory();
   const task = await dispatchTask(of);
   const deleted = service.request('DELETE', `/factory/${of}`);

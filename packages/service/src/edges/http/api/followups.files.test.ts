@@ -12,7 +12,7 @@ const file = (file_name: string, text: string) => ({
   mime_type: 'text/plain',
   data: Buffer.from(text).toString('base64'),
 });
-/** A file that is too large for its row. */
+/** A file that is too large for its database row. */
 const large = (text: string) => file('large.txt', text.repeat(maxBytesInRow + 1));
 interface Told {
   file_name: string;
@@ -52,7 +52,7 @@ const blobsNow = async () => {
   return keys.sort();
 };
 
-test('lists the files of a follow-up to a queued run in the task, after those of the request', async () => {
+test('lists the files of a follow-up to a queued run in the task, after the files of the request', async () => {
   const { runId, runToken } = await service.startExecution({ attachments: [file('a.txt', 'A')] });
   expect(
     (await service.request('POST', path(runId), { body: { message: 'B', attachments: [file('b.txt', 'B')] } })).body,

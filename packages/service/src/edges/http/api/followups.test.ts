@@ -29,7 +29,7 @@ const finish = async (token: string, turn: number) => {
 const inboxOf = async (token: string, after = 0) =>
   (await service.request<Inbox>('GET', `/harness-support/inbox?after=${after}`, { key: token })).body.items;
 
-test('answers 200 with the id of the follow-up; the agent gets message and mode in order until it confirms them', async () => {
+test('answers 200 with the id of the follow-up, and the agent gets messages and modes in order until it confirms them', async () => {
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
   const answers = [];
@@ -50,7 +50,7 @@ test('answers 200 with the id of the follow-up; the agent gets message and mode 
   expect(await inboxOf(runToken)).toMatchObject([{ message: 'two' }]);
 });
 
-test('tells the sender how each follow-up reaches the agent', async () => {
+test('answers each sender with the way in which the follow-up reaches the agent', async () => {
   const outcomeFor = async (runId: string) =>
     (await service.request<{ outcome: string }>('POST', path(runId), { body: { message: 'a' } })).body.outcome;
   expect(await outcomeFor(await service.newRun())).toBe('queued_prompt');

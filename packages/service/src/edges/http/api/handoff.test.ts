@@ -118,7 +118,7 @@ test('completes one snapshot from files that arrive at the same time', async () 
   expect(await contents(runId)).toEqual(files.map(({ filename, text }) => [filename, text]));
 });
 
-test('returns the snapshot of the latest execution that left one', async () => {
+test('returns the snapshot of the latest execution that has a snapshot', async () => {
   const first = await service.startExecution();
   await send(first.runToken, 1, one('first'));
   await service.deps.db.query(
@@ -128,7 +128,7 @@ test('returns the snapshot of the latest execution that left one', async () => {
   expect(await contents(first.runId)).toEqual([['a.patch', 'first']]);
 });
 
-test('answers a PUT of the same bytes with 200, of others 409, of too many 413, of too few 400', async () => {
+test('answers a PUT of the same bytes with 200, of other bytes with 409, of too many bytes with 413, and of too few bytes with 400', async () => {
   const { runId, runToken } = await service.startExecution();
   const [a, b] = await begin(runToken, 1, [...one('1234'), { filename: 'b', text: '12' }]);
   expect(await put(a, '12345')).toBe(413);

@@ -8,7 +8,7 @@ import { openTestService } from '../../../../test/service.ts';
 const service = await openTestService();
 const { runId, runToken } = await service.startExecution();
 
-/** For each route that creates: a body, and a different one. */
+/** Two different bodies for each route that creates something. */
 const bodies: Record<string, readonly [object, object]> = {
   createRun: [{ prompt: 'a' }, { prompt: 'b' }],
   createRunDeprecated: [{ prompt: 'a' }, { prompt: 'b' }],
@@ -29,7 +29,7 @@ const bodies: Record<string, readonly [object, object]> = {
   ],
 };
 
-/** POST routes where a repetition creates nothing twice. */
+/** POST routes that need no Idempotency-Key, because a repeated request creates nothing twice. */
 const creatingNothing = [
   'cancelRun',
   'interruptRun',
@@ -72,7 +72,7 @@ const creatingNothing = [
   'rotateWebhookSecret',
   'enableWebhook',
   'disableWebhook',
-  // The same commit again changes nothing.
+  // A second sync of the same commit changes nothing.
   'syncFactorySource',
   'validateFactoryFiles',
   'cancelFactoryTask',

@@ -73,7 +73,7 @@ describe('POST /keys', () => {
 });
 
 describe('a member', () => {
-  test('sees and deletes only own keys', async () => {
+  test("sees and deletes only the member's own keys", async () => {
     const member = await service.newKey({ role: 'member' });
     const own = await create({ name: 'mine', kind: 'personal' }, member);
     const other = await create({ name: 'not mine', kind: 'personal' });
@@ -87,9 +87,9 @@ describe('a member', () => {
 });
 
 describe('DELETE /keys/{uid}', () => {
-  test('ends the key at once, in this process and in others', async () => {
+  test('ends the key at once in all service processes', async () => {
     const created = await create({ name: 'short', kind: 'personal' });
-    // The clock of its cache does not move, so no entry expires.
+    // The clock of this process's cache does not move, so no cache entry expires.
     const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log, () => 0);
     expect(await elsewhere.authenticate(created.key)).not.toBeNull();
     expect((await service.request('GET', '/agent/runs', { key: created.key })).status).toBe(200);
@@ -208,12 +208,12 @@ test('two concurrent deletes of the last two keys of owners: exactly one succeed
       expect(statuses.toSorted(), `round ${round}`).toEqual([200, 409]);
       last = keys[statuses.indexOf(409)] ?? 'none';
     }
-    // An expired key and a key of an administrator manage no team.
+    // An expired key and a key of an administrator do not count, because nobody can manage the team with them.
     await own.newKey({ role: 'owner', expiresIn: '-1 minute' });
     await own.newKey({ role: 'admin' });
     const path = `/keys/${await uidOf(own, last)}`;
     await own.problem(409, 'DELETE', path, { key: last });
-    // An owner who signs in with an identity provider needs no key.
+    // An owner who can sign in with an identity provider does not need a key.
     await own.deps.db.query(
       `INSERT INTO sign_on_identities (id, issuer, subject, user_id, vault_key_id, confirmed_until)
        SELECT gen_random_uuid(), 'https://id.example', 'one', user_id, 'none', now() + interval '1 hour'

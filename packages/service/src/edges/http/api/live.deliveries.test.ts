@@ -1,4 +1,4 @@
-/** The stream of the deliveries of a team. */
+/** Tests the stream of the deliveries of a team. */
 import type { TeamWebhookDelivery } from '@runyard/contract/automations/team-lists';
 import { expect, test, vi } from 'vitest';
 import { on, testAutomations } from '../../../../test/automations.ts';
@@ -38,7 +38,7 @@ test('sends each delivery as the list shows it, and no delivery of other teams',
   others.close();
 });
 
-test('sends a delivery that waited again with its outcome', async () => {
+test('sends a delivery that had to wait a second time, with its outcome', async () => {
   const reader = await follow();
   const webhook = await createWebhook();
   await automate([on(webhook)], { overlap: 'queue' });
@@ -67,7 +67,7 @@ test('resumes after every id without loss, also after deliveries that committed 
   const reader = await follow();
   const beginning = reader.lastId();
   for (const body of ['1', '2', '3']) await send(webhook, { body });
-  // Its id is older than the others, as if its transaction had taken longer.
+  // The id of this delivery is older than the ids of the others, as if its transaction had taken longer.
   await db.query(
     `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes)
      SELECT '01900000-0000-7000-8000-000000000001', uid, team_id, 'ACCEPTED', 1 FROM webhooks WHERE uid = $1`,

@@ -26,7 +26,7 @@ async function say(runToken: string, from: number, to: number): Promise<void> {
 }
 
 describe('the stream of a run', () => {
-  test('sends all events from the beginning, then new ones, and ends with the run', async () => {
+  test('sends all events from the beginning, then new events, and ends with the run', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 3);
     const reader = await follow(`/agent/runs/${runId}/events`);
@@ -66,7 +66,7 @@ describe('the stream of a run', () => {
     const ids = [whole.lastId()];
     const rests: unknown[] = [];
 
-    /** Returns the events that a reader gets after connecting again; `last` is the last id that it got before `end` is called. */
+    /** Connects a reader again, and stores the events that it gets. Calls `end` after the reader has got the text `last`. */
     const comeBack = async (last: string, end: () => Promise<unknown>) => {
       const reader = await follow(path, ids.at(-1));
       await vi.waitFor(() => expect(JSON.stringify(reader.received)).toContain(last), { timeout: 60_000 });
@@ -124,7 +124,7 @@ describe('the stream of a run', () => {
     await service.problem(401, 'GET', path, { key: null });
   });
 
-  test('answers 410 if later events were deleted, and continues if the reader missed no event', async () => {
+  test('answers 410 if the reader missed events that were deleted, and otherwise continues', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 5);
     await cancelRun(service.deps.executionDeps, runId);
@@ -150,7 +150,7 @@ describe('the stream of a run', () => {
     expect(anew.received).toEqual(whole.received.filter(({ event }) => event.type !== 'conversation'));
   });
 
-  test('answers 410 for an id inside merged events, and resumes after all others', async () => {
+  test('answers 410 for an id inside merged events, and resumes after all other ids', async () => {
     const { runId, runToken } = await service.startExecution();
     await say(runToken, 1, 5);
     await cancelRun(service.deps.executionDeps, runId);

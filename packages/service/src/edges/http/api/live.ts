@@ -14,7 +14,7 @@ import { addRoute } from '../server/add-route.ts';
 import { openFilesLimit } from '../server/connection-limits.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 
-/** The readers of a restarted service do not all connect in the same moment. */
+/** Readers wait for a random time in this range, so they do not all connect at the same moment after a restart of the service. */
 const retryMs = { from: 500, to: 1_500 };
 
 const notOfStream = (): Refusal =>
@@ -34,7 +34,7 @@ const tooManyStreams = ({ by, most }: StreamsTaken): Refusal =>
     headers: { 'retry-after': '30' },
   });
 
-/** Absent and empty are the same. */
+/** Returns the `Last-Event-ID` of a request; undefined if it is absent or empty. */
 function lastIdOf(request: FastifyRequest): string | undefined {
   const id = request.headers['last-event-id'];
   return typeof id === 'string' && id !== '' ? id : undefined;
@@ -53,7 +53,7 @@ export async function registerLiveRoutes(
     live.stop();
   });
 
-  /** Answers with a stream; `open` begins to write at once. */
+  /** Answers with a stream. `open` creates the stream, which writes its first events at once. */
   const answer = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -67,10 +67,10 @@ export async function registerLiveRoutes(
     const response = reply.raw;
     response.on('error', () => response.destroy());
     response.on('close', place);
-    // The client may have closed the connection before.
+    // If the client has already closed the connection, `close` is not emitted again.
     if (response.destroyed) place();
     response.writeHead(200, {
-      // Headers that were set before the stream was asked for, such as X-Ignored-Fields.
+      // Headers that the reply had before the hijack, such as X-Ignored-Fields.
       ...(reply.getHeaders() as OutgoingHttpHeaders),
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
@@ -95,7 +95,7 @@ export async function registerLiveRoutes(
       live.pulse.remove(stream);
     };
     response.on('close', forget);
-    // The client closed the connection while the run was looked up: the event was emitted already.
+    // If the client closed the connection while the run was looked up, `close` was already emitted.
     if (response.destroyed) forget();
     if (isClosing) end(stream);
     return reply;

@@ -189,7 +189,7 @@ describe('a request is refused', () => {
   });
 });
 
-test('a turn of another person uses no header with a secret that its author lacks', async () => {
+test('a turn of another person uses no header with a secret that this person may not use', async () => {
   const { runId, runToken, executionId } = await begin({ far });
   await taskOf(runToken);
   await report(runToken, 'a');
@@ -205,7 +205,7 @@ test('a turn of another person uses no header with a secret that its author lack
     expect.stringMatching(/cannot be used: the secret MINE in its headers may not be used now/),
   ]);
   expect(seen).toHaveLength(1);
-  // A program with the value is in the sandbox.
+  // The sandbox of this run has a program with the value, so a follow-up of another person is refused.
   const holder = await begin({ near });
   await service.problem(403, 'POST', `/agent/runs/${holder.runId}/followups`, followUp);
 });

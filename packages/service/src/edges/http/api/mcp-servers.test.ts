@@ -36,7 +36,7 @@ describe('POST /agent/mcp-servers', () => {
     }
   });
 
-  test('stores one for the same Idempotency-Key', async () => {
+  test('stores one server for the same Idempotency-Key', async () => {
     const ask = () => service.request('POST', base, { body: remote, headers: { 'idempotency-key': 'mcp-1' } });
     const answers = await Promise.all([ask(), ask()]);
     expect(answers[0]?.body).toEqual(answers[1]?.body);
@@ -59,7 +59,7 @@ describe('POST /agent/mcp-servers', () => {
     expect(JSON.stringify(problem)).toContain(path);
   });
 
-  test(`answers 409 to more than ${maxMcpServers} of a team`, async () => {
+  test(`answers 409 to more than ${maxMcpServers} servers of a team`, async () => {
     await create();
     await service.deps.db.query(
       `INSERT INTO mcp_servers (id, team_id, name, url, vault_key_id, sealed_values)
@@ -156,7 +156,7 @@ describe('a run', () => {
     expect(JSON.stringify(task)).not.toMatch(/own-secret-77|Bearer|example\.(com|org)/);
   });
 
-  test('fails if a stored server was deleted in between', async () => {
+  test('fails if a stored server was deleted after the create of the run', async () => {
     const { id } = await create();
     const { runId, runToken } = await service.startExecution({ config: { mcp_servers: { x: { warp_id: id } } } });
     await service.request('DELETE', `${base}/${id}`);
@@ -167,7 +167,7 @@ describe('a run', () => {
     });
   });
 
-  test('starts runs that reach only its own servers', async () => {
+  test('starts only child runs whose servers are among its own servers', async () => {
     const [own, foreign] = [await create(), await create()];
     const granted = { url: 'https://example.org/', headers: { authorization: 'own-secret-77' } };
     const mcp_servers = { far: { warp_id: own.id }, site: granted };

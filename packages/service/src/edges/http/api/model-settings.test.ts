@@ -99,7 +99,7 @@ describe('the choices of a team', () => {
     expect(await reasonOf(opus)).toBeUndefined();
   });
 
-  test('that another process stored apply to creates within a second', async () => {
+  test('stored by another process apply to creates within a second', async () => {
     expect((await create({ model_id: opus })).status).toBe(200);
     const teams = db.query(`INSERT INTO team_models (team_id, disabled_model_ids) SELECT id, $1 FROM teams`, [[opus]]);
     expect(await teams).toEqual([]);
@@ -111,7 +111,7 @@ describe('the choices of a team', () => {
     for (const key of keys) expect((await change({ disable: [opus] }, key)).status).toBe(403);
   });
 
-  test('do not lose a concurrent change', async () => {
+  test('keep both of two concurrent changes', async () => {
     await Promise.all([change({ disable: [opus] }), change({ disable: [mini] })]);
     const { body } = await service.request<TeamModelSettings>('GET', path);
     expect(body.disabled_model_ids).toEqual([opus, mini]);
@@ -146,7 +146,7 @@ describe('the choices of a team', () => {
   });
 });
 
-describe('while the provider of a model has an outage', () => {
+describe("during an outage of a model's provider", () => {
   const outage = () => beginOutage(db, 'anthropic', 'the provider answered 529');
 
   test('a create is refused with 503 and a time to try again, except by a schedule', async () => {
@@ -163,7 +163,7 @@ describe('while the provider of a model has an outage', () => {
     expect(await fires(schedule.id)).toMatchObject([{ outcome: 'started' }]);
   });
 
-  test('a run begins with its first fallback that works, reports the fallback, and returns to its own model afterwards', async () => {
+  test('a run begins with its first working fallback, reports the fallback, and returns to its own model after the outage', async () => {
     await outage();
     await beginOutage(db, 'google', 'it fails');
     const fallbacks = ['google/gemini-2.5-flash', mini];

@@ -69,7 +69,7 @@ describe.each([
     expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
   });
 
-  test('shows text as plain text from its own origin, even if the text is markup with another file name, and shortens a long text', async () => {
+  test('shows every text as plain text, even if the text is markup, and shortens a long text', async () => {
     const uid = await store(service, { filename: 'a.csv', mime_type: 'image/png' }, html);
     const found = await preview(service, uid);
     expect(found).toMatchObject({ kind: 'text', content_type: 'text/plain; charset=utf-8', shown_bytes: html.length });
@@ -83,7 +83,7 @@ describe.each([
     ]);
   });
 
-  test('does not show other bytes, and gives the reason', async () => {
+  test('does not show bytes that are no text, and gives the reason', async () => {
     for (const bytes of [Uint8Array.from([0, 1, 2]), Uint8Array.from([0xe9, 0x20]), ''])
       expect(await preview(service, await store(service, { mime_type: 'image/png' }, bytes))).toEqual({
         kind: 'none',
@@ -166,7 +166,7 @@ describe('the origin of files', () => {
     expect(answer.headers['content-disposition']).toMatch(/^attachment/);
   });
 
-  test('has no page and no API, even with a key or a session, and sets no cookie', async () => {
+  test('serves no page and no API, even with a key or a session, and sets no cookie', async () => {
     const credentials = [
       {},
       { authorization: `Bearer ${separate.key}` },
@@ -191,7 +191,7 @@ describe('the origin of files', () => {
       }
   });
 
-  test('is the only origin whose frames the pages show', async () => {
+  test('is the only origin that the pages show in frames', async () => {
     const policyOf = async (service: TestService) =>
       (await service.request('GET', `${service.baseUrl}/docs`, { key: null })).headers.get('content-security-policy');
     expect(await policyOf(separate)).toContain(`frame-src ${filesUrl};`);

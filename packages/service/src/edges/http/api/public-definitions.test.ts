@@ -1,4 +1,4 @@
-/** Definitions with the keys of the public service's published examples, in words of our own. */
+/** Definitions with the same keys as the published examples of the public service, but with different texts. */
 import type { FactoryNotice } from '@runyard/contract/factories/factory-definitions';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
@@ -178,7 +178,7 @@ describe('a definition as published for the public service', () => {
     expect((await dispatch()).errors).toMatchObject([{ path: 'config.runner_config.arch' }]);
   });
 
-  test('shows a change in its plan if a key is not available', async () => {
+  test('shows in its plan the change of a key that is not available', async () => {
     const files = examples['common automations'] ?? {};
     await apply(files);
     const { changes } = await apply({ ...files, 'factory.yaml': root('') });

@@ -38,7 +38,7 @@ test('counts the runs of the team by state, with the filters of the list', async
   expect((await counts('', await service.newKey({ role: 'viewer' }))).total).toBe(3);
 });
 
-test('counts the runs of each step of time by their creation', async () => {
+test('counts for each time step the runs that were created in it', async () => {
   for (const [state, at] of [
     ['SUCCEEDED', '00:00:01'],
     ['FAILED', '00:14:59'],
@@ -64,7 +64,7 @@ test('counts the runs of each step of time by their creation', async () => {
   ).toEqual([]);
 });
 
-test('sums up the usage of the runs and of those below them, each once', async () => {
+test('sums up the usage of the runs and of their descendants, and counts each run once', async () => {
   const root = await service.newRun();
   const child = await service.newRun({ parent_run_id: root });
   const grandchild = await service.newRun({ parent_run_id: child });

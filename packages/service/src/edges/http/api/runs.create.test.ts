@@ -23,7 +23,7 @@ describe('POST /agent/runs answers 200', () => {
     expect(body.agent_config).toEqual(config);
   });
 
-  test("and shows the first of several skills as the run's skill, which filters the list", async () => {
+  test("and shows the first of several skills as the run's skill, and the list can be filtered by this skill", async () => {
     const skills = ['acme/tools:skills/first/SKILL.md', 'acme/tools:second'];
     const id = await service.newRun({ config: { skills } });
     const { body } = await service.request<RunItem>('GET', `/agent/runs/${id}`);
@@ -104,7 +104,7 @@ describe('POST /agent/runs answers 200', () => {
   });
 });
 
-describe('X-Oz-Api-Source', () => {
+describe('the header X-Oz-Api-Source', () => {
   const create = async (key: string, source: string, body: object = {}) => {
     const headers = { 'x-oz-api-source': source };
     const answer = await service.request<{ run_id: string }>('POST', '/agent/runs', {
@@ -143,12 +143,12 @@ describe('X-Oz-Api-Source', () => {
     await service.problem(422, 'POST', `/agent/runs/${ofAgent.run_id}/cancel`);
   });
 
-  test('does not name the source of a run below another', async () => {
+  test('does not set the source of a child run', async () => {
     const parent = await service.newRun();
     expect((await create(agentKey, 'GITHUB_ACTION', { parent_run_id: parent })).source).toBe('ORCHESTRATION');
   });
 
-  test('names the source of a rerun too', async () => {
+  test('also sets the source of a rerun', async () => {
     const { body } = await service.request<{ run_id: string }>('POST', `/agent/runs/${await service.newRun()}/rerun`, {
       headers: { 'x-oz-api-source': 'CLI' },
     });

@@ -13,7 +13,7 @@ const blobKeys = async () => {
   return keys.sort();
 };
 
-/** The first is in its row, the second a blob. */
+/** The first file is stored in its row, the second as a blob. */
 const attachments = [1, maxBytesInRow + 1].map((size) => ({
   file_name: `${size}.txt`,
   mime_type: 'text/plain',

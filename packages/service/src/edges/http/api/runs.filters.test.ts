@@ -186,7 +186,7 @@ describe('GET /agent/runs', () => {
     for (const query of [{ q: a }, { run_id: a }]) expect(ids(await list(query, service.otherKey))).toEqual([]);
   });
 
-  test('lists as running a run that has ended while a run below it is at work', async () => {
+  test('lists an ended run as running while a run below it works', async () => {
     const root = await service.newRun();
     const below = await service.newRun({ parent_run_id: await service.newRun({ parent_run_id: root }) });
     const { db } = service.deps;
@@ -213,7 +213,7 @@ describe('GET /agent/runs', () => {
     expect(ids(await list({ source: ['WEBHOOK', 'CUSTOM_WEBHOOK'] }))).toEqual([id]);
   });
 
-  test('pages neither skip nor repeat a run, for any sort and with ties in every value', async () => {
+  test('pages neither skip nor repeat a run, for any sort and even if all values are equal', async () => {
     const { db } = service.deps;
     await fc.assert(
       fc.asyncProperty(

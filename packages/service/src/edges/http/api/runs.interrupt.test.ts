@@ -51,7 +51,7 @@ test('does not interrupt the next turn if the turn ended before its interrupt ar
   expect(await interrupted(runToken)).toEqual([expect.objectContaining({ type: 'follow_up', message: 'And then?' })]);
 });
 
-test('shows until when an interrupted run waits for a message, and ends its sandbox at a cancel', async () => {
+test('shows until when an interrupted run waits for a message, and a cancel ends its sandbox', async () => {
   const { runId, runToken } = await service.startExecution();
   const message = async () =>
     (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message?.message;
@@ -81,7 +81,7 @@ test('does not advise to cancel after the interrupt of a self-hosted run, becaus
   await service.problem(422, 'POST', `/agent/runs/${runId}/cancel`);
 });
 
-test('shows no wait for a run that ended its turn by itself, and keeps its sandbox at a cancel', async () => {
+test('shows no wait for a run that ended its turn by itself, and a cancel does not end its sandbox', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);
   await service.request('POST', path(runId));

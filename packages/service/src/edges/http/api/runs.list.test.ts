@@ -75,7 +75,7 @@ describe('q', () => {
       });
       seen.push(...page.runs.map(({ title }) => title));
       cursor = page.page_info.next_cursor ?? '';
-      // Now a run has the word exactly. The pages of the earlier list do not switch to exact matches.
+      // Now a run contains the exact word. The further pages of the earlier list must not switch to exact matches.
       if (seen.length === 1) await service.newRun({ title: 'flakey indeed' });
     } while (cursor);
     expect(seen).toEqual([
@@ -133,7 +133,7 @@ describe('ancestor_run_id', () => {
     expect(await titles(`ancestor_run_id=${child}`)).toEqual(['grandchild']);
   });
 
-  test("answers 400 for an unknown run and for another team's", async () => {
+  test("answers 400 for an unknown run and for another team's run", async () => {
     const other = await service.newRun({}, service.otherKey);
     for (const id of [other, '019d8a5c-7d43-7c1e-9a51-2f6d0f6a1b11', 'x']) {
       const problem = await service.problem(400, 'GET', `/agent/runs?ancestor_run_id=${id}`);

@@ -71,7 +71,7 @@ describe('GET /agent/runs/{id}', () => {
     expect(Date.parse(ended.finished_at ?? '')).toBeGreaterThanOrEqual(Date.parse(ended.created_at));
     await service.request('POST', `/agent/runs/${grandchild}/followups`, { body: { message: 'Go on.' } });
     expect(await read(grandchild)).not.toHaveProperty('finished_at');
-    // The runs that a deleted run started stay.
+    // A delete of a run does not delete the runs that it started.
     await service.deps.db.query('DELETE FROM runs WHERE id = $1', [root]);
     expect(await read(grandchild)).toMatchObject({ root_run_id: root });
   });

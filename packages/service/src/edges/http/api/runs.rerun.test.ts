@@ -87,7 +87,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     expect(await again(runId, {})).toMatchObject({ title: 'A title' });
   });
 
-  test('copies the attachments, so that either run may be deleted', async () => {
+  test('copies the attachments, so each of the two runs may be deleted', async () => {
     const runId = await service.newRun({ attachments });
     const second = await again(runId);
     const [before, after] = [await attachmentsOf(runId), await attachmentsOf(second.run_id)];
@@ -149,7 +149,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     expect(problem.errors?.map((error) => error.path)).toContain(path);
   });
 
-  test('answers 400 that asks for a prompt if the run continued a conversation without one', async () => {
+  test('answers 400 and asks for a prompt if the run continued a conversation without a prompt', async () => {
     const first = await service.request<{ conversation_id: string }>('GET', `/agent/runs/${await service.newRun()}`);
     const runId = await service.newRun({ prompt: undefined, conversation_id: first.body.conversation_id });
     const problem = await service.problem(400, 'POST', `/agent/runs/${runId}/rerun`);

@@ -30,7 +30,7 @@ test('a viewer saves, renames, moves and deletes views', async () => {
   expect(await names()).toEqual(['0 c', '1 b', '2 d']);
 });
 
-test('a view is visible only to its person, not even to an owner of the team', async () => {
+test('a view is visible only to its author, and not to an owner of the team', async () => {
   const { id } = await save('mine');
   for (const key of [service.key, service.otherKey]) {
     expect((await list(key)).map((view) => view.id)).not.toContain(id);

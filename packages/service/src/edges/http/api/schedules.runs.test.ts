@@ -10,7 +10,7 @@ const { create, read, fires } = testSchedules(service);
 beforeEach(() => db.query('DELETE FROM schedules'));
 
 describe('POST /agent/schedules/{scheduleId}/run', () => {
-  test('starts a run as the caller, also of a paused schedule, and does not change its times', async () => {
+  test('starts a run as the caller, also for a paused schedule, and does not change the times of the schedule', async () => {
     const member = await service.newKey({ role: 'member' });
     const schedule = await create({ enabled: false, overlap: 'skip' });
     for (const key of [service.key, member]) {

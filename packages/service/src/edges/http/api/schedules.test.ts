@@ -72,7 +72,7 @@ describe('POST /agent/schedules', () => {
     });
   });
 
-  test('creates one for the same Idempotency-Key', async () => {
+  test('creates one schedule for the same Idempotency-Key', async () => {
     const ask = (name: string) =>
       service.request<ScheduledAgentItem>('POST', base, {
         body: { ...aSchedule, name },
@@ -263,7 +263,7 @@ describe('PUT /agent/schedules/{scheduleId}', () => {
     expect(cleared.body).not.toHaveProperty('max_live_runs');
   });
 
-  test('requires all members but agent_config', async () => {
+  test('requires all members except agent_config', async () => {
     const { id } = await create();
     for (const member of ['name', 'cron_schedule', 'prompt', 'enabled']) {
       const body = { ...aSchedule, [member]: undefined };
@@ -281,7 +281,7 @@ describe('PUT /agent/schedules/{scheduleId}', () => {
     expect((await put({ cron_schedule: '@every 25h' })).body.history?.next_run).not.toBe(before);
   });
 
-  test('makes the runs act as the editor', async () => {
+  test('makes later runs act as the editor', async () => {
     const member = await service.newKey({ role: 'member' });
     const { id, created_by } = await create();
     const answer = await service.request<ScheduledAgentItem>('PUT', `${base}/${id}`, { body: aSchedule, key: member });

@@ -49,7 +49,7 @@ describe('a team that rules manage', () => {
     expect([byHand.managed_by, byHand.rules]).toEqual(['hand', undefined]);
   });
 
-  test('loses people and invitations that were made by hand before, and keeps the operator', async () => {
+  test('loses members and invitations that were added by hand before the rules, but keeps the operator', async () => {
     const own = await teamUidOf(service);
     const person = await newPerson(service, own, 'member');
     const open = await invite(service, own, 'member');
@@ -79,7 +79,7 @@ describe('a team that rules manage', () => {
   });
 });
 
-describe('when the provider is asked again', () => {
+describe('in the regular check at the provider', () => {
   test('a person who has left the groups loses the team, its keys and sessions', async () => {
     const subject = newAccount(['g-makers']);
     const headers = sessionOf(await signOn(subject));
@@ -97,7 +97,7 @@ describe('when the provider is asked again', () => {
     expect(await works(key)).toBe(false);
   });
 
-  test('a person whom the provider refuses loses keys and sessions in all teams at once, even a key whose create is in progress, and then the roles that rules gave', async () => {
+  test('a person whom the provider refuses loses all keys and sessions at once, also a key that is just being created, and later the roles from rules', async () => {
     const subject = newAccount(['g-makers']);
     const own = await teamUidOf(service);
     const headers = sessionOf(await signOn(subject, { invitation: await invite(service, own, 'member') }));
@@ -148,7 +148,7 @@ describe('when the provider is asked again', () => {
     await expect.poll(() => works(key)).toBe(true);
   });
 
-  test('a forged token confirms nobody', async () => {
+  test('a forged token does not confirm a person', async () => {
     const subject = newAccount(['g-readers']);
     const headers = sessionOf(await signOn(subject));
     const until = async () =>
@@ -204,7 +204,7 @@ describe('when the provider is asked again', () => {
   });
 });
 
-test('a session of a sign-on ends with the sign-out, in this browser or everywhere', async () => {
+test('a sign-out ends a session of a sign-on in this browser or everywhere', async () => {
   const subject = newAccount(['g-makers']);
   const first = sessionOf(await signOn(subject));
   const second = sessionOf(await signOn(subject));

@@ -10,7 +10,7 @@ const { service, provider, newAccount, newPage, begin, finish, queryOf, signOn, 
 const { db } = service.deps;
 
 describe('a first sign-in', () => {
-  test('makes the person with the highest role of the rules, and opens the page that was asked for', async () => {
+  test('creates the person with the highest role of the rules, and opens the requested page', async () => {
     expect((await service.request('GET', '/sign-on', { key: null })).body).toEqual({
       providers: [
         { id: 'acme', name: 'Acme' },
@@ -30,7 +30,7 @@ describe('a first sign-in', () => {
     });
   });
 
-  test('is the same person the next time, and another person with the same address is not', async () => {
+  test('creates a person, later sign-ins of the account find this person, and another account with the same address does not', async () => {
     const uidOf = async (subject: string) =>
       (await get<Session>(sessionOf(await signOn(subject)), '/session')).body.user.uid;
     const subject = newAccount(['g-makers']);
@@ -40,7 +40,7 @@ describe('a first sign-in', () => {
     expect(await uidOf(newAccount(['g-makers']))).not.toBe(first);
   });
 
-  test('makes one person when two browsers are first', async () => {
+  test('in two browsers at the same time creates only one person', async () => {
     const subject = newAccount(['g-makers']);
     const answers = await Promise.all([signOn(subject), signOn(subject)]);
     const people = await Promise.all(answers.map((each) => get<Session>(sessionOf(each), '/session')));
@@ -55,7 +55,7 @@ describe('a first sign-in', () => {
     expect(await users()).toBe(before);
   });
 
-  test('accepts an invitation to a team that is managed by hand, once', async () => {
+  test('accepts an invitation to a team that is managed by hand, but only once', async () => {
     const team = await teamUidOf(service);
     const invitation = await invite(service, team, 'member');
     const headers = sessionOf(await signOn(newAccount([]), { invitation }));
@@ -76,11 +76,11 @@ describe('a group gives its role only under its own name', () => {
     ['a path that ends with it', { groups: ['/g-leads'] }],
     ['another claim', { groups: [], more: { group_names: ['g-leads'], roles: ['g-leads'] } }],
     ['a thing that is no text', { groups: [{ id: 'g-leads' }, ['g-leads']] as never }],
-  ])('not for %s', async (_name, account) => {
+  ])('and gives no role for %s', async (_name, account) => {
     expect((await signOn(newAccount([], account))).status).toBe(403);
   });
 
-  test('is not given for the same group of another provider', async () => {
+  test('and does not get the role of a rule for another provider', async () => {
     expect(await roleIn(sessionOf(await signOn(newAccount(['g-makers']))))).toBe('member');
   });
 });
@@ -196,7 +196,7 @@ test('a sign-in answers 503 in time if the provider is slow, broken or unreachab
     // The default is 10 s.
     expect(performance.now() - start).toBeLessThan(9_000);
     provider.trouble = null;
-    // The code was not used, so that the page can try again.
+    // The service has not used the code, so the page can try again.
     sessionOf(await finish(cookie, query));
   }
 });
@@ -217,7 +217,7 @@ test('an address that signs in too often is refused for a while, before the prov
   expect((await begin()).status).toBe(200);
 });
 
-test('a sign-in is exchanged a few times only, also if the provider fails', async () => {
+test('the code of a sign-in is sent to the provider only a few times, also if the provider fails', async () => {
   const { cookie, url } = await begin();
   const query = await queryOf(url, newAccount(['g-makers']));
   provider.trouble = { path: /^\/token/, with: 500 };
@@ -228,7 +228,7 @@ test('a sign-in is exchanged a few times only, also if the provider fails', asyn
   expect(provider.requests.length).toBe(before);
 });
 
-test('the keys and the userinfo of a slow provider are waited for within the same time', async () => {
+test('the time limit of a sign-in also includes the keys and the userinfo of a slow provider', async () => {
   const subject = newAccount(['g-makers']);
   for (const path of [/^\/jwks/, /^\/me/]) {
     const { cookie, url } = await begin();

@@ -1,4 +1,4 @@
-/** The routes of single sign-on, and its part of the sign-in of a browser. */
+/** The routes of single sign-on, and the function that completes a browser's sign-in after the provider has answered. */
 
 import { maxExchangesPerSignOn } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
@@ -21,7 +21,7 @@ import {
   signOnCookieOf,
 } from '../server/session-cookie.ts';
 
-/** Sign-ins that wait for a provider in this process. Each of them ends at its deadline. */
+/** Maximum of sign-ins in this process that wait for a provider. Each of them ends at its deadline. */
 const maxWaiting = 200;
 
 const beginAgain = 'Begin the sign-in again.';
@@ -48,7 +48,7 @@ type FinishSignOn = (
   reply: FastifyReply,
 ) => Promise<BrowserSession | Refusal>;
 
-/** Registers the routes. Returns the function that completes a sign-in: a provider has sent the browser back with this query. */
+/** Registers the routes. Returns the function that completes a sign-in. `query` is the query with which the provider sent the browser back. */
 export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): FinishSignOn {
   const { baseUrl, signOn, vault } = deps;
   const redirectUri = () => `${baseUrl()}${signOnPath}`;
@@ -56,7 +56,7 @@ export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): F
   const exchanges = makeBuckets({ quota: maxExchangesPerSignOn, windowSeconds: signOnMinutes * 60 });
   let waiting = 0;
 
-  /** Does work that waits for a provider, unless the address does so too often or too much waits already. */
+  /** Does work that waits for a provider. Throws a refusal if the client's address signs in too often, or if too many sign-ins already wait. */
   const wait = async <T>(request: FastifyRequest, name: string, work: () => Promise<T>): Promise<T> => {
     admitSignOn(request);
     if (waiting >= maxWaiting) throw away(name);
@@ -102,7 +102,7 @@ export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): F
       exchanges.take(checks.state, performance.now());
       return provider.exchange(redirectUri(), query, checks);
     });
-    // The code was not used, so that the page can send it again.
+    // The service has not used the code, so the page can send the code again.
     if (answer.kind === 'unavailable') return away(name);
     const drop = dropCookie(cookie);
     reply.header('set-cookie', drop);
@@ -115,7 +115,7 @@ export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): F
     const outcome = await signInPerson(deps, provider, attempt, answer.person, originOf(request));
     if (!('key' in outcome)) return refuseSignIn(outcome, name);
     const { key, session } = outcome;
-    // `header` would add a second `Set-Cookie` and keep the first.
+    // Without `removeHeader`, `header` would add a second `Set-Cookie` and keep the first.
     reply.removeHeader('set-cookie').header('set-cookie', [drop, keepCookie(sessionCookie, key, session.expires_at)]);
     return { ...session, ...(attempt.next === undefined ? {} : { next: attempt.next }) };
   };

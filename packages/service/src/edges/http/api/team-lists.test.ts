@@ -1,4 +1,4 @@
-/** Webhooks, automations and deliveries over all factories of a team. */
+/** Lists of the webhooks, automations and deliveries of all factories of a team. */
 import type {
   ListTeamAutomationsResponse,
   ListTeamDeliveriesResponse,
@@ -91,7 +91,7 @@ test('an automation shows what prevents it from firing, also in the list of all 
   await service.request('DELETE', `/factory/${factory.uid}/automations/${uid}`);
 });
 
-test('deliveries pass each filter, alone and with others, newest first', async () => {
+test('the list of deliveries has the matches of each filter and of combined filters, newest first', async () => {
   const all = await deliveries();
   expect(all.deliveries).toHaveLength(6);
   expect(all.deliveries[0]).toMatchObject({
@@ -139,7 +139,7 @@ test.each([
   await service.problem(400, 'GET', `${path}?limit=101`);
 });
 
-test('a filter that few deliveries match has short pages and misses no match, and another team learns nothing about the deliveries', async () => {
+test('a filter with few matches has short pages and misses no match, and shows no delivery of another team', async () => {
   await db.query(
     `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, xact)
      SELECT new_uuid_v7(), uid, team_id, 'ACCEPTED', 1, '0' FROM webhooks, generate_series(1, $2) WHERE uid = $1`,

@@ -13,12 +13,12 @@ const service = await openTestService();
 const first = await teamUidOf(service);
 const { db, log } = service.deps;
 
-/** The process looks at keys without a notice after the test only. */
+/** So long that no regular check of the keys happens during the test: the process depends on notifications. */
 const checkEveryMs = 3_600_000;
 
 test('ends the keys, browser sessions and open streams of the person, in other processes too', async () => {
   const person = await newPerson(service, first, 'member');
-  // The clock of its cache does not move, so no entry expires.
+  // The clock of this process's cache does not move, so no cache entry expires.
   const elsewhere = await openKeyDirectory(db, log, () => 0);
   expect(await elsewhere.authenticate(person.key)).not.toBeNull();
   const session = await newBrowserSession(service, person.key);
@@ -35,7 +35,7 @@ test('ends the keys, browser sessions and open streams of the person, in other p
   elsewhere.close();
 });
 
-test('ends the access of keys of another team to the team, but not to their own', async () => {
+test('ends the access of keys from another team to the team, but not the access to their own team', async () => {
   const second = await newTeam(service);
   const person = await newPerson(service, first, 'member');
   await service.request('POST', '/team-invitations/join', {
@@ -53,7 +53,7 @@ test('ends the access of keys of another team to the team, but not to their own'
   });
   const ended = stream.text().catch(() => 'cut');
   const watch = await openKeyWatch(db, log, checkEveryMs);
-  // Its clock does not move, so its cache does not expire.
+  // The clock of this process does not move, so its cache does not expire.
   const elsewhere = await openKeyDirectory(db, log, () => 0);
   const principal = await elsewhere.authenticate(person.key);
   if (!principal) throw new Error('the key is not known');

@@ -22,7 +22,7 @@ const statusOf = async (key: string, headers: Record<string, string> = {}) =>
   (await service.request('GET', '/agent/runs', { key, headers })).status;
 
 describe('a person in two teams', () => {
-  test('acts in the team that the header or its alias names, with the role there', async () => {
+  test('acts in the team that the header or its alias names, with the role in that team', async () => {
     const second = await newTeam(service);
     const { key } = await newPerson(service, first, 'member');
     expect(
@@ -63,7 +63,7 @@ describe('a person in two teams', () => {
 });
 
 describe('POST /teams', () => {
-  test('makes the operator the owner, and refuses all other callers, owners included', async () => {
+  test('makes the operator the owner, and refuses all other callers, also owners', async () => {
     const uid = await newTeam(service, 'Payments');
     expect(await members(uid)).toMatchObject([{ role: 'owner' }]);
     const { key } = await newPerson(service, first, 'owner');
@@ -86,7 +86,7 @@ describe('POST /teams', () => {
 });
 
 describe('an invitation', () => {
-  test('is valid for one person, and its key is in no list', async () => {
+  test('is valid for one person, and no list contains its key', async () => {
     const key = await invite(service, first, 'member');
     const { body, text } = await service.request('GET', `/teams/${first}/invitations`);
     expect(ListTeamInvitationsResponse.parse(body).invitations.at(-1)).toMatchObject({ role: 'member' });
@@ -157,7 +157,7 @@ describe('roles', () => {
   test('take effect at once', async () => {
     const person = await newPerson(service, first, 'member');
     await service.newRun({}, person.key);
-    // Its clock does not move, so its cache does not expire.
+    // The clock of this process does not move, so its cache does not expire.
     const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log, () => 0);
     expect((await elsewhere.authenticate(person.key))?.role).toBe('member');
     await setRole(service.key, first, person.uid, 'viewer');
@@ -170,7 +170,7 @@ describe('roles', () => {
     elsewhere.close();
   });
 
-  test('keep one owner: if two owners remove each other at once, one stays', async () => {
+  test('keep one owner: if two owners demote each other at once, one owner remains', async () => {
     const team = await newTeam(service);
     const [own] = await members(team);
     const other = await newPerson(service, team, 'owner');
@@ -212,8 +212,8 @@ test('an administrator of another team cannot see the people of the team', async
   expect(await statusOf(person.key)).toBe(200);
 });
 
-describe('the limits', () => {
-  test('refuse a person beyond the last place in the team, and the invitation stays', async () => {
+describe('the limits of teams', () => {
+  test('refuse a person in a full team, and the invitation remains valid', async () => {
     const team = await newTeam(service, 'Full');
     const key = await invite(service, team, 'viewer');
     await db.query(

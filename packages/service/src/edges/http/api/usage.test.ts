@@ -18,7 +18,7 @@ const automations = testAutomations(service, factory);
 const member = await service.newKey({ role: 'member' });
 beforeEach(() => db.query('DELETE FROM usage_days'));
 
-/** Records a request of the run of an assignment, as the gateway does. */
+/** Records the usage of a model request by an assigned run, in the same way as the gateway. */
 async function ask(assignment: Assignment | null, changes: object = {}): Promise<void> {
   const session = assignment && (await authenticateRunToken(db, assignment.runToken));
   if (!session) throw new Error('the run is not at work');
@@ -82,7 +82,7 @@ describe('the usage of an automation, its factory and its environment', () => {
 });
 
 describe('the usage that a member reads', () => {
-  test('is only the usage of runs that the member created, whatever the request asks for', async () => {
+  test('is only the usage of runs that the member created, also if the request asks for more', async () => {
     await ask(await service.startExecution());
     await ask(await service.claimRun(await service.newRun({}, member)));
     await ask(await service.claimRun(await service.newRun({}, await service.newKey({ role: 'member' }))));

@@ -19,7 +19,7 @@ describe('retention', () => {
   const count = async (webhook: { uid: string }) =>
     (await db.query('SELECT FROM webhook_deliveries WHERE webhook_uid = $1', [webhook.uid])).length;
 
-  test('keeps the latest 50 deliveries of any age, and all deliveries of 7 days', async () => {
+  test('keeps the latest 50 deliveries of any age, and all deliveries of the last 7 days', async () => {
     const [quiet, busy] = [await create(), await create()];
     await age(quiet, 60, 100);
     await age(busy, 70, 6, 'REJECTED_AUTH');

@@ -119,7 +119,7 @@ describe('a change', () => {
     expect(changed.body).not.toHaveProperty('delivery_id_header');
   });
 
-  test('to disable or enable a webhook takes effect at once', async () => {
+  test('that disables or enables a webhook takes effect at once', async () => {
     const webhook = await create();
     for (const round of [1, 2]) {
       await service.request('POST', `${base}/${webhook.uid}/disable`);
@@ -191,7 +191,7 @@ describe('the log', () => {
     await service.problem(404, 'GET', `${base}/${(await create()).uid}/deliveries/${id}`);
   });
 
-  test('stores no payload of a rejected delivery, so that a sender cannot fill it', async () => {
+  test('stores no payload of a rejected delivery, so a sender without the secret cannot fill the log', async () => {
     const webhook = await create();
     await send(webhook, { token: 'wrong', body: '{"secret": 1}' });
     const [entry] = await log(webhook);

@@ -1,4 +1,4 @@
-/** Senders that guess URLs and tokens, and a valid sender whose deliveries arrive in another order than their events. */
+/** Tests senders that guess URLs and tokens, and a valid sender whose deliveries do not arrive in the order of their events. */
 import type { Automation } from '@runyard/contract/automations/automations';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService, type TestAnswer } from '../../../../test/service.ts';
@@ -18,7 +18,7 @@ beforeEach(async () => {
 /** Headers that differ in every answer. */
 const ownHeaders = ['date', 'x-request-id', 'keep-alive', 'connection', 'traceparent'];
 
-/** Returns the properties of an answer by which a sender could tell webhooks apart, and the number of statements. */
+/** Returns the number of SQL statements for a request, and everything in the answer by which a sender could distinguish webhooks. */
 async function observed(ask: () => Promise<TestAnswer<unknown>>) {
   let statements = 0;
   const note = () => {
@@ -70,7 +70,7 @@ describe('a sender that guesses', () => {
   });
 });
 
-describe('a sender whose deliveries come late', () => {
+describe('a sender whose deliveries arrive late', () => {
   const event = (n: number) => ({
     body: JSON.stringify({ order: 7, n }),
     headers: { 'x-service-delivery-id': `e${n}` },
@@ -93,10 +93,10 @@ describe('a sender whose deliveries come late', () => {
     ['skip', { runs: 0, reason: 'skipped: 1 of 1 runs are live' }],
     ['queue', { runs: 0, reason: 'waits: 1 of 1 runs are live' }],
     ['cancel_previous', { runs: 1, reason: undefined }],
-  ])('has each delivery handled once, and finds the reason in the log: overlap %s', async (overlap, late) => {
+  ])('has each delivery handled once with its reason in the log if the overlap is %s', async (overlap, late) => {
     const webhook = await create();
     const automation = await automate(webhook.uid, overlap);
-    // The second event comes first, the first late, and both again.
+    // The second event arrives before the first event. Then both arrive again.
     for (const n of [2, 1, 2, 1]) expect((await send(webhook, event(n))).status).toBe(202);
     const entries = await runsAndReasons(webhook);
     expect(entries).toEqual([

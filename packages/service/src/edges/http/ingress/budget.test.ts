@@ -31,7 +31,7 @@ describe('the budget', () => {
     expect((await send(webhook, { body: '"c"' })).status).toBe(429);
   });
 
-  test('is refilled on time although the clock of the machine was set back', async () => {
+  test('is refilled on time even if the clock of the machine is set back', async () => {
     const webhook = await create();
     const full = 'UPDATE webhooks SET recent = array_fill(now(), ARRAY[60]) WHERE uid = $1';
     await service.deps.db.query(full, [webhook.uid]);

@@ -1,4 +1,4 @@
-/** Requests that no provider sends. */
+/** Tests requests that no provider sends. */
 import { createHmac } from 'node:crypto';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ test.each([
   ['a thousand headers', Array.from({ length: 1024 }, (_, n) => `x-${n}: ${'a'.repeat(1015)}`)],
 ])('a megabyte in %s is cut off, and leaves no delivery', async (_what, headers) => {
   const webhook = await create();
-  // The sender is still sending when the answer arrives, so its socket may only get a reset.
+  // The sender is still sending when the service answers, so it may get a connection reset instead of the answer.
   const [head] = await sendRaw(webhook.url, rawOf(webhook, ...headers), '{}').catch(() => ['']);
   expect(head === '' || head?.includes(' 431 ')).toBe(true);
   expect(await labels(webhook)).toEqual([]);

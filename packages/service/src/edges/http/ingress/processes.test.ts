@@ -1,4 +1,4 @@
-/** Several service processes on one database. */
+/** Tests several service processes with the same database. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
@@ -14,7 +14,10 @@ const service = await openTestService();
 const { base, create, send, labels, reset } = await testWebhooks(service);
 beforeEach(reset);
 
-/** Opens an ingress with separate connections to the database and a separate directory; with `isDeaf`, it gets no notices. */
+/**
+ * Opens an ingress with its own database connections and its own webhook directory. With `isDeaf`, the ingress gets no notifications of
+ * changes.
+ */
 async function openProcess(isDeaf: boolean) {
   const database = await openDatabase({
     address: { connectionString: service.database.url },
@@ -45,7 +48,7 @@ const sendTo = async (webhook: WebhookWithSecret, index: number, body: string) =
 };
 
 describe('three processes', () => {
-  test('accept one of 50 equal deliveries at once, and log the others as duplicates', async () => {
+  test('accept one of 50 equal concurrent deliveries, and log the others as duplicates', async () => {
     const webhook = await create();
     const statuses = await Promise.all(Array.from({ length: 50 }, (_, index) => sendTo(webhook, index, '{"same": 1}')));
     expect(new Set(statuses)).toEqual(new Set([202]));
@@ -63,7 +66,7 @@ describe('three processes', () => {
   });
 });
 
-describe('a process that gets no notice of a change', () => {
+describe('a process that gets no notification of a change', () => {
   test('accepts nothing after a disable, a rotation or a delete, and uses the new secret at once', async () => {
     const webhook = await create();
     const path = `${base}/${webhook.uid}`;

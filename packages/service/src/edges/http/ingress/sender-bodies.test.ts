@@ -99,7 +99,7 @@ describe('a body', () => {
 describe('the identity from a member of the body', () => {
   const attempt = (left: number) => JSON.stringify({ id: 'evt_1ABC', type: 'x', pending_webhooks: left });
 
-  test('is used only if no header has an identity', async () => {
+  test('is used only if no header contains an identity', async () => {
     const [stripe, own] = [await signed('stripe'), await create({ delivery_id_path: 'data.0.key' })];
     for (const left of [2, 1]) expect((await send(stripe, asStripe(attempt(left)))).status).toBe(202);
     expect(await log(stripe)).toMatchObject([

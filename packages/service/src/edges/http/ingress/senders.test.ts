@@ -42,7 +42,7 @@ describe('GitLab', () => {
   });
 });
 
-describe('a recorded delivery whose signature does not cover its id', () => {
+describe('a replayed delivery whose signature does not cover its id', () => {
   const push = '{"ref":"refs/heads/main","commits":[]}';
   const at = Math.floor(Date.now() / 1000);
   test.each<[string, (id: string) => Sent]>([
@@ -186,7 +186,7 @@ describe('a handshake', () => {
   ]);
   const byUrl = (signature_scheme: string) => create({ auth_mode: 'url_token', signature_scheme });
 
-  test('of Event Grid gets its code back, but only from a webhook for Event Grid', async () => {
+  test('of Event Grid gets its code in the answer, but only from a webhook for Event Grid', async () => {
     const [webhook, other] = [await byUrl('event_grid'), await create({ auth_mode: 'url_token' })];
     const answer = await send(webhook, { token: null, body: grid });
     expect([answer.status, answer.body]).toEqual([200, { validationResponse: '512d38b6-c7b8-40c8-89fe-f46f9e9622b6' }]);
@@ -209,7 +209,7 @@ describe('a handshake', () => {
     expect((await send(webhook, { token: null, body })).status).toBe(401);
   });
 
-  test('of Microsoft Graph needs the token, and gets its text back as plain text', async () => {
+  test('of Microsoft Graph needs the token, and gets its text in the answer as plain text', async () => {
     const webhook = await byUrl('microsoft_graph');
     const url = `${webhook.url}?validationToken=${encodeURIComponent('Validation: <b>&</b> ü')}`;
     const answer = await send({ ...webhook, url }, { token: null, body: '' });

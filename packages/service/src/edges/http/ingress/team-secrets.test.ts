@@ -1,4 +1,4 @@
-/** Webhooks whose secret is one of the team's, through the real ingress. */
+/** Tests webhooks with a secret of the team, through the real ingress. */
 import { createHmac } from 'node:crypto';
 import type { Webhook, WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ beforeEach(async () => {
   await put(first);
 });
 
-/** A second process that gets no notices. */
+/** A second process that gets no notifications. */
 const database = await openDatabase({
   address: { connectionString: service.database.url },
   maxConnections: 4,
@@ -112,7 +112,7 @@ describe('a webhook with a secret of the team', () => {
   });
 });
 
-describe('a secret of the team that does not fit', () => {
+describe("a value of a team secret that does not match the webhook's scheme", () => {
   test.each([
     ['url_token', 'has a / in it, so that it is not safe'],
     ['token', 'short-one'],
@@ -122,7 +122,7 @@ describe('a secret of the team that does not fit', () => {
     expect(errors?.[0]?.path).toBe('secret_name');
   });
 
-  test('is refused as a new value of a secret that a webhook uses', async () => {
+  test('is refused as the new value of a secret that a webhook uses', async () => {
     const webhook = await create({ secret_name: name, auth_mode: 'url_token' });
     const { errors } = await service.problem(400, 'PUT', `/secrets/${name}`, {
       body: { value: 'not/url/safe/in/any/way', scope: 'team' },

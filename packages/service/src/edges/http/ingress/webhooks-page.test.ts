@@ -146,7 +146,7 @@ const providers: Record<
 };
 
 describe.each(Object.entries(providers))('a delivery as %s sends it', (name, { payload, sign }) => {
-  test('starts one run even if it is repeated, and no run if it was signed with another secret', async () => {
+  test('starts one run even if the delivery is repeated, and no run if it is signed with another secret', async () => {
     const [factory] = (await service.request<{ factories: Factory[] }>('GET', '/factory?search=Operations')).body
       .factories;
     const base = `/factory/${factory?.uid}/webhooks`;

@@ -156,7 +156,7 @@ describe('identity', () => {
     const ofBody = await idOf(webhook, {});
     expect(ofBody).toMatchObject({ label: 'ACCEPTED', identity: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) });
     expect(await idOf(webhook, {})).toMatchObject({ label: 'DUPLICATE', identity: ofBody?.identity });
-    // An id that looks like the hash of a body, but is not one.
+    // An id that looks like the hash of a body, but is not a hash.
     expect(await idOf(webhook, { 'x-event-id': ofBody?.identity ?? '' })).toMatchObject({ label: 'ACCEPTED' });
     expect(await idOf(webhook, { 'x-event-id': 'event' }, '{"other": true}')).toMatchObject({ label: 'DUPLICATE' });
   });
@@ -172,7 +172,7 @@ describe('identity', () => {
       expect((await idOf(webhook, { 'x-service-delivery-id': id }))?.identity).toMatch(/^sha256:[0-9a-f]{64}$/);
   });
 
-  test('does not count a delivery that was refused', async () => {
+  test('of a refused delivery can be used again', async () => {
     const webhook = await create();
     const headers = { 'x-service-delivery-id': 'one' };
     expect((await send(webhook, { headers, body: '{' })).status).toBe(400);
@@ -192,7 +192,7 @@ describe('a webhook that does not accept deliveries', () => {
     const seen = answers.map(({ status, body }) => ({ status, ...(body as object), instance: '', trace_id: '' }));
     expect(seen[0]).toMatchObject({ status: 404, error_code: 'resource_not_found' });
     for (const each of seen) expect(each).toEqual(seen[0]);
-    // The service answers after the headers: the body never arrives.
+    // The service answers after the headers, although the body never arrives.
     const [head] = await sendRaw(unknown.url, ['content-length: 100']);
     expect(head).toMatch(/ 404 [\s\S]*connection: close/i);
   });

@@ -1,4 +1,4 @@
-/** The ingress: the only endpoint for senders of webhooks. */
+/** The ingress, which is the only endpoint for senders of webhooks. */
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type BodyLimits, type BodyRoom, makeBodyBudget, type Place } from '../../../platform/bodies/body-budget.ts';
@@ -25,28 +25,25 @@ const limitsOf = (small: BodyRoom, large: BodyRoom): BodyLimits => ({
   waitMs: 5_000,
 });
 
-/**
- * Room for the bodies of senders that have proved themselves, separate from the room of the API. Its teams are
- * webhooks.
- */
+/** Memory for the bodies of authenticated senders, separate from the memory of the API. `perTeam` is the limit for one webhook. */
 const provedRoom = limitsOf(
   { total: 5 * mb, share: 64 * kb, common: 4 * mb, perTeam: mb, perExecution: mb },
   { total: 20 * mb, share: 256 * kb, common: 16 * mb, perTeam: 2 * mb, perExecution: 2 * mb },
 );
 /**
  * Memory for all other bodies: signed bodies, whose sender is verified only when the whole body has arrived, and bodies with a wrong
- * credential, which count as one webhook. If there is no memory for a signed body, the oldest body is dropped and its memory used, so slow
- * senders do not block others.
+ * credential, which count as one webhook. If there is no memory for a signed body, the service drops the oldest body and uses its memory,
+ * so slow senders do not block others.
  */
 const unprovedRoom = limitsOf(
   { total: 3 * mb, perTeam: mb, perExecution: mb },
   { total: 12 * mb, perTeam: 4 * mb, perExecution: 4 * mb },
 );
 
-/** The slowest sender gets 5 s, and 4 s more for 256 KB. */
+/** A sender has 5 s for any body, and 4 s more for a body of 256 KB. */
 const pace: BodyPace = { graceMs: 5_000, bytesPerSecond: 64 * kb };
 
-/** Limits of the requests in progress: in total, so that slow senders cannot take all memory, and for one webhook. */
+/** Limits of the requests in progress, in total and for one webhook. Slow senders can then not use all memory. */
 const maxInFlight = 1_000;
 const maxInFlightOfWebhook = 100;
 /** Limit of the requests whose sender is not verified yet, because their body has not arrived. */
@@ -65,7 +62,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
   const inFlight = new Map<string, number>();
   let total = 0;
 
-  /** Counts a request until its answer was sent. False: too many are being answered. */
+  /** Counts a request until its answer was sent. Returns false if too many requests are in progress. */
   const enter = (uid: string, reply: FastifyReply): boolean => {
     const own = inFlight.get(uid) ?? 0;
     if (own >= maxInFlightOfWebhook && !unproved.cutOldest(uid)) return false;
@@ -82,8 +79,8 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
   };
 
   /**
-   * Reads a body within the memory limit of its kind of sender. If the sender is verified later, the body then counts as a body of a
-   * verified sender.
+   * Reads a body within the memory limit for verified or unverified senders. When the sender is verified later, the body counts as a body
+   * of a verified sender.
    */
   const readBody = async (
     uid: string,
@@ -170,7 +167,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
 const schemeOf = (webhook: KnownWebhook | undefined): string =>
   webhook === undefined ? 'unknown' : (webhook.scheme ?? 'token');
 
-/** Closes the connection after the answer if the body has not arrived yet, instead of waiting for the rest. */
+/** Closes the connection after the answer if the body has not arrived completely. */
 function closeUnlessRead(request: FastifyRequest, reply: FastifyReply): void {
   if (!request.raw.complete) reply.header('connection', 'close');
 }
@@ -193,7 +190,7 @@ function refusalOf(outcome: Refused): Refusal {
     case 'unauthenticated':
       return refuse('authentication_required', {
         detail: 'The delivery does not carry the credential of this webhook.',
-        // Some senders send their password only when they are asked for it.
+        // Some senders send their password only after an answer with this header.
         headers: { 'www-authenticate': 'Bearer, Basic realm="webhook"' },
       });
     case 'invalid_json':
@@ -220,8 +217,8 @@ interface Unproved {
 /** Limits the requests of unverified senders: above the limit, a new request closes the oldest one. */
 interface UnprovedSenders {
   /**
-   * Adds a request to a webhook, and closes the oldest of all if there are too many. Returns the function that removes
-   * it.
+   * Adds a request to a webhook. If there are too many requests, closes the oldest request of all webhooks. Returns the function that
+   * removes the request.
    */
   add(uid: string, cut: () => void): () => void;
   /** Closes the oldest request; with `uid`, the oldest of this webhook. Returns false if there is no such request. */

@@ -110,7 +110,7 @@ test.each(all.filter(([, route]) => checksNames(route)))(
   },
 );
 
-test('names in reports of an agent are not checked, because agents may be newer than the service', async () => {
+test("names in an agent's reports are not checked, because an agent may be newer than the service", async () => {
   const body = { events: [], Events: [], eventz: [] };
   const path = '/harness-support/events?eventss=1';
   const answer = await service.request('POST', path, { key: own.runToken, body, headers: strict });

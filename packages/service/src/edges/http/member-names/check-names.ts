@@ -6,11 +6,11 @@ import type { Fault } from '../../../platform/fault.ts';
 import { findUnknown, type IgnoredMember } from './find-unknown.ts';
 import { type KnownMembers, knownMembers } from './known-members.ts';
 
-/** Members that one header names. */
+/** Maximum of members in the header. */
 const maxNamed = 20;
 const maxPathLength = 100;
 
-/** Returns a String of RFC 9651, 3.3.3; a text with other characters than printable ASCII becomes a Display String (3.3.8). */
+/** Returns a String of RFC 9651, 3.3.3. If the text has characters other than printable ASCII, returns a Display String (3.3.8). */
 function structured(text: string): string {
   if (/^[\x20-\x7e]*$/.test(text)) return `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
   const encoded = encodeURIComponent(text.toWellFormed()).replaceAll(/%[0-9A-F]{2}/g, (octet) => octet.toLowerCase());
@@ -28,7 +28,7 @@ function ignoredFields(paths: readonly string[]): string {
 
 const nothingKnown: KnownMembers = { kind: 'object', members: new Map(), spelling: makeSpelling([]) };
 
-/** Returns the query with `metadata[key]=value` as a member of `metadata`, as the schema has it. */
+/** Returns the query with each `metadata[key]=value` as a member of the object `metadata`, because the schema has this object. */
 function nested(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(query).map(([name, value]) => [name.replace(/\[.*\]$/s, ''), value]));
 }

@@ -3,18 +3,18 @@ import type { KnownMembers } from './known-members.ts';
 
 /** Members of a request that its schemas do not know. */
 export interface UnknownNames {
-  /** Members whose names are misspelt names of known members. */
+  /** Members whose names are misspellings of known names. */
   readonly misspelt: readonly Fault[];
-  /** All others. */
+  /** All other unknown members. */
   readonly ignored: readonly IgnoredMember[];
 }
 
 export interface IgnoredMember {
-  /** Such as `config.colour`. */
+  /** Path of the unknown member, such as `config.colour`. */
   readonly path: string;
-  /** Path of an object beside it that has a member of this name. */
+  /** Path of another object in the request that knows a member with this name. */
   readonly belongsIn?: string;
-  /** Names that are known in its place. */
+  /** Names that the schema knows at this place. */
   readonly known: readonly string[];
 }
 
@@ -22,10 +22,10 @@ type KnownObject = Extract<KnownMembers, { kind: 'object' }>;
 
 /** Largest number of unknown names that are compared with the known names, because a comparison blocks the process. */
 const maxCompared = 500;
-/** Largest number of names that are recorded of each kind; more would not help a reader. */
+/** Largest number of misspelt names, and of ignored names, in a result. More names would not help a reader. */
 const maxNoted = 100;
 
-/** Finds the unknown members of a body or query, before it is parsed. */
+/** Finds the unknown members of a body or query before the schema parses it. */
 export function findUnknown(root: KnownMembers, value: unknown): UnknownNames {
   const misspelt: Fault[] = [];
   const ignored: IgnoredMember[] = [];

@@ -24,7 +24,7 @@ const look = (value: unknown) => {
   return [...misspelt.map(({ path }) => `misspelt ${path}`), ...ignored.map(({ path }) => `ignored ${path}`)];
 };
 
-test('checks objects, arrays, maps of objects and unions by their branch', () => {
+test('checks objects, arrays, maps of objects and the chosen branch of unions', () => {
   const value = {
     shapes: [
       { kind: 'circle', radios: 1 },

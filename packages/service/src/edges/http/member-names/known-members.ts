@@ -3,7 +3,7 @@
 import { makeSpelling, type Spelling } from '@runyard/contract/wire/spelling';
 import type { z } from 'zod';
 
-/** The names that a value may have. `free`: a map whose names the caller chooses, or a value without names. */
+/** The names that the members of a value may have. `free`: a map whose names the caller chooses, or a value without members. */
 export type KnownMembers =
   | { readonly kind: 'free' }
   | { readonly kind: 'object'; readonly members: ReadonlyMap<string, KnownMembers>; readonly spelling: Spelling }
@@ -12,7 +12,7 @@ export type KnownMembers =
 
 const free: KnownMembers = { kind: 'free' };
 
-/** The parts of zod's definitions that are read here. */
+/** The parts of zod's definitions that this file reads. */
 interface Definition {
   readonly type: string;
   readonly innerType?: z.core.$ZodType;
@@ -42,7 +42,7 @@ function either(a: KnownMembers, b: KnownMembers): KnownMembers {
     return ofObject(members);
   }
   if (a.kind === 'each' && b.kind === 'each') return { kind: 'each', of: either(a.of, b.of) };
-  // A text or number beside an object: only the object has names.
+  // If one schema is a text or a number and the other is an object, only the object has names.
   if (a.kind === 'free') return b;
   return b.kind === 'free' ? a : free;
 }
@@ -63,7 +63,7 @@ export function knownMembers(schema: z.core.$ZodType): KnownMembers {
   const { innerType, element, valueType, shape = {}, catchall } = definition;
   switch (definition.type) {
     case 'object': {
-      // Only members with a type make the object a map; `unknown` only keeps members of newer versions.
+      // A catch-all with a type makes the object a map. A catch-all `unknown` only keeps members of newer versions.
       if (catchall && !['unknown', 'never'].includes(definitionOf(catchall).type)) return free;
       return ofObject(new Map(Object.entries(shape).map(([name, member]) => [name, knownMembers(member)])));
     }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { cachedAnswer } from '../server/cached-answer.ts';
 
-/** A script that runs as a worker has the policy in its own response headers, not the policy of the page. */
+/** For a script that runs as a worker, the policy in the headers of the script applies, not the policy of the page. */
 export const workerPolicy = "default-src 'none'; script-src 'self'";
 
 /**

@@ -1,4 +1,4 @@
-/** The commands of the reference work as they are: a shell runs each against a service on a real port and database. */
+/** Tests that each command of the reference works unchanged: a shell runs the command against a service with a real port and database. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ let host: FakeGitHost;
 let service: TestService;
 let folder: string;
 let shared: OwnThings;
-/** By operation. The document takes as long to build as several requests, so it is built once. */
+/** The command of each operation. Building the document takes as long as several requests, so the test builds it only once. */
 let commands: Map<RouteName, string>;
 beforeAll(async () => {
   host = await startFakeGitHost({ api: makeFakePullRequestApi().api });
@@ -62,7 +62,10 @@ const reference = {
   data: { reference_type: 'issue', url: 'https://example.com/issues/7' },
 };
 
-/** Creates one thing of each kind, and a run whose first turn is in progress. For one route only, creates what it names. */
+/**
+ * Creates one thing of each kind, and a run whose first turn is in progress. With `onlyFor`, creates only the things in the path of that
+ * route.
+ */
 async function makeThings(onlyFor?: Route): Promise<OwnThings> {
   const { own } = await makeOwnThings(service, service.key, onlyFor);
   if (own.runToken === '') return own;
@@ -109,7 +112,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
 const newFile = { artifact_type: 'FILE', data: { filename: 'b.txt', mime_type: 'text/plain' } };
 const snapshot = { turn: 1, files: [{ filename: 'b.patch', size_bytes: 5 }] };
 
-/** Further variables of a command, and the state that it needs. */
+/** Creates the state that a command needs, and returns further variables of the command. */
 const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variables>>> = {
   getBlob: async ({ artifactUid }) => {
     const { headers } = await service.request('GET', `/agent/artifacts/${artifactUid}/download`);
@@ -220,8 +223,8 @@ const ending: readonly RouteName[] = [
 ];
 
 /**
- * The run of this test has the built-in harness, so its transcript of the conversation is refused, and it has a file instead of a
- * screenshot. The command of a sign-out has a key, not the cookie of a session. The service has no identity provider.
+ * The run of this test has the built-in harness, so the transcript of its conversation is refused. Its artifact is a file and not a
+ * screenshot. The command of a sign-out sends a key and not the cookie of a session. The service has no identity provider.
  */
 const refused: Partial<Record<RouteName, number>> = {
   endBrowserSession: 404,
@@ -236,7 +239,7 @@ const endless: readonly RouteName[] = ['streamTeamEvents', 'streamTeamDeliveries
 test.each(Object.keys(routes) as RouteName[])('runs the command of %s', async (name) => {
   const own = ending.includes(name) ? await makeThings(routes[name]) : shared;
   const variables = { ...(await variablesOf(own)), ...(await preparations[name]?.(own)) };
-  // Returns the command unchanged except for options with which the test sees the result.
+  // Runs the command unchanged, except for options that show the result to the test.
   const limit = endless.includes(name) ? 2 : 20;
   const script = `curl() { command curl --silent --show-error --max-time ${limit} --output body --write-out '%{http_code}' "$@"; }
 ${commands.get(name)}`;
@@ -248,6 +251,6 @@ ${commands.get(name)}`;
     throw new Error(error.stderr);
   });
   const { status } = routes[name].answer;
-  // -L follows the redirect to the bytes.
+  // With `-L`, curl follows the redirect to the bytes.
   expect(Number(stdout)).toBe(refused[name] ?? (status === 302 ? 200 : status));
 });

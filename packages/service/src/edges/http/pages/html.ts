@@ -20,7 +20,7 @@ export function html(texts: TemplateStringsArray, ...parts: Part[]): Html {
   return { markup: texts.map((text, index) => text + markupOf(parts[index])).join('') };
 }
 
-/** A sentence of the contract: text between backticks is code. */
+/** Returns the markup of a sentence of the contract. Text between backticks becomes code. */
 export function prose(text: string): Html {
   return {
     markup: text
@@ -30,12 +30,12 @@ export function prose(text: string): Html {
   };
 }
 
-/** Places that the bar of every page leads to. */
+/** Pages that the bar of every page links to. */
 const places = { '/docs': 'API reference', '/errors': 'Errors' } as const;
 
 /**
- * Returns a whole document with the bar and the look of the dashboard. `place`: the address of the bar that this page has. The only script
- * sets the colour theme that the person chose in the dashboard.
+ * Returns a whole document with the bar and the look of the dashboard. `place`: address of this page if the bar links to it. The only
+ * script sets the colour theme that the person chose in the dashboard.
  */
 export function htmlPage(page: { title: string; body: Html; place?: keyof typeof places }): string {
   const links = Object.entries(places).map(

@@ -20,7 +20,7 @@ const acceptsHtml = ({ headers }: FastifyRequest): boolean => /\btext\/html\b/i.
 /** Paths of programs. Some HTTP libraries, such as Java's, ask for HTML by default and still expect a problem document. */
 const programPath = /^\/+(?:api|webhooks)(?:[/?]|$)/i;
 
-/** Returns true if it has sent a page with status 404, because a browser asked for an address that does not exist. */
+/** If a browser asked for an address that does not exist, sends a page with status 404 and returns true. Otherwise returns false. */
 export function showNotFound(request: FastifyRequest, reply: FastifyReply): boolean {
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   if (!isRead || !acceptsHtml(request) || programPath.test(request.url)) return false;

@@ -33,13 +33,13 @@ export type NamedSchemas = Readonly<Record<string, JsonSchema>>;
 
 const nameOf = (reference: string): string => reference.split('/').at(-1) ?? '';
 
-/** Adds the description of a named schema to a member that only refers to it. */
+/** If a member has no description and refers to a named schema, adds the description of that schema. */
 export function describeReference(member: JsonSchema, schemas: NamedSchemas): JsonSchema {
   const description = member.description ?? (member.$ref && schemas[nameOf(member.$ref)]?.description);
   return description ? { ...member, description } : member;
 }
 
-/** Does the same for all members of an object. */
+/** Adds the descriptions of named schemas to all members of an object. */
 export function describeMembers(schema: JsonSchema, schemas: NamedSchemas): JsonSchema {
   if (!schema.properties) return schema;
   const members = Object.entries(schema.properties).map(([name, member]) => [name, describeReference(member, schemas)]);

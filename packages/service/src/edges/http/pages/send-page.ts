@@ -23,7 +23,7 @@ const policyWith = (filesOrigin: string | undefined): string =>
     "form-action 'self'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
-    // `markdown-worker` is the address of one script.
+    // `markdown-worker` allows the address of only one script.
     'trusted-types dompurify markdown-worker',
   ].join('; ');
 

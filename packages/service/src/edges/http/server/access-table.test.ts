@@ -61,7 +61,7 @@ const makeThings = async (credential: Credential, onlyFor?: Route) => {
 type Things = Awaited<ReturnType<typeof makeThings>>;
 
 const shared = new Map<Credential, Promise<Things>>();
-/** Things for a call that changes nothing. */
+/** Returns the things for a call that changes nothing. All such calls share them. */
 function sharedThings(credential: Credential): Promise<Things> {
   const state = credential === 'stoppingRunToken' || credential === 'endedRunToken' ? credential : 'operator';
   const known = shared.get(state) ?? makeThings(state);
@@ -69,7 +69,7 @@ function sharedThings(credential: Credential): Promise<Things> {
   return known;
 }
 
-/** Answers of a route, besides its normal answer, that depend on the state of things and not on the caller. */
+/** Statuses that a route may return besides its normal status, because of the state of the things and not because of the caller. */
 const honestRefusals: Readonly<Record<string, number>> = {
   deleteRun: 409,
   interruptRun: 400,
@@ -106,7 +106,7 @@ async function removeLimited(own: Things['own']): Promise<void> {
 }
 
 const sessions = new Map<Credential, ReturnType<typeof newBrowserSession>>();
-/** Signs in. A call that changes something gets a session of its own; the others share one until the next such call, which may end it. */
+/** Signs in. With `isOwn`, for calls that change something, returns a new session. All other calls with this credential share one session. */
 function sessionFor(credential: Credential, key: string | undefined, isOwn: boolean) {
   if (isOwn) return newBrowserSession(service, key);
   const known = sessions.get(credential) ?? newBrowserSession(service, key);
@@ -156,7 +156,7 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   return answer;
 }
 
-/** A person of another team, whom an environment of the first team admits as a guest. */
+/** A person of another team who is a guest of an environment of the first team. */
 async function newGuest({ own }: Things): Promise<string> {
   const key = await service.newKey({ teamId: service.otherTeamId, role: 'member' });
   const people = await service.deps.db.query<{ uid: string }>(

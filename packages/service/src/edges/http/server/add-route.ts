@@ -37,7 +37,7 @@ export interface Call<R extends Route> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   readonly body: Parsed<R['body']>;
-  /** Owner of the key, on routes that accept keys; null if the route also accepts requests without a key and this request has none. */
+  /** Owner of the key, on routes that accept keys. Null if the route does not require a key and the request has no key. */
   readonly principal: R['allow'] extends AllowKeys
     ? R['allow'] extends { readonly publicThings: true } | { readonly keylessBytes: number }
       ? Principal | null
@@ -83,7 +83,7 @@ function parse(
 
 /**
  * Registers one endpoint of the contract: authorizes before the body is read, checks path, query and body, and sends the value that the
- * handler returns. Answers are not validated again: tests check their schemas, and tsc the types.
+ * handler returns. Answers are not validated here: tests check their schemas, and tsc checks their types.
  */
 export function addRoute<const R extends Route>(app: FastifyInstance, route: R, handler: Handler<R>): void {
   const authorizer = app.getDecorator<Authorizer>('authorizer');
@@ -129,7 +129,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       const result = await handler(call);
       if (result instanceof Refusal) throw result;
       if (answer.schema && !route.tagged) {
-        // An answer is for one caller, and its signed URLs expire, so no cache may give it to another caller or later.
+        // No cache may store an answer, because it is for one caller and its signed URLs expire.
         reply.header('cache-control', 'no-store');
         reply.code(answer.status).type('application/json; charset=utf-8');
         return result instanceof Readable ? sendStream(reply, result) : reply.send(JSON.stringify(result));

@@ -1,6 +1,4 @@
-/**
- * A request of an earlier attempt that was authenticated while its token was valid, and arrives when another attempt has the execution.
- */
+/** Tests requests of an earlier attempt that were authenticated while its token was valid, but arrive when another attempt has the execution. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { stalledRequests } from '../../../../test/stalled.ts';
@@ -20,7 +18,7 @@ beforeEach(async () => {
   others = [await service.newRun({ parent_run_id: first.runId })];
 });
 
-/** The first worker does not claim in time, and another one gets the execution. */
+/** Assigns the execution to another worker, because the first worker does not claim it in time. */
 async function handOutAgain(upTo: 'PENDING' | 'CLAIMED' = 'CLAIMED'): Promise<Assignment> {
   const { runId, executionId, assignmentId } = first;
   expect(await requeue(db, { runId, executionId, args: { assignment_id: assignmentId } })).toBe(true);
@@ -29,7 +27,7 @@ async function handOutAgain(upTo: 'PENDING' | 'CLAIMED' = 'CLAIMED'): Promise<As
   return second;
 }
 
-/** All data of a run that a request of its agent can change. */
+/** Returns all data of a run that a request of its agent can change. */
 async function recordOf(runId: string): Promise<Record<string, unknown> | undefined> {
   const [record] = await db.query<Record<string, unknown>>(
     `SELECT r.state, r.event_seq, e.phase, e.last_agent_seq, e.finished_turns, e.memory_blob, e.memory_turn, e.workspace_blob,
@@ -113,7 +111,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     const waiting = await authenticated(() =>
       service.request('GET', '/harness-support/inbox?wait_ms=60000', { key: first.runToken }),
     );
-    // All requests wait at the same time, so no wait can end because the execution is still in the queue.
+    // Changes the token in one statement, so the wait cannot end because the execution is in the queue for a moment.
     const token = `ryr_${'x'.repeat(43)}`;
     const given = [first.executionId, hashRunToken(token)];
     await db.query('UPDATE executions SET token_hash = $2 WHERE id = $1', given);
@@ -136,7 +134,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(await recordOf(first.runId)).toMatchObject({ awaiting_until: marked?.awaiting_until });
   });
 
-  test('the cancel of a PENDING child, when the cancel becomes possible', async () => {
+  test('the cancel of a PENDING child that waits until the child is claimed', async () => {
     const child = await service.claimRun(others[0] ?? '', 'PENDING');
     const path = `/harness-support/child-runs/${child.runId}/cancel`;
     const cancelling = await authenticated(() => service.request('POST', path, { key: first.runToken }));
@@ -147,7 +145,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     expect(await recordOf(first.runId)).toMatchObject({ children: ['INPROGRESS'] });
   });
 
-  test('the bytes of an artifact and of a snapshot file that it announced', async () => {
+  test('the bytes of an artifact and of a snapshot file that the earlier attempt announced', async () => {
     const key = first.runToken;
     const reported = await service.request<{ upload_url: string }>('POST', '/harness-support/report-artifact', {
       key,

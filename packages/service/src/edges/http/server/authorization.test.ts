@@ -45,7 +45,7 @@ describe.each(withCredential)('%s', (name, route) => {
 });
 
 describe.each(withKey)('%s', (name, route) => {
-  test('answers 403 for a team header that is not of the key', async () => {
+  test('answers 403 for a team header that does not match the key', async () => {
     for (const header of ['x-team-uid', 'x-warp-team-uid']) {
       const problem = await expectStatus(403, name, route, { headers: { [header]: 'someone-else' } });
       expect(problem.error_code).toBe('not_authorized');
@@ -66,7 +66,7 @@ describe.each(withKeyAndId)('%s', (name, route) => {
   });
 });
 
-test('refuses an agent key and a role that is too low, and names the needed one', async () => {
+test('refuses an agent key and a role that is too low, and names the needed role', async () => {
   const key = await service.newKey({ role: 'member' });
   const detailOf = async (method: string, path: string, given: RequestOptions) =>
     (await service.problem(403, method, path, given)).detail;

@@ -27,15 +27,15 @@ export interface Caller {
 export interface Authorizer {
   /** Returns the hook that runs before the body is read. The hook throws a refusal if the route does not accept the caller. */
   forRoute(allow: Allow): (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
-  /** Throws the refusal if the route accepts the caller, but not with this body. */
+  /** Throws a refusal if the route does not accept this body from this caller. */
   checkBody(allow: Allow, request: FastifyRequest, body: unknown): void;
-  /** Throws a refusal if the run may not start others, on a route that only such runs may call. */
+  /** Throws a refusal if the route is only for runs that may start other runs, and the calling run may not. */
   checkRun(request: FastifyRequest): Promise<void>;
-  /** Throws the refusal of an address that signs in too often, before an identity provider is called. */
+  /** Throws a refusal if the address of the client signs in too often. Called before each request to an identity provider. */
   admitSignOn(request: FastifyRequest): void;
   /** Returns the caller that the hook found. */
   callerOf(request: FastifyRequest): Caller;
-  /** Returns the raw key from the header, or else from the cookie of the session; empty if the request has none. */
+  /** Returns the raw key from the header or, without a header, from the cookie of the session. Empty if the request has no key. */
   keyIn(request: FastifyRequest): string;
 }
 
@@ -44,7 +44,7 @@ const noCaller: Caller = { principal: null, session: null };
 /** RFC 6750, 2.1: the scheme's name is case-insensitive. */
 const bearer = /^bearer +([\x21-\x7e]{1,300}) *$/i;
 
-/** Returns the 401 of a request, and counts it. */
+/** Returns a 401 refusal, and counts it as a failed authentication. */
 function unauthenticated(credential: 'none' | 'malformed' | 'key' | 'session' | 'run_token', detail: string): Refusal {
   count('runyard_authentication_failures_total', { credential });
   return refuse('authentication_required', { detail });
@@ -62,7 +62,7 @@ function tokenOf(request: FastifyRequest): string {
   return token;
 }
 
-/** Returns the team that a request names: in the header, in the header's second name, which published clients send, or in its path. */
+/** Returns the team that a request names in the header, in the header's other name (published clients send this), or in the path. */
 function teamOf(request: FastifyRequest): { readonly uid: string; readonly by: 'header' | 'path' } | undefined {
   const header = request.headers['x-team-uid'] ?? request.headers['x-warp-team-uid'];
   if (typeof header === 'string' && header !== '') return { uid: header, by: 'header' };
@@ -146,8 +146,8 @@ export function makeAuthorizer(
   const callers = new WeakMap<FastifyRequest, Caller>();
 
   /**
-   * Returns the principal in the team that the request names; null if the caller is not in the team of the header. For
-   * a path of another team, the handler answers 404.
+   * Returns the principal in the team that the request names. Returns null if the header names a team without the caller. If the path names
+   * such a team, the handler answers 404.
    */
   const actIn = async (request: FastifyRequest, principal: Principal): Promise<Principal | null> => {
     const team = teamOf(request);
@@ -168,7 +168,7 @@ export function makeAuthorizer(
   };
 
   const admitKey = async (request: FastifyRequest, reply: FastifyReply, allow: AllowKeys) => {
-    // A key in a header counts more than a cookie, which a browser sends by itself.
+    // A key in a header has priority over a cookie, because a browser sends a cookie by itself.
     const hasKey = request.headers.authorization !== undefined;
     const session = hasKey ? null : await readSession(request);
     if (!hasKey && !session) {
@@ -182,7 +182,7 @@ export function makeAuthorizer(
         throw unauthenticated('session', 'The session has ended. Sign in again.');
     }
     const owner = session ?? (await keys.authenticate(tokenOf(request)));
-    // A cookie opens only sessions, and the key of a session is accepted only in a cookie.
+    // Only the key of a session is accepted in a cookie, and it is accepted nowhere else.
     if (!owner || (!session && owner.kind === 'session'))
       throw unauthenticated('key', 'The key is unknown, expired or revoked.');
     const inTeam = await actIn(request, owner);
@@ -207,7 +207,7 @@ export function makeAuthorizer(
     forRoute: (allow) => async (request, reply) => {
       if ('run' in allow) await admitRun(request, allow.run);
       else if ('user' in allow) await admitKey(request, reply, allow);
-      // `anyone`: the handler checks a signature, because it knows the object of the URL.
+      // For `anyone`, the handler checks the signature of the URL, because only the handler knows the object of the URL.
     },
     checkBody: (allow, request, body) => {
       const { principal } = callers.get(request) ?? noCaller;

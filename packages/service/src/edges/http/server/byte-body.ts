@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Refusal, refuse, tooBusy } from '../../../platform/serving/refusal.ts';
 
-/** Registers routes in a scope that parses no body; their handlers read it with `bytesOf`. */
+/** Registers routes in a scope that parses no body. Their handlers read the body with `bytesOf`. */
 export function withByteBodies(app: FastifyInstance, register: (scope: FastifyInstance) => void): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
@@ -11,7 +11,7 @@ export function withByteBodies(app: FastifyInstance, register: (scope: FastifyIn
   });
 }
 
-/** Returns the body of such a request. A loop over it that ends early leaves the connection open for the answer. */
+/** Returns the unparsed body of a request. If a loop over the body ends early, the connection stays open for the answer. */
 export function bytesOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
   return request.raw.iterator({ destroyOnReturn: false });
 }

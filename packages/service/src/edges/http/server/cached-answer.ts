@@ -1,10 +1,13 @@
-/** Answers that are the same for every caller: created once, compressed, and sent only if the client does not have them (RFC 9110, 13). */
+/**
+ * Answers that are the same for every caller. They are created and compressed once, and sent only if the client does not have them (RFC
+ * 9110, 13).
+ */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { FastifyReply } from 'fastify';
 
-/** Codings, the best first. */
+/** Content codings in the order of preference. */
 const codings = ['br', 'gzip', 'identity'] as const;
 type Coding = (typeof codings)[number];
 
@@ -45,8 +48,9 @@ const isNamed = (ifNoneMatch: string | undefined, tag: string): boolean =>
   (ifNoneMatch ?? '').split(',').some((each) => each.trim().replace(/^W\//, '') === tag || each.trim() === '*');
 
 /**
- * Returns the function that sends the answer. The function calls `make` for the first request, and again only if `of` (the input of `make`)
- * returns another value. Set the content type and other headers before. By default clients check whether their copy is current.
+ * Returns the function that sends the answer. The function calls `make` with the result of `of` for the first request, and again only when
+ * `of` returns another value. Set the content type and other headers before the call. By default clients check whether their copy is
+ * current.
  */
 export function cachedAnswer(
   of: () => string,
@@ -56,7 +60,7 @@ export function cachedAnswer(
   let last: { readonly from: string; readonly answer: Promise<CompressedAnswer> } | undefined;
   return async (reply) => {
     const from = of();
-    // Requests that arrive meanwhile wait for the same answer.
+    // Requests that arrive during the compression wait for the same answer.
     if (last?.from !== from) last = { from, answer: compress(make(from)) };
     const { tags, bytes } = await last.answer;
     const { headers } = reply.request;

@@ -22,8 +22,8 @@ async function auditedAddress(service: TestService, headers: Record<string, stri
 }
 
 /**
- * Returns how many checks of files without a key are answered before one is refused; null if all of a few more than the
- * limit are.
+ * Sends a few more checks of files than the limit for requests without a key. Returns the number of answered checks before the first
+ * refusal; null if none is refused.
  */
 async function answeredChecks(service: TestService, headersOf: (index: number) => Record<string, string>) {
   for (let index = 0; index < keylessChecksPerMinute.address + 5; index++) {
@@ -66,7 +66,7 @@ describe('behind a declared proxy', () => {
 
 describe('without a declared proxy', () => {
   test('a client that forges X-Forwarded-For is counted by its own address', async () => {
-    // A minute gives some requests back while the test runs.
+    // The budget of the address is refilled a little while the test runs.
     expect(await answeredChecks(direct, forged)).toBeLessThanOrEqual(keylessChecksPerMinute.address + 2);
   });
 

@@ -4,7 +4,7 @@ import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { waitingSignals } from './closing.ts';
 
-test('the waiting signal is aborted from the beginning if the caller has left already', async () => {
+test('the waiting signal is aborted from the beginning if the caller has already disconnected', async () => {
   const app = Fastify();
   const signalOf = waitingSignals(app);
   const isAborted = Promise.withResolvers<boolean>();

@@ -15,9 +15,9 @@ const lookEveryMs = 25;
 
 /**
  * Lets `close()` end as soon as the requests in flight are answered, and after a limit in any case. Node itself closes the connections that
- * are idle at the call and waits for all others. A client with a kept-alive connection delays it until the connection's time-out, 72 s by
- * fastify's default. A client that connected and sent nothing delays it forever, because Node stops checking its timeouts during the close.
- * `forceCloseConnections` would end the requests in flight.
+ * are idle at the call and waits for all others. A client with a kept-alive connection delays the close until the connection times out,
+ * after 72 s by fastify's default. A client that connected and sent nothing delays the close forever, because Node stops checking its
+ * timeouts during the close. `forceCloseConnections` would end the requests in flight.
  */
 export function closeConnectionsWhileClosing(app: FastifyInstance, times: ClosingTimes = defaultTimes): void {
   const { server } = app;
@@ -56,8 +56,8 @@ export function closeConnectionsWhileClosing(app: FastifyInstance, times: Closin
 }
 
 /**
- * Returns a function for routes whose requests wait most of the time. The function returns a signal for each request. It is aborted when
- * the caller disconnects and when the service stops.
+ * Returns a function for routes whose requests wait most of the time. The function returns a signal for each request. The signal is aborted
+ * when the caller disconnects and when the service stops.
  */
 export function waitingSignals(app: FastifyInstance): (request: FastifyRequest) => AbortSignal {
   const closing = new AbortController();
@@ -65,7 +65,7 @@ export function waitingSignals(app: FastifyInstance): (request: FastifyRequest) 
   return (request) => {
     const gone = new AbortController();
     request.raw.once('close', () => gone.abort());
-    // A caller that disconnected before sends no `close` event any more.
+    // If the caller has already disconnected, `close` is not emitted again.
     if (request.raw.socket.destroyed) gone.abort();
     return AbortSignal.any([gone.signal, closing.signal]);
   };

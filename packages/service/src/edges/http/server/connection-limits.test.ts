@@ -44,7 +44,7 @@ test('while streams use almost all connections, only probes and the operator are
   await once(sockets.at(-1) as Socket, 'close');
   expect(await statusOf('/readyz?from=probe')).toBe('200');
   expect(await statusOf('/thing', 'Authorization: operator\r\n')).toBe('200');
-  // Connections that only wait are closed to make room for new ones.
+  // The service closes idle connections when it needs connections for other clients.
   for (let each = 0; each < 6; each += 1) await expect.poll(() => statusOf('/readyz')).toBe('200');
 });
 

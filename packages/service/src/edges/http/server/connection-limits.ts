@@ -7,7 +7,7 @@ import { refuse } from '../../../platform/serving/refusal.ts';
 /** Open files of a process if the system does not report its limit. */
 const usualOpenFiles = 1_024;
 
-/** Returns how many files and connections this process can have open. Node raises the soft limit to the hard one when it starts. */
+/** Returns how many files and connections this process can have open. Node raises the soft limit to the hard limit when it starts. */
 export function openFilesLimit(): number {
   try {
     const limit = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
@@ -36,8 +36,8 @@ export function connectionLimits(openFiles: number): ConnectionLimits {
 const probes: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 /**
- * Closes connections above the limits, idle ones first. When almost all connections are in use, requests get 503 unless they are probes or
- * have a key of the operator.
+ * Closes connections above the limits, and idle connections first. When almost all connections are in use, requests get 503 unless they are
+ * probes or have a key of the operator.
  */
 export function limitConnections(
   app: FastifyInstance,
@@ -52,7 +52,7 @@ export function limitConnections(
     socket.once('close', () => {
       open -= 1;
     });
-    // Connections that only wait for a next request.
+    // Idle connections only wait for a next request.
     if (open > crowded) server.closeIdleConnections();
   });
   server.on('drop', () => server.closeIdleConnections());

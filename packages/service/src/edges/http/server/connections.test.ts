@@ -8,10 +8,10 @@ import { defaultTimeouts } from './make-app.ts';
 let service: TestService;
 afterEach(() => service.close());
 
-/** Long enough for a loaded machine, and well below 15 s, the shortest of the usual limits. */
+/** Long enough for a loaded machine, and well below 15 s, which is the shortest default limit. */
 const atOnceMs = 10_000;
 
-/** Sends `text` and then nothing more; returns the answer and the lifetime of the connection in milliseconds. */
+/** Connects and sends only `text`. Returns the answer and the lifetime of the connection in milliseconds. */
 function sendAndWait(text: string): Promise<{ received: string; livedMs: number }> {
   const { port } = new URL(service.baseUrl);
   const startedAt = performance.now();
@@ -62,7 +62,7 @@ describe('a client that is refused before its body is read', () => {
     expect(livedMs).toBeLessThan(atOnceMs);
   });
 
-  test('reads the answer after everything that it sent, each time', async () => {
+  test('always receives the answer after it has sent everything', async () => {
     service = await startTestService();
     const megabytes = 'x'.repeat(8_000_000);
     for (let i = 0; i < 20; i += 1) {
@@ -81,7 +81,7 @@ describe('a client that is refused before its body is read', () => {
     return [socket, once(serverSide, 'close')] as const;
   }
 
-  test('is cut after the time for the rest of the body if it does not close its side', async () => {
+  test('is disconnected after the time for the unread body if it does not close its side', async () => {
     service = await startTestService({ timeouts: { ...defaultTimeouts, drainMs: 100 } });
     const [socket, closed] = await connectHalfOpen();
     socket.write(head(create, 60_000_000));
@@ -100,7 +100,7 @@ describe('a client that is refused before its body is read', () => {
     socket.write(`${'x'.repeat(9)}${cancel}`);
     await closed;
     socket.destroy();
-    // Requests that come later and do the same are done.
+    // When five later cancels of other runs have taken effect, a cancel behind the refused body would have taken effect too.
     for (let i = 0; i < 5; i += 1) {
       const other = `/agent/runs/${await service.newRun()}`;
       expect((await service.request('POST', `${other}/cancel`)).status).toBe(200);

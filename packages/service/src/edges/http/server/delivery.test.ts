@@ -71,7 +71,7 @@ const runs = async (): Promise<string[]> =>
     ({ id }) => id,
   );
 
-/** Resolves when the service has recorded the fate of every answer. */
+/** Resolves when the service has recorded for every answer whether it was sent or lost. */
 const untilNoted = (column: 'sent_at' | 'closed_at') =>
   vi.waitUntil(
     async () => {
@@ -184,7 +184,8 @@ test.each([
 ])('a repeat waits for the first attempt that is still being written, %s', async (_, more) => {
   const blocker = new pg.Client({ connectionString: service.database.url });
   await blocker.connect();
-  // The first attempt waits at the end of its statement, while it holds the lock for the repeat, because its rows refer to the team.
+  // The first attempt waits for this lock at the end of its statement, because its rows refer to the team. Meanwhile it holds the lock that
+  // the repeat needs.
   await blocker.query(`BEGIN; SELECT FROM teams WHERE id = '${service.teamId}' FOR UPDATE`);
   const given = { ...body, ...more };
   const leaving = new AbortController();

@@ -6,12 +6,12 @@ import type { ServiceDeps } from './deps.ts';
 /** Records in the database whether a published client received the answer to its request. */
 export type WatchDelivery = (reply: FastifyReply, attempt: ClientAttempt) => void;
 
-/** A client that has read its answer keeps the connection open for longer than this, unless its program ends. */
+/** A client that has read its answer keeps the connection open for longer than this time, except when its program ends. */
 const rightAfterMs = 1_000;
 
 /**
- * Returns the function that watches an answer. An answer that was not written before its connection closed stays recorded as not sent.
- * A written answer may still be lost: in this case the other side closes the connection at once. A further request on the connection
+ * Returns the function that watches an answer. If the connection closes before the answer is written, the answer stays recorded as not
+ * sent. A written answer may still be lost: in this case the other side closes the connection at once. A further request on the connection
  * shows that the client read the answer.
  */
 export function watchDeliveries(app: FastifyInstance, { db, log }: Pick<ServiceDeps, 'db' | 'log'>): WatchDelivery {
@@ -23,7 +23,7 @@ export function watchDeliveries(app: FastifyInstance, { db, log }: Pick<ServiceD
       stop();
       onClosed();
     };
-    // If there was no error, this service closed the connection.
+    // Without an error, this service closed the connection itself, so nothing is recorded.
     const onClose = (hadError: boolean) => {
       if (hadError) onEnd();
       else stop();

@@ -40,14 +40,14 @@ export interface ServiceDeps {
   readonly codeHosts: CodeHosts;
   readonly skills: SkillLibrary;
   readonly sourceReader: SourceReader;
-  /** Read for answers of folders below `runs`. */
+  /** Reads the last runs of environments and skills for the folder `team`, which is below `runs`. */
   readonly lastRuns: typeof lastRuns;
   readonly keys: KeyDirectory;
   readonly keyWatch: KeyWatch;
   readonly signOn: SignOn;
-  /** Room for the bodies of requests. */
+  /** Memory budget for the bodies of requests. */
   readonly bodies: BodyBudget;
-  /** Room for conversations that are being read into memory. */
+  /** Memory budget for conversations that are read into memory. */
   readonly conversationReads: BodyBudget;
   /** UUID of this service process. */
   readonly serviceInstanceId: string;
@@ -65,6 +65,6 @@ export interface ServiceDeps {
   readonly freeSpace: FreeSpace;
   /** Absent: metrics are off. */
   readonly metrics?: Metrics | undefined;
-  /** Returns why the database of this process does not run; null if it runs, or another process runs it. */
+  /** Returns the reason why the database of this process does not run. Null if it runs, or if another process runs the database. */
   databaseProblem(): string | null;
 }

@@ -25,7 +25,10 @@ export function redirect(reply: FastifyReply, url: string): FastifyReply {
 
 const [readsHereHeader, readsHere] = ['x-runyard-reads-here', randomUUID()];
 
-/** Headers of a request of this process to itself: the answer has the bytes of a file, and no redirect. No client knows the value. */
+/**
+ * Headers for requests of this process to itself. They make the answer contain the bytes of a file instead of a redirect. No client knows
+ * the value.
+ */
 export const readHere = { [readsHereHeader]: readsHere };
 
 /** Types that browsers show with scripts. For these files, the bucket sends neither `nosniff` nor a content policy. */
@@ -33,10 +36,7 @@ const activeType = /\b(?:[xm]?html|svg|xml|xslt?)\b/i;
 const bucketType = (contentType: string): string =>
   isHeaderText(contentType) && !activeType.test(contentType) ? contentType : 'application/octet-stream';
 
-/**
- * Sends a file of an agent for download: its bytes, or a redirect to the bucket that has them. Returns false if there
- * is no such blob.
- */
+/** Sends a file of an agent for download: its bytes, or a redirect to the bucket with the bytes. Returns false if there is no such blob. */
 export async function sendFile(
   reply: FastifyReply,
   blobs: BlobStore,
@@ -63,7 +63,7 @@ interface FileToSend {
   readonly contentType: string;
 }
 
-/** Sets headers so that a browser downloads the file of an agent. If the browser still shows it, it shows it in a sandbox. */
+/** Sets headers so that a browser downloads the file of an agent. If the browser still shows the file, it does so in a sandbox. */
 export function downloadHeaders(reply: FastifyReply, fileName: string, contentType: string): FastifyReply {
   return reply
     .type(isHeaderText(contentType) ? contentType : 'application/octet-stream')
@@ -109,8 +109,8 @@ function readRange(header: string | undefined, sizeBytes: number): ByteRange | n
 }
 
 /**
- * Streams a blob, or the range that the request asks for; returns false if there is no such blob. Throws the refusal of a range without a
- * byte. It does not return the reply, because awaiting the reply resolves to no value after sending.
+ * Streams a blob, or the range that the request asks for; returns false if there is no such blob. Throws a 416 refusal if the range
+ * contains no byte. Does not return the reply, because an `await` of the reply gives no value after the reply was sent.
  */
 export async function sendBlob(
   reply: FastifyReply,

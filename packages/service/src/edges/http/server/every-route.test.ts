@@ -44,7 +44,7 @@ describe.each(withBody)('%s', (name, route) => {
     await send(415, { raw: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } });
   });
 
-  test('answers 413 as soon as a too large body is announced', async () => {
+  test('answers 413 as soon as the headers announce a body that is too large', async () => {
     const limitBytes = route.bodyLimitBytes ?? 1024 * 1024;
     const headers = {
       ...json,
@@ -68,14 +68,14 @@ describe.each(withBody)('%s', (name, route) => {
   });
 });
 
-describe('while another body of the team is in flight and no further one may wait', () => {
+describe('while another body of the team is in flight and no further body may wait', () => {
   const room = { total: 1, perTeam: 1, perExecution: 1 };
   let full: TestService;
   let ask: RequestOfRoute;
   let token: string;
   let half: ClientRequest;
 
-  /** Sends half a body again and again: the service closes the connection of a sender that is too slow. */
+  /** Sends half of a body again and again, because the service closes the connection of a slow sender each time. */
   const hold = (): void => {
     half = request(`${full.baseUrl}${apiPrefix}/agent/runs`, {
       method: 'POST',
@@ -154,7 +154,7 @@ test.each([
   }
 });
 
-/** The request to each route while its database does not work, for all routes that cannot answer from memory. */
+/** Requests to all routes that cannot answer from memory, while the database does not work. */
 function askBroken(service: TestService, made: { token: string; ask: RequestOfRoute }, name: string, route: Route) {
   const { path, options } = made.ask(name, route);
   // A recently used key is accepted without the database; this key was not used.

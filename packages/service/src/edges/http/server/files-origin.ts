@@ -1,6 +1,6 @@
 /**
- * The origin of files (RUNYARD_FILES_URL): a separate host name on which the service answers only signed downloads. Scripts in files of
- * agents that run on this origin reach neither pages nor the API, and browsers send no cookies to it.
+ * The origin of files (RUNYARD_FILES_URL): a separate host name on which the service answers only signed downloads. A script in a file of
+ * an agent runs on this origin, so it reaches neither pages nor the API. Browsers send no cookies to this origin.
  */
 import { apiPrefix } from '@runyard/contract/wire/route';
 import type { FastifyRequest } from 'fastify';

@@ -37,7 +37,7 @@ test('names the first twenty of many faults', async () => {
   expect(await faultsOf(JSON.stringify(Array(1000).fill('\u0000')))).toHaveLength(20);
 });
 
-test('100 levels are read, 101 and nine thousand refused', async () => {
+test('a body with 100 levels is read, and bodies with 101 and nine thousand levels are refused', async () => {
   expect(await faultsOf(nested(100))).toEqual([]);
   for (const depth of [101, 9_000]) {
     expect(await faultsOf(nested(depth))).toEqual([{ path: '', message: 'must not nest deeper than 100 levels' }]);

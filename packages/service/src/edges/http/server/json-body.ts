@@ -8,12 +8,12 @@ import type { Fault } from '../../../platform/fault.ts';
 import { invalid, refuse, tooBusy } from '../../../platform/serving/refusal.ts';
 import type { Authorizer } from './authorize.ts';
 
-/** Makes JSON the only type of body that the app accepts. A body holds room in `bodies` until its request is answered. */
+/** Makes JSON the only type of body that the app accepts. A body uses memory of the budget `bodies` until its request is answered. */
 export function parseJsonBodies(
   app: FastifyInstance,
   { authorizer, bodies }: { readonly authorizer: Authorizer; readonly bodies: BodyBudget },
 ): void {
-  // A property of the request: a WeakMap would cost each garbage collection more.
+  // The response is a property of the request, because a WeakMap would make each garbage collection slower.
   app.decorateRequest('response', null);
   app.addHook('onRequest', (request, reply, done) => {
     request.setDecorator('response', reply.raw);
@@ -56,12 +56,12 @@ const maxDepth = 100;
 const maxFaults = 20;
 const maxExplainedBytes = 64 * 1024;
 /**
- * Largest number of values in a body. A body of 64 MB may contain 20 million empty arrays, which take gigabytes. Each wrong value also
- * takes the time of a check, and no other request is answered meanwhile. A request needs a few dozen.
+ * Largest number of values in a body. A body of 64 MB may contain 20 million empty arrays, which take gigabytes. The check of each wrong
+ * value also takes time in which no other request is answered. A normal request has a few dozen values.
  */
 export const maxValuesOfRequest = 20_000;
 
-/** Largest number in reports of an agent: a batch has at most half a megabyte, but may be a list of numbers. */
+/** Largest number of values in an agent's report. A batch has at most half a megabyte, but may be a list of numbers. */
 export const maxValuesOfReport = 300_000;
 
 function textFault(text: string): string | undefined {
@@ -80,7 +80,7 @@ function findUnstorable(root: unknown): Fault[] {
     if (!message) return;
     faults.push({ path: path.join('.').replaceAll('\u0000', '\\u0000').toWellFormed(), message });
   };
-  /** False if it is nested too deeply, or enough faults were found. */
+  /** Returns false if the value is nested too deeply, or if enough faults were found. */
   const visit = (value: unknown): boolean => {
     if (typeof value === 'string') note(textFault(value));
     if (typeof value !== 'object' || value === null) return faults.length < maxFaults;
@@ -104,7 +104,7 @@ function findUnstorable(root: unknown): Fault[] {
   return faults;
 }
 
-/** Throws a 415 refusal of a compressed body (RFC 9110, 15.5.16): a small one could become any amount of memory. */
+/** Throws a 415 refusal for a compressed body (RFC 9110, 15.5.16), because a small compressed body could use any amount of memory. */
 export function refuseCoding(contentEncoding: string | undefined): void {
   if (['', 'identity'].includes((contentEncoding ?? '').toLowerCase())) return;
   throw refuse('invalid_request', {
@@ -115,13 +115,13 @@ export function refuseCoding(contentEncoding: string | undefined): void {
 }
 
 /**
- * Parses a JSON body; an empty one is `undefined`. The values are counted first, in slices, so that the process is not blocked by a body
- * with many values. Throws a 400 refusal.
+ * Parses a JSON body. Returns `undefined` for an empty body. The values are counted first, in slices, so that the process is not blocked by
+ * a body with many values. Throws a 400 refusal.
  */
 export async function parseJsonBody(body: Buffer, maxValues = maxValuesOfRequest): Promise<unknown> {
   if (body.length === 0) return undefined;
   if (!isUtf8(body)) throw invalid([{ path: '', message: 'the body is not valid UTF-8' }]);
-  // A body this short cannot contain more values: each needs a byte, and one to separate it from the next.
+  // A body of this size cannot contain more values, because each value needs at least two bytes: one byte and a separator.
   const value = body.length <= 2 * maxValues ? parseText(body) : await parseCounted(body, maxValues);
   const faults = findUnstorable(value);
   if (faults.length > 0) throw invalid(faults);

@@ -11,7 +11,7 @@ const send = (key: string, ...events: object[]) =>
     body: { events: events.map((event, index) => ({ seq: index + 1, occurred_at: at, ...event })) },
   });
 
-test('reports data that was not stored in the run, its timeline and its conversation', async () => {
+test('the run, its timeline and its conversation report that data was not stored', async () => {
   const { runId, runToken } = await service.startExecution();
   expect((await service.request('GET', `/agent/runs/${runId}`)).body).not.toHaveProperty('dropped_output');
   const text = { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: 'x'.repeat(600_000) };
@@ -25,7 +25,7 @@ test('reports data that was not stored in the run, its timeline and its conversa
   }
 });
 
-test('a run accepts a limited number of waiting follow-ups, and more after its agent fetched some', async () => {
+test('a run accepts a limited number of waiting follow-ups, and more after its agent has fetched some', async () => {
   const { runId, runToken } = await service.startExecution();
   const path = `/agent/runs/${runId}/followups`;
   const say = (message: string) => service.request('POST', path, { body: { message } });

@@ -1,4 +1,4 @@
-/** Agent keys change no environment and no schedule that a person made. */
+/** Tests that agent keys cannot change environments and schedules of people. */
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 
@@ -27,7 +27,7 @@ const changes = [
   ...['pause', 'resume'].map((verb) => ({ ...things[1], verb, method: 'POST', suffix: `/${verb}` })),
 ];
 
-test.each(changes)('an agent key cannot $verb $name of a person, but one of an agent', async (change) => {
+test.each(changes)('an agent key cannot $verb $name of a person, but can $verb $name of an agent', async (change) => {
   const { path, body, id, method, suffix } = change;
   const make = async (key: string) =>
     (await service.request<Record<string, string>>('POST', path, { key, body })).body[id] ?? '';

@@ -30,17 +30,17 @@ export interface ClientTimeouts {
   readonly headersMs: number;
   /** Time for the whole request: 64 MB of body over a slow line. */
   readonly requestMs: number;
-  /** Time between two checks of both. */
+  /** Time between two checks of `headersMs` and `requestMs`. */
   readonly checkEveryMs: number;
-  /** Time for the rest of a body that was refused and is not read. Default: 5,000. */
+  /** Time in which the client may send the remaining bytes of a refused body. Default: 5,000. */
   readonly drainMs?: number;
 }
 
 export const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
 
 /**
- * Bytes of a body that Node holds until they are read. A request may wait for memory before its body is read, and a body in pieces of one
- * byte takes about a hundred times its size: with Node's 64 KB each such body would take 8 MB.
+ * Bytes of an unread body that Node stores. A request may wait for memory before its body is read, and a body in pieces of one byte uses
+ * about a hundred times its size. With Node's default of 64 KB, each such body would use 8 MB.
  */
 const unreadBytes = 8 * 1024;
 
@@ -58,7 +58,7 @@ const noCompiler = () => () => {
   throw new Error('the schema of a route belongs into the contract, not into fastify');
 };
 
-/** Answers a request for an address that does not exist with a page for people. Returns false, and sends nothing, for other clients. */
+/** If a browser requests an address that does not exist, answers with a page. For other clients, sends nothing and returns false. */
 type ShowNotFound = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
 /** Makes the server, with its limits and without routes. */
@@ -73,7 +73,7 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: S
       headersTimeout: timeouts.headersMs,
       connectionsCheckingInterval: timeouts.checkEveryMs,
       highWaterMark: unreadBytes,
-      // Node would answer a request without Host with an empty 400; `refuseByHeaders` sends a problem document.
+      // By default, Node answers a request without Host with an empty 400; `refuseByHeaders` sends a problem document instead.
       requireHostHeader: false,
       // Without a listener Node would destroy the socket of an upgrade.
       shouldUpgradeCallback: (request) => app.server.listenerCount('upgrade') > 0 && isWorkerUpgrade(request),
@@ -82,7 +82,7 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: S
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },
     clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps.baseUrl()),
-    // No hook runs before this handler.
+    // fastify runs no hook before this handler, so the handler sets the headers itself.
     frameworkErrors: (error, request, reply) => {
       setCommonHeaders(request, reply);
       const refusal = refusalOf(error) ?? refuse('invalid_request', { detail: error.message });
@@ -142,7 +142,7 @@ export function makeApp(
   app.addHook('onRequest', async (request, reply) => {
     setCommonHeaders(request, reply);
     refuseByHeaders(request);
-    // Cookies, the check of `Origin` and the origin of files go by the host that the client has asked.
+    // Cookies, the check of `Origin` and the check of the origin of files use the host that the client requested.
     const { host } = clientOf(request);
     if (host !== undefined) request.raw.headers.host = host;
     refuseOnFilesOrigin(request, filesUrl);
@@ -153,7 +153,7 @@ export function makeApp(
       if (refusal.code === 'resource_not_found' && showNotFound(request, reply)) return reply;
       throw refusal;
     }
-    // An empty body has no type: wget --post-data= and curl --data '' call it a form.
+    // An empty body needs no type, but wget --post-data= and curl --data '' send the type of a form.
     if (request.headers['content-length'] === '0') delete request.raw.headers['content-type'];
   });
   app.setNotFoundHandler((request, reply) => sendRefusal(methods.refusalOf(request), request, reply, deps.baseUrl()));
@@ -212,7 +212,7 @@ const surfaces = [
   ['/api/v1/', 'api'],
 ] as const;
 
-/** Measures the time of answers except streams, which end only when the client leaves. */
+/** Measures the time of answers. Event streams are excluded, because they end only when the client disconnects. */
 function measureRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     if (String(reply.getHeader('content-type')).startsWith('text/event-stream')) return;
@@ -223,7 +223,7 @@ function measureRequests(app: FastifyInstance): void {
   });
 }
 
-/** Knows which methods each path has. */
+/** The methods of each registered path. */
 interface KnownMethods {
   /** Returns the refusal of a request that no route accepts: 405 with `Allow` if its path has other methods, else 404. */
   refusalOf(request: FastifyRequest): Refusal;
@@ -250,7 +250,7 @@ function collectMethods(app: FastifyInstance): KnownMethods {
     refusalOf: ({ url, method }) => {
       const path = withoutQuery(url);
       const fitting = [...known.values()].filter(({ pattern }) => pattern.test(path));
-      // The router prefers a written segment to a parameter.
+      // The router prefers a literal segment to a parameter.
       const fewest = Math.min(...fitting.map(({ parameters }) => parameters));
       const allowed = fitting.filter((each) => each.parameters === fewest).flatMap(({ methods }) => [...methods]);
       if (allowed.length === 0) return refuse('resource_not_found', { detail: 'There is nothing at this path.' });

@@ -38,7 +38,7 @@ async function askModel() {
   return { runId, answer, recorded: recorded.length };
 }
 
-test('asks for admission and sends an admitted request', async () => {
+test('asks for admission, and sends the request if it is admitted', async () => {
   admission = { ok: true };
   const { runId, answer } = await askModel();
   expect(answer.status).toBe(200);

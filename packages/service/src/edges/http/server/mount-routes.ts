@@ -37,7 +37,10 @@ export function mountRoutes(app: FastifyInstance, db: Database, served: readonly
   }
 }
 
-/** Returns the handler of a route that declares `once`: its work happens once for each request, repetitions get the recorded result. */
+/**
+ * Returns the handler of a route that declares `once`. The handler does the work once for each request, and answers repetitions with the
+ * recorded result.
+ */
 function answerOf(db: Database, { once: steps }: Extract<ServedRoute, { once: unknown }>, keyIn: Authorizer['keyIn']) {
   return async (call: never, http: Call<Route>): Promise<unknown> => {
     const refused = await steps.check?.(call);
@@ -60,9 +63,9 @@ function answerOf(db: Database, { once: steps }: Extract<ServedRoute, { once: un
 }
 
 /**
- * Does the work once for an `Idempotency-Key`; its result has a raw `key`. The result is stored for repetitions together with the raw
- * key, encrypted with the caller's own key, which is not stored. Without an `Idempotency-Key` nothing is stored. `sealing.of` names the
- * work.
+ * Does the work once for an `Idempotency-Key`, for work whose result has a raw `key`. The result is stored for repetitions together with
+ * the raw key. Both are encrypted with the caller's own key, which is not stored. Without an `Idempotency-Key` nothing is stored.
+ * `sealing.of` names the work.
  */
 async function answerWithKey(
   db: Database,

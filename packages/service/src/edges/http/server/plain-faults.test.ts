@@ -11,11 +11,11 @@ import { type KnownMembers, knownMembers } from '../member-names/known-members.t
 const service = await openTestService();
 const { own, requestOf } = await makeOwnThings(service);
 
-/** Messages of zod, which help no reader of the API. */
+/** Matches messages of zod, which do not help users of the API. */
 const wordsOfZod =
   /Invalid (input|option|string|number|key|value|discriminator|element|[A-Z]\w*)|Too (small|big)|Unrecognized key|[Ee]xpected .*|received \w+|[<>]=/;
 
-/** Returns a value that has `leaf` at each place of a known member, down to `depth` levels. */
+/** Returns a value with all known members down to `depth` levels, and with `leaf` as the value of each innermost member. */
 function wrongAt(known: KnownMembers, leaf: unknown, depth: number): unknown {
   if (depth === 0) return leaf;
   if (known.kind === 'object')
@@ -40,13 +40,13 @@ const routesWith = (part: 'body' | 'query') =>
     .filter(([, route]) => route[part])
     .map(([name, route], index) => [name, route, index] as const);
 /**
- * Returns whether the route with this index is tested in this way: each route is tested in one of `count` ways, and the next route in the
- * next way; `bin/test-long` tests each route in every way.
+ * Returns whether the route with this index is tested in this way. Each route is tested in only one of `count` ways, in turn.
+ * `bin/test-long` tests each route in every way.
  */
 const isTurn = (index: number, way: number, count: number) => isLong || index % count === way;
 const keyOf = (route: Route) => ('run' in route.allow ? own.runToken : service.key);
 
-/** Expects that an answer which refuses the request describes each fault in our own words, not in the library's. */
+/** Expects that a refusal describes each fault in the service's own words, and not in the words of the library. */
 async function expectOwnWords(name: string, route: Route, asked: { path: string; body?: unknown }): Promise<number> {
   const { options } = requestOf(name, route);
   const answer = await service.request(route.method, asked.path, {

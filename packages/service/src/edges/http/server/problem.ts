@@ -15,7 +15,7 @@ import { MadeByPerson } from '../../../team/access/ownership.ts';
 import { shownPath } from './shown-path.ts';
 import { startTrace, traceOf } from './trace.ts';
 
-/** 429 for more changes than a team may make in a day. */
+/** Returns the 429 refusal for more changes than a team may make in a day. */
 const tooManyChanges = (): Refusal =>
   refuse('resource_unavailable', {
     detail: `You have made ${maxChangesOfAuthorPerDay} changes today (UTC), or the team without its owners ${maxChangesPerDay}. Cancels, deletes and lowered roles still work, and owners who made fewer changes can continue.`,
@@ -27,7 +27,7 @@ export function problemOf(refusal: Refusal, baseUrl: string, path: string, trace
   const kind = errorCatalogue[refusal.code];
   const { detail } = refusal.options;
   const status = refusal.options.status ?? kind.status;
-  // The contract has `errors` on each 400: if no member is wrong, the entry is about the whole request.
+  // The contract requires `errors` on each 400. If no single member is wrong, the entry is about the whole request.
   const whole = status === 400 ? [{ path: '', message: detail ?? kind.explanation }] : [];
   const errors = refusal.options.errors ?? whole;
   return {

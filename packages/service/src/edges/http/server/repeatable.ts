@@ -7,13 +7,13 @@ import type { KeyedRequest, RepeatableRequest } from '../../../platform/idempote
 import { invalid } from '../../../platform/serving/refusal.ts';
 import type { Caller } from './authorize.ts';
 
-/** Identifies a caller between its requests: a key of the team, or the execution of a run token. */
+/** Returns the identity of a caller that all its requests share: the key of the team, or the execution of the run token. */
 function callerKey({ principal, session }: Caller): Pick<KeyedRequest, 'teamId' | 'principal'> | undefined {
   if (principal) return { teamId: principal.teamId, principal: principal.keyId };
   return session ? { teamId: session.teamId, principal: session.executionId } : undefined;
 }
 
-/** Returns how often a published client sent the request before; undefined: another client sent it. */
+/** Returns how often a published client has already sent this request. Undefined if another client sent the request. */
 function retryCount(request: FastifyRequest): number | undefined {
   const count = request.headers['x-stainless-retry-count'];
   return typeof count === 'string' && /^\d{1,4}$/.test(count) ? Number(count) : undefined;
@@ -42,7 +42,7 @@ function clientAttempt(
 
 /**
  * Returns the identity of a request on a route that declares `once`: its `Idempotency-Key`, or the identity of a request by a published
- * client. Undefined for others. Bodies are compared as parsed. Throws the refusal of a malformed key.
+ * client. Undefined for other requests. Parsed bodies are compared. Throws a refusal if the key is malformed.
  */
 export function repeatableRequest(
   route: Pick<Route, 'once'>,

@@ -1,4 +1,4 @@
-/** The cookie of a browser session, and the defence against requests that other sites make a browser send. */
+/** The cookie of a browser session, and the protection against forged requests from other sites (CSRF). */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { sessionCookie } from '@runyard/contract/team/browser-sessions';
 import type { FastifyRequest } from 'fastify';
@@ -10,8 +10,8 @@ const isLoopback = (hostname: string): boolean =>
   /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 
 /**
- * Returns the name of the cookie over plain HTTP, which is used only on this machine; null if the host is another machine. Cookies are
- * shared by all ports, so the name contains the port. Cookies do not tell ports apart, so the name does.
+ * Returns the name of the cookie over plain HTTP, which is used only on this machine. Returns null if the host is another machine. Browsers
+ * share cookies between all ports of a host, so the name contains the port.
  */
 function plainName(host: string | undefined): string | null {
   const url = URL.parse(`http://${host ?? ''}`);
@@ -32,8 +32,8 @@ export function sessionKeyOf(request: Request): string | undefined {
 }
 
 /**
- * Returns the URL of the page that sent the request; null if no page of this service did. Browsers send `Origin` with
- * every request but GET and HEAD, and a page cannot set it (Fetch, 3.2).
+ * Returns the URL of the page that sent the request. Returns null if the request does not come from a page of this service. Browsers send
+ * `Origin` with every request but GET and HEAD, and a page cannot set it (Fetch, 3.2).
  */
 function ownPageOf({ headers }: Request, baseUrl: string): URL | null {
   const origin = URL.parse(headers.origin ?? '');
@@ -53,8 +53,8 @@ function isCsrfToken(value: unknown, key: string): boolean {
 }
 
 /**
- * Returns the reason for a refusal if another page may have sent a request with the session's cookie; null if a page of this service sent
- * it. `SameSite=Strict` already keeps the cookie from other sites, but other ports of a host, and other hosts of its domain, belong to the
+ * Returns the reason for a refusal if another page may have sent a request with the session's cookie. Returns null if a page of this
+ * service sent it. `SameSite=Strict` already excludes other sites, but other ports of a host and other hosts of its domain belong to the
  * same site.
  */
 export function refusalOfForged(request: Request, key: string, baseUrl: string): string | null {
@@ -64,7 +64,7 @@ export function refusalOfForged(request: Request, key: string, baseUrl: string):
   if (site !== undefined && site !== 'same-origin' && !(reads && site === 'none'))
     return `Sec-Fetch-Site is ${site}: only pages of this service use the session of a browser.`;
   if (reads) return null;
-  // An attacker in the network could change a page without TLS, so such a page never uses the session of pages with TLS.
+  // An attacker in the network could change a page without TLS. So a page without TLS cannot use the session of a page with TLS.
   const protocol = cookieOf(request, sessionCookie) === undefined ? 'http:' : 'https:';
   if (ownPageOf(request, baseUrl)?.protocol !== protocol)
     return `Origin is ${origin === undefined ? 'missing' : 'of another page'}: only pages of this service use the session of a browser.`;
@@ -72,7 +72,7 @@ export function refusalOfForged(request: Request, key: string, baseUrl: string):
   return `X-CSRF-Token is ${token === undefined ? 'missing' : 'not the token of this session'}: GET /session has the token.`;
 }
 
-/** A cookie that a page may get: with `__Host-` and `Secure`, or on a loopback address without both. */
+/** The cookie for a page. It has `__Host-` and `Secure` with TLS, and neither of them on a loopback address without TLS. */
 export interface CookieForPage {
   readonly name: string;
   readonly isSecure: boolean;
@@ -91,7 +91,10 @@ export function cookieForPage(request: Request, baseUrl: string): CookieForPage 
   return 'Without TLS, others on the network could read the session. Open the service through a tunnel (ssh -L 4180:localhost:4180 HOST, then http://localhost:4180), or put a proxy with TLS before it and set RUNYARD_BASE_URL to its https URL.';
 }
 
-/** Returns the cookie for the page that begins a sign-in with an identity provider, which sends the browser back to the base URL; or the detail of its refusal. */
+/**
+ * Returns the cookie for the page that begins a sign-in with an identity provider, or the detail of a refusal. The provider sends the
+ * browser back to the base URL.
+ */
 export function cookieForSignOn(request: Request, baseUrl: string): CookieForPage | string {
   const cookie = cookieForPage(request, baseUrl);
   if (typeof cookie === 'string') return cookie;

@@ -1,18 +1,18 @@
 /** The path of a request as logs and answers show it. */
 import type { FastifyRequest } from 'fastify';
 
-/** Segments that come before the UID in the URL of a webhook, also if the sender has misspelt them. */
+/** Matches the segments before the UID in the URL of a webhook, and usual misspellings of these segments. */
 const word = /^(?:api|v1|w|webhooks?|hooks?)$/i;
 const webhookWord = /^(?:w|webhooks?|hooks?)$/i;
 const uid = /^[A-Za-z0-9]{22}$/;
 const containsUid = /(?<![A-Za-z0-9])[A-Za-z0-9]{22}(?![A-Za-z0-9])/;
-/** Paths of the API that do not begin like the path of a webhook: their clients put no secret into the path. */
+/** Matches paths of the API that do not begin like the path of a webhook. Clients of these paths put no secret into the path. */
 const ofApi = /^\/+api\/+v1\/+(?!(?:w|webhooks?|hooks?|[A-Za-z0-9]{22})(?:[/\\;]|$))/i;
 
-/** Times that a path is decoded, for a path that was encoded more than once. */
+/** Maximum number of times that a path is decoded, because a client may encode a path more than once. */
 const maxDecoded = 3;
 
-/** Decodes a path for a comparison; returns a path that cannot be decoded unchanged. */
+/** Decodes a path for a comparison. If the path cannot be decoded, decodes only its delimiters. */
 function decoded(path: string): string {
   let text = path;
   for (let round = 0; round < maxDecoded && text.includes('%'); round += 1) {
@@ -36,7 +36,7 @@ export function withoutToken(path: string): string {
   if (ofApi.test(plain)) return path;
   let visiblePath = '';
   let isWebhook = false;
-  // The delimiters are at the odd places.
+  // The parts with an odd index are delimiters.
   for (const [index, part] of plain.split(/([/\\;]+)/).entries()) {
     if (index % 2 === 1 || part === '') visiblePath += part;
     else if (uid.test(part)) {

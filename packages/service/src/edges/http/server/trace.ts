@@ -13,7 +13,7 @@ export interface Trace {
 /** version-traceid-parentid-flags; ids of only zeros are invalid (W3C Trace Context, 3.2.2). */
 const traceparent = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-|$)/;
 
-/** Continues an incoming `traceparent`, else starts a trace. */
+/** Continues an incoming `traceparent`, or starts a new trace. */
 export function startTrace(header: string | string[] | undefined): Trace {
   const sentId = typeof header === 'string' ? traceparent.exec(header)?.[1] : undefined;
   return { traceId: sentId ?? randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') };
@@ -21,7 +21,7 @@ export function startTrace(header: string | string[] | undefined): Trace {
 
 const traces = new WeakMap<IncomingMessage, Trace>();
 
-/** Returns the trace of a request. Creates it when it is first needed and returns the same one later. */
+/** Returns the trace of a request. The first call creates the trace, and later calls return the same trace. */
 export function traceOf(request: FastifyRequest | { raw: IncomingMessage }): Trace {
   const existing = traces.get(request.raw);
   if (existing) return existing;

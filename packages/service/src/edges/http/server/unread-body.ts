@@ -21,7 +21,7 @@ export function endConnectionsOfUnreadBodies(app: FastifyInstance, drainMs: numb
   });
   app.addHook('onSend', async (request, reply, payload) => {
     const isUnread = () => announcesBody(request) && !request.raw.complete;
-    // If a body arrives in one piece with its headers, it is read in this turn of the event loop.
+    // If a body arrives in one piece with its headers, Node reads the body in this turn of the event loop.
     if (isUnread()) await setImmediate();
     if (isUnread()) {
       reply.header('connection', 'close');
@@ -38,7 +38,7 @@ function endAfterAnswer(request: IncomingMessage, drainMs: number): void {
   const { socket } = request;
   if (ending.has(socket)) return;
   ending.add(socket);
-  // Node calls this when the answer to a request with `Connection: close` is written.
+  // Node calls `destroySoon` when the answer to a request with `Connection: close` is written.
   socket.destroySoon = () => {
     socket.end();
     const timer = setTimeout(() => socket.destroy(), drainMs);

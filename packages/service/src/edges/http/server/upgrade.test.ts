@@ -79,7 +79,7 @@ describe('a request that offers HTTP/2 without TLS', () => {
   });
 });
 
-test('a WebSocket elsewhere than at the path of workers is answered as a request without it', async () => {
+test("a WebSocket request at a path other than the workers' path is answered like a normal request", async () => {
   const socket = new WebSocket(`${service.baseUrl.replace('http', 'ws')}/healthz`);
   const [error] = await once(socket, 'error');
   expect(String(error)).toContain('Unexpected server response: 200');
@@ -121,7 +121,7 @@ test('a team has a limited number of connections of workers', async () => {
   sockets[1]?.terminate();
 });
 
-test('a client that is refused a WebSocket loses its connection, even if it keeps its own side open', async () => {
+test('a client whose WebSocket is refused is disconnected, even if it keeps its own side open', async () => {
   const accepted = once(service.app.server, 'connection');
   const client = connect({ port: Number(new URL(service.baseUrl).port), host: '127.0.0.1', allowHalfOpen: true });
   client.write(

@@ -102,7 +102,7 @@ test('an upload of another execution is not refused', async () => {
   expect((await send(url, other.runToken)).status).toBe(200);
 });
 
-test('the place of a process that died is free for the next upload', async () => {
+test('an upload may use the place of an upload whose process died', async () => {
   const pieces = Promise.withResolvers<void>();
   async function* slow() {
     yield Buffer.from('a');

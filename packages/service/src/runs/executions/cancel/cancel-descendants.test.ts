@@ -42,7 +42,7 @@ const read = async (id: string): Promise<Row> => {
 };
 const stateOf = async (id: string) => (await read(id)).state;
 
-/** A run below `above` (parent first). */
+/** Creates a run below the runs `above` (parent first). */
 const below = (...above: string[]) => t.newRun({ parentRunId: above[0] ?? '', ancestorIds: above });
 
 async function tell(assignment: Assignment, seq: number, body: AgentEventBody): Promise<void> {
@@ -208,7 +208,7 @@ test('does not cancel a child that a person continued after the cancel, in a new
   expect(await stateOf(grandchild)).toBe('QUEUED');
 });
 
-test('cancels the runs below also if the cancelled run itself is continued first', async () => {
+test('also cancels the runs below if the cancelled run itself is continued first', async () => {
   const root = await t.newRun();
   const child = await below(root);
   await cancelAndDie(root);

@@ -97,7 +97,7 @@ async function cancelDoomed(deps: ExecutionDeps, tx: Queryable, ancestorId: stri
   return outcome === 'cancelled';
 }
 
-/** Cancels the live runs below a cancelled run. PENDING ones wait for the next sweep: a run is PENDING for 30 s at most. */
+/** Cancels the live runs below a cancelled run. PENDING runs wait for the next sweep: a run is PENDING for 30 s at most. */
 export async function cancelDescendants(deps: ExecutionDeps, runId: string): Promise<void> {
   const { db } = deps;
   for (const { id } of await db.query(findDoomed, [runId])) {
@@ -113,12 +113,12 @@ const cascadeFromEnded = defineStatement({
 });
 
 /**
- * Cancels the live runs below a run that has ended, as a cancel of the run would. A run that was continued after the cancel is not
+ * Cancels the live runs below an ended run, in the same way as a cancel of that run does. A run that was continued after the cancel is not
  * cancelled.
  */
 export async function cancelBelow(deps: ExecutionDeps, runId: string): Promise<void> {
   await deps.db.transaction(async (tx) => {
-    // The time is read when the lock is held: a child that was created before it is older.
+    // The time is read while the lock is held, so a child that was created before the cancel is older.
     await tx.query(lockRun, [runId]);
     await tx.query(cascadeFromEnded, [runId]);
   });
@@ -134,8 +134,8 @@ const findCancelledAbove = defineStatement({
 });
 
 /**
- * Cancels the run if a run above it was cancelled and the cancel has not reached this run yet: an error after that cancel does not count as
- * a failure of the run. The transaction has locked its row. Returns true if it was cancelled.
+ * Cancels the run if a run above it was cancelled and the cancel has not reached this run yet. So an error after that cancel does not
+ * count as a failure of the run. The transaction has locked the run's row. Returns true if the run was cancelled.
  */
 export async function followCancel(
   deps: ExecutionDeps,

@@ -30,8 +30,8 @@ const lockCancellable = defineStatement({
 /**
  * Cancels the run at once, and then the live runs below it. Their sandboxes end within 5 s; if a worker does not respond, the reconciler
  * ends its executions. If the turn was interrupted and the agent waits for a message, only the sandbox ends and the state stays. `by` may
- * be the agent of a run above this run; it may cancel every kind of run, and this function throws `AttemptOver` if the agent's attempt is
- * over. Other authors appear in the audit log. The audit log names an author.
+ * be the agent of a run above this run. Such an agent may cancel every kind of run. Throws `AttemptOver` if the attempt of this agent is
+ * over. If `by` is an author, the audit log names the author.
  */
 export async function cancelRun(
   deps: ExecutionDeps,
@@ -61,7 +61,7 @@ export async function cancelRun(
   return outcome;
 }
 
-/** Ends a wait for other runs: a frozen command could not end. */
+/** Also ends the agent's wait for other runs: its commands are frozen during this wait, and could not end. */
 const interrupt = defineStatement({
   name: 'interrupt_turn',
   text: `

@@ -17,12 +17,17 @@ import { fromNow } from '../time.ts';
 import { appendQuestionOfFailedRun } from '../timeline/timeline.ts';
 import { block } from '../transitions/transitions.ts';
 
-/** The JSON of `runs.open_request` and `executions.debug_request`: also the parts that only the agent needs to continue in another sandbox. */
+/**
+ * The JSON of `runs.open_request` and `executions.debug_request`. It includes the parts that only the agent needs, to continue in another
+ * sandbox.
+ */
 export type OpenRequest = AgentRequest & { readonly asked_at: string };
 
 const maxSentence = 400;
 
-/** Describes the request for a person: a sentence, and below it the unchanged text of a request of several lines. */
+/**
+ * Describes the request for a person. A text of several lines begins on its own line. A text over `maxSentence` characters is shortened.
+ */
 function noticeOf({ kind, title, action }: Pick<AgentRequest, 'kind' | 'title' | 'action'>): string {
   const text = title.trim();
   const shortText = shorten(text, maxSentence);
@@ -49,8 +54,8 @@ export function blockedOn(request: OpenRequest): BlockedOn {
 }
 
 /**
- * Blocks the run until a person answers: INPROGRESS → BLOCKED. In the debug window the run stays FAILED, and the timeline gets the
- * question. Subscribers are notified of both. Returns false, and changes nothing, if the agent runs no turn any more.
+ * Blocks the run until a person answers: INPROGRESS → BLOCKED. In the debug window the run stays FAILED, and the question is added to the
+ * timeline. Subscribers are notified in both cases. Returns false, and changes nothing, if no turn of the agent is in progress any more.
  */
 export async function blockRun(
   deps: ExecutionDeps,
@@ -108,7 +113,7 @@ const endTurn = defineStatement({
   row: {},
 });
 
-/** Ends a turn in the debug window, with any result: the sandbox then stays as long as after the failure. */
+/** Ends a turn in the debug window, whatever its result. The sandbox then stays for the same time as after the failed setup. */
 export async function endDebugTurn(
   deps: ExecutionDeps,
   tx: Queryable,
@@ -130,8 +135,8 @@ const blockTurn = defineStatement({
 });
 
 /**
- * Lets a turn in the debug window wait for a person's answer, as between turns. Sandbox and question end with the window.
- * Returns false if the execution runs no such turn.
+ * Makes a turn in the debug window wait for a person's answer. The sandbox is then idle, as between two turns. Sandbox and question end
+ * with the window. Returns false if the execution runs no such turn.
  */
 async function blockDebugTurn(
   tx: Queryable,
@@ -159,7 +164,7 @@ export async function expireDebugTurn(deps: ExecutionDeps, tx: Queryable, execut
   await tx.query(expire, [executionId, deps.timing.cancelGraceSeconds]);
 }
 
-/** Used where the run has no environment, or the environment sets no time. */
+/** Used if the run has no environment, or if the environment sets no time. */
 const defaultRetentionMinutes = 10;
 
 const readRetention = defineStatement({

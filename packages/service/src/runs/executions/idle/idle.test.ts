@@ -11,7 +11,7 @@ beforeEach(async () => {
 
 afterEach(() => t.close());
 
-/** Executions behind one connection, in these phases, the first one idle the longest. */
+/** Assigns executions to one connection and sets these phases. The first execution has been idle the longest. */
 async function hold(phases: readonly ('idle' | 'running')[]): Promise<{ connection: string; executions: string[] }> {
   const connection = await t.newConnection();
   const executions: string[] = [];
@@ -39,13 +39,13 @@ test('keeps all working executions, even if there are too many', async () => {
   expect(await evictIdle(t.deps, connection, 1)).toEqual([executions[2]]);
 });
 
-test('evicts no more sandboxes in concurrent evictions than in one', async () => {
+test('evicts no more sandboxes in concurrent evictions than in a single eviction', async () => {
   const { connection } = await hold(['idle', 'idle', 'idle', 'idle', 'idle', 'idle']);
   const evicted = await Promise.all(Array.from({ length: 8 }, () => evictIdle(t.deps, connection, 4)));
   expect(evicted.flat()).toHaveLength(2);
 });
 
-/** A further execution behind the connection; `minutes` ago its turn ended. */
+/** Assigns a further execution to the connection. Its turn ended `minutes` ago. */
 async function rest(
   connection: string,
   minutes: number,

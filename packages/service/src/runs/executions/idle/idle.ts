@@ -73,8 +73,8 @@ const automated: readonly RunSourceType[] = [
 ];
 
 /**
- * Orders the waiting sandboxes of each team, and always takes the next one from the team that has most. The statement counts the sandboxes
- * itself, so two concurrent evictions choose the same sandboxes, and the second one changes nothing.
+ * Orders the waiting sandboxes of each team, and always takes the next sandbox from the team that has the most. The statement counts the
+ * sandboxes itself. So two concurrent evictions choose the same sandboxes, and the second eviction changes nothing.
  */
 const evict = defineStatement({
   name: 'evict_idle',
@@ -100,8 +100,8 @@ const evict = defineStatement({
 
 /**
  * Asks waiting agents of a worker's connection to leave until the connection has at most `most` executions; working agents stay. Evicts
- * first from the team with the most executions. The team that has most loses first. Within a team, ended turns leave before open questions,
- * runs of automation before runs of people, and older ones before newer ones. Returns the executions that leave.
+ * first from the team with the most executions. Within a team, ended turns leave before open questions, runs of automation before runs of
+ * people, and older executions before newer executions. Returns the executions that leave.
  */
 export async function evictIdle(deps: ExecutionDeps, connectionId: string, most: number): Promise<string[]> {
   const rows = await deps.db.query(evict, [connectionId, most, deps.timing.leaveSeconds]);
@@ -124,7 +124,7 @@ const findResting = defineStatement({
     runId: uuid,
     connectionId: uuid,
     phase: text<Resting>(),
-    /** The sandbox must be ended: it was ordered, or the agent did not leave in time. */
+    /** True: the sandbox must be ended, because its end was ordered or the agent did not leave in time. */
     mustEnd: boolean,
     /** Time until the agent must have left; 0 if its end is not decided. */
     graceMs: integer,
@@ -163,8 +163,8 @@ const findWaiting = defineStatement({
 });
 
 /**
- * Ends the sandbox of a run whose turn was interrupted, if its agent waits there for a message. The state of the run stays. The transaction
- * has locked the run's row. Returns false if the agent does not wait for a message. Returns false if no agent waits in this way.
+ * Ends the sandbox of a run whose turn was interrupted, if its agent waits there for a message. The state of the run stays. The
+ * transaction has locked the run's row. Returns false if no agent waits in this way.
  */
 export async function endInterruptedWait(tx: Queryable, runId: string, leaveSeconds: number): Promise<boolean> {
   if ((await tx.query(findWaiting, [runId])).length === 0) return false;

@@ -34,9 +34,9 @@ const readAssignment = defineStatement({
 });
 
 /**
- * PENDING → CLAIMED for an agent that asks for its task before its worker's claim has arrived, because the worker starts the sandbox
- * without waiting for the service. An agent does nothing before it has its task, so an assignment that was taken back has had no effect: of
- * two sandboxes of an execution, only one ever works. Throws `AttemptOver`.
+ * PENDING → CLAIMED for an agent that asks for its task before its worker's claim has arrived. This happens because the worker starts the
+ * sandbox without waiting for the service. An agent does nothing before it has its task. So an assignment that was taken back has had no
+ * effect, and only one of two sandboxes of an execution ever works. Throws `AttemptOver`.
  */
 export async function claimForAgent(
   { db, timing }: { readonly db: Database; readonly timing: Pick<ExecutionTiming, 'leaseSeconds'> },

@@ -11,9 +11,9 @@ import { sandboxPhases } from '../transitions/transition.ts';
  * SQL: renews the lease of every execution that the connection holds. The arguments are SQL expressions.
  *
  * A connection of Runyard's own worker, which has an instance, proves that its sandboxes are alive, because this worker reports the end of
- * each sandbox. A public worker may have handed the task to another machine, or have forgotten it at its restart. So the connection of a
- * public worker renews a lease only for `startSeconds` after the claim, or for `silentSeconds` after the last call of the agent. The lease
- * of a stopping execution is never renewed.
+ * each sandbox. A public worker may have handed the task to another machine, or lost the task at a restart. So the connection of a public
+ * worker renews a lease only for `startSeconds` after the claim, or for `silentSeconds` after the last call of the agent. The lease of a
+ * stopping execution is never renewed.
  */
 const renewLeasesOf = (
   connectionId: string,
@@ -29,14 +29,14 @@ const renewLeasesOf = (
   WHERE connection_id = ${connectionId} AND phase IN ${sandboxPhases} AND (worker_instance IS NOT NULL OR phase <> 'stopping')`;
 
 /**
- * Time within which a sandbox that no worker adopted has certainly ended after its limit. A lease lasts longer than the sandbox by this
- * time, so that an execution counts as lost only after its processes have ended.
+ * A sandbox that no worker adopted has certainly ended this long after its limit. A lease lasts longer than the sandbox by this time, so
+ * that an execution counts as lost only after its processes have ended.
  */
 const endSeconds = 15;
 
 /**
- * SQL: extends the leases of a lost connection's executions by the time in which the worker may connect again. If sandboxes continue
- * without their worker, the lease lasts until they have ended. `adoptSeconds` is 0 if the sandboxes end with the connection.
+ * SQL: limits the leases of a lost connection's executions to the time in which the worker may connect again. If sandboxes continue
+ * without their worker, the lease instead lasts until they have ended. `adoptSeconds` is 0 if the sandboxes end with the connection.
  */
 const shortenLeasesOf = (connectionId: string, graceSeconds: string, adoptSeconds: string): string => `
   UPDATE executions SET lease_until = CASE WHEN ${adoptSeconds} > 0
@@ -52,7 +52,7 @@ const insertConnection = defineStatement({
   row: {},
 });
 
-/** Inserts the row of a connection: before its worker sent anything, or after another process deleted it too early. */
+/** Inserts the row of a connection. Called before its worker has sent anything, or after another process deleted the row too early. */
 export async function insertWorkerConnection(
   db: Queryable,
   connection: { id: string; serviceInstanceId: string; workerId: string; teamId: string | null; keyId: string },

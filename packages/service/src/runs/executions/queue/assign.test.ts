@@ -41,7 +41,7 @@ async function slotOf(teamId: string, pool: string): Promise<Partial<FreeSlot>> 
 
 const change = (text: string, ...values: unknown[]) => fixture.deps.db.query(text, values);
 
-test('assigns the oldest run first, and runs below others before those above', async () => {
+test('assigns the oldest run first, and assigns child runs before their parent runs', async () => {
   const oldest = await fixture.newRun();
   const newer = await fixture.newRun();
   const child = await fixture.newRun({ ancestorIds: [oldest] });

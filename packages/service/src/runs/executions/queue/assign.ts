@@ -68,7 +68,7 @@ const mayGo = (e: string): string => `
   AND ${e}.depth >= $10::int
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
 
-/** SQL: the team has room for a sandbox of the execution's depth, besides those that work and those that wait for other runs. */
+/** SQL: the team may start a sandbox of the execution's depth, in addition to its sandboxes that work or wait for other runs. */
 const isDeepEnough = (e: string, teamId: string): string => `
   ${e}.depth >= (SELECT ${leastDepthSql('live.count', 'own.max_concurrent_executions')} FROM teams own,
     LATERAL (SELECT count(*) AS count FROM executions b WHERE b.team_id = own.id AND b.phase IN ${slotPhases}) live WHERE own.id = ${teamId})`;
@@ -124,7 +124,7 @@ const assignStatement = defineStatement({
       (SELECT ${configOfRun('e', 'moved')}->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at,
       (SELECT extract(epoch FROM clock_timestamp() - wanted_at)::float8 FROM execution) AS waited_seconds, pg_notify('${runChannel}', moved.id::text)
     FROM team LEFT JOIN moved ON true`,
-  // No `id`: a team has queued executions, but another assigner took the turn. The other columns are null only then.
+  // If `id` is null, a team has queued executions, but another assigner took its turn. The other columns are null only in this case.
   row: {
     id: nullable(uuid),
     execution_id: uuid,

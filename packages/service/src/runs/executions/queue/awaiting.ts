@@ -40,8 +40,8 @@ const mark = defineStatement({
 });
 
 /**
- * Marks the attempt's execution as waiting for other runs, for at most `forMs`, if a slot helps one of `runIds` and the turn was not interrupted.
- * Returns whether it did.
+ * Marks the attempt's execution as waiting for other runs, for at most `forMs`. Does this only if one of `runIds` can use the slot and the
+ * turn was not interrupted. Returns whether the execution was marked.
  */
 export async function markAwaiting(
   db: Queryable,

@@ -33,14 +33,14 @@ export const holdsSlot = (e: string): string =>
 /**
  * Returns the least depth of a run that may start in addition to `live` sandboxes; a run without a parent has the depth 0.
  *
- * This limits the sandboxes of a worker and of a team in addition to their slots. A sandbox that waits for other runs takes no slot, but it
- * uses memory, and its commands may continue if the worker cannot freeze them. A run at depth d starts only while fewer than (2 + d) times
- * the slots are live. So there is always room for the runs below a waiting run. The number of sandboxes is limited, because the depth is
- * limited.
+ * This depth limits the sandboxes of a worker and of a team, in addition to their slots. A sandbox that waits for other runs takes no
+ * slot, but it uses memory, and its commands may continue if the worker cannot freeze them. A run at depth d starts only while the number
+ * of live sandboxes is below (2 + d) times the number of slots. So there is always room for the runs below a waiting run. The number of
+ * sandboxes is limited, because the depth is limited.
  */
 export const leastDepth = (live: number, slots: number): number =>
   Math.max(0, Math.floor(live / Math.max(1, slots)) - 1);
 
-/** SQL: the same of two numbers. */
+/** SQL: the value of `leastDepth` for two SQL expressions. */
 export const leastDepthSql = (live: string, slots: string): string =>
   `greatest(0, ${live} / greatest(1, ${slots}) - 1)`;

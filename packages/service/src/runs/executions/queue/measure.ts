@@ -55,7 +55,7 @@ const measureLive = defineStatement({
   row: { phase: text(), pool: nullable(text()), count: integer, slots: integer },
 });
 
-/** Reads queue, workers and slots. `names`: the pools of teams that are shown by name; all others together are `other`. */
+/** Reads queue, workers and slots. `names`: the pools of teams that are shown by name. All other pools together have the label `other`. */
 export async function measureQueueAndWorkers(db: Queryable, names: readonly string[]): Promise<Reading[]> {
   const pools = [['', ...names.filter((name) => name !== hostedPool)]];
   const labelOf = (pool: string | null) => ({ pool: pool === null ? otherValue : poolLabel(pool) });

@@ -99,9 +99,9 @@ export async function reconcile(deps: ExecutionDeps): Promise<void> {
 }
 
 /**
- * Ends an execution whose lease has expired. The connection of a public worker renews no lease of a silent agent; the agent's sandbox may
- * still run. In this case, the row of a connection of Runyard's own worker proves nothing, because its service process may have died with
- * the worker.
+ * Ends an execution whose lease has expired. `is_silent`: the agent of a public worker is silent, but the worker is connected, so the
+ * sandbox may still run. For Runyard's own worker, the row of its connection does not prove that the worker is connected, because the
+ * service process may have died with the worker.
  */
 async function endLost(deps: ExecutionDeps, row: RowOf<typeof lost>): Promise<void> {
   const worker = row.worker_id ?? 'unknown';

@@ -63,7 +63,7 @@ describe('max_cost_usd', () => {
     await parallel(1, false);
   });
 
-  it("is shared with child runs, and a child gets at most the rest of its parent's budget", async () => {
+  it('is shared with child runs, and limits a child to the remaining budget of its parent', async () => {
     const parent = await orchestrator({ config: { model_id: opus, max_cost_usd: answerUsd * 3.5, ...nesting } });
     const child = await begin(
       await startChild(parent.runToken, { config: { max_cost_usd: 500 }, mode: 'orchestrate' }),
@@ -89,14 +89,14 @@ describe('max_cost_usd', () => {
     expect(problem.errors?.[0]?.message).toContain('RUNYARD_UNKNOWN_MODEL_PRICE');
   });
 
-  it.each([0, -1, '1', null])('is refused with 400 as %j', async (max_cost_usd) => {
+  it.each([0, -1, '1', null])('is refused with 400 if its value is %j', async (max_cost_usd) => {
     const problem = await service.problem(400, 'POST', '/agent/runs', {
       body: { prompt: 'Do it', config: { max_cost_usd } },
     });
     expect(problem.errors?.[0]?.path).toBe('config.max_cost_usd');
   });
 
-  it('ignores the value that an earlier version stored at its place', async () => {
+  it('is ignored if an earlier version stored an invalid value under its name', async () => {
     const { runId, runToken } = await service.startExecution({ config: { model_id: opus } });
     const config = JSON.stringify({ max_cost_usd: 'ten', max_turns: {}, max_duration_minutes: 'x' });
     await db.query('UPDATE runs SET config = config || $2::jsonb WHERE id = $1', [runId, config]);
@@ -193,7 +193,7 @@ describe('max_duration_minutes', () => {
     expect(row?.left).toBeLessThan(201);
   });
 
-  it("gives a child run at most the rest of its parent's budget", async () => {
+  it('limits a child run to the remaining budget of its parent', async () => {
     const parent = await orchestrator({ config: { max_duration_minutes: 10 } });
     await workFor(parent.executionId, 300);
     const child = await startChild(parent.runToken, { config: { max_duration_minutes: 60 } });

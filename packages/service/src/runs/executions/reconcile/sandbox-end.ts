@@ -40,7 +40,7 @@ export interface EndedTurn {
  */
 type EndDecision = 'retry' | 'unfit' | 'resume' | 'resumed_too_often' | 'error';
 
-/** Ends that the machine or its operator caused. An agent that ended by itself would end again. */
+/** Kinds of ends that the machine or its operator caused. An agent that exited by itself would exit again in the next sandbox. */
 const lossKinds: ReadonlySet<SandboxEnd['kind']> = new Set(['stopped', 'lost', 'silent']);
 
 /** Decides how a run continues after the end of its sandbox. */
@@ -60,7 +60,7 @@ export interface SandboxEnd {
   readonly kind: 'exited' | 'stopped' | 'not_created' | 'unfit' | 'lost' | 'silent';
   /** A sentence for a person. */
   readonly message: string;
-  /** 128 + signal where a signal ended the process. */
+  /** 128 + the number of the signal if a signal ended the process. */
   readonly exitCode?: number;
   /**
    * Absent: the sandbox is gone. `leaving`: its processes are ending. `unproven`: nothing proves the end of the sandbox, so the worker is
@@ -106,8 +106,8 @@ const endStopping = defineStatement({
 });
 
 /**
- * Orders the worker to end a sandbox whose end is not proven. The lease ends at once, so that after the grace the execution ends
- * without an answer of the worker. Repeating it gives no more time.
+ * Orders the worker to end a sandbox whose end is not proven. The lease ends at once, so that after the grace the execution ends without
+ * an answer of the worker. A repeated order does not extend the time.
  */
 const orderEnd = defineStatement({
   name: 'order_end_of_sandbox',
@@ -170,8 +170,7 @@ export async function endSandboxWithin(
 }
 
 /**
- * Ends an execution whose end does not change its run. If the end of the sandbox is not proven, the execution ends only after an order to
- * the worker.
+ * Ends an execution whose end does not change its run. If the end of the sandbox is not proven, only orders the worker to end the sandbox.
  */
 async function endSettled(
   deps: ExecutionDeps,

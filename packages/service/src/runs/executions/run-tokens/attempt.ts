@@ -32,7 +32,7 @@ export class AttemptOver extends Error {
   }
 }
 
-/** Locks in the order of the ids, as all transactions do, so that two cannot wait for one another. */
+/** Locks the runs in the order of their ids, as all transactions do. So two transactions cannot wait for each other. */
 const lockRuns = defineStatement({
   name: 'lock_runs_of_attempt',
   text: 'SELECT FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',

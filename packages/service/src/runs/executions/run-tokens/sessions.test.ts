@@ -13,9 +13,9 @@ test('tsc refuses an entry that does not match its route', () => {
     serveOnce(routes.createTeam, { work: async () => 3 }),
     // @ts-expect-error: the answer of the route has other members.
     serve(routes.listKeys, async () => ({ teams: [] })),
-    // @ts-expect-error: a run token has no session here, but with serveRun.
+    // @ts-expect-error: only the handlers of serveRun get the session of a run token.
     serve(routes.listChildRuns, async ({ session }) => session.runId as never),
-    // @ts-expect-error: the owner of a key is known to serve only.
+    // @ts-expect-error: only the handlers of serve get the owner of a key.
     serveRun(routes.listKeys, async ({ principal }) => principal.teamId as never),
   ];
   expect(entries.map(({ route }) => route)).toContain(routes.createTeam);

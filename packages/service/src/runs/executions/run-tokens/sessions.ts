@@ -20,9 +20,9 @@ import type { Phase } from '../transitions/transition.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
 
 /**
- * SQL: the follow-up `f` belongs to the first prompt or the present turn of an execution, and neither the executor of its run wrote it, nor
- * a run that follows only texts of the executor. Follow-ups that arrive before the start become part of the first prompt; each later
- * follow-up is a separate turn. `run` and `execution` are names of rows of `runs` and `executions`.
+ * SQL: the follow-up `f` belongs to the first prompt or the present turn of an execution, and its author is not the executor of the run. A
+ * follow-up from another run matches only if that run follows texts of other authors. Follow-ups that arrive before the start become part
+ * of the first prompt; each later follow-up is a separate turn. `run` and `execution` are names of rows of `runs` and `executions`.
  */
 export const isOfTurnByOther = (run: string, execution: string): string => `(
   f.run_id = ${run}.id
@@ -116,7 +116,10 @@ export async function authenticateRunToken(db: Database, token: string): Promise
   return { ...session, token, tokenHash, grantedSecrets: toSealedValues(sealed) };
 }
 
-/** Does the same, but also returns null for a stopping execution: to report its end, an agent needs neither a model nor a repository. */
+/**
+ * Like `authenticateRunToken`, but also returns null for a stopping execution. Its agent only reports its end, and needs neither a model
+ * nor a repository.
+ */
 export async function authenticateWorkingRunToken(db: Database, token: string): Promise<RunSession | null> {
   const session = await authenticateRunToken(db, token);
   return session?.phase === 'stopping' ? null : session;

@@ -31,13 +31,15 @@ const keepProgress = defineStatement({
 interface AgentProgress {
   /** Number of the last event that was applied. */
   readonly lastSeq: number;
-  /** The end of each stream that may be the beginning of a secret. */
+  /** For each stream, its last text that may be the beginning of a secret. */
   readonly heldTexts: HeldTexts;
   /** The lease lasts at least this long from now on. */
   readonly leaseSeconds: number;
 }
 
-/** Records how far the agent's events are applied, and renews the lease: the agent is alive. The caller has locked the run's row. */
+/**
+ * Records how far the agent's events are applied, and renews the lease, because the agent is alive. The caller has locked the run's row.
+ */
 async function keepAgentProgress(
   tx: Queryable,
   executionId: string,

@@ -21,7 +21,7 @@ test('updates updated_at for an event that changes the run, and for other events
     const [after] = await t.deps.db.query<{ at: string }>('SELECT updated_at AS at FROM runs WHERE id = $1', [runId]);
     return after?.at !== before?.at;
   };
-  // Use a time a minute ahead, so that a slow machine does not make it a time of long ago.
+  // Use a time one minute in the future, so that the change still counts as recent on a slow machine.
   expect(await moves("interval '1 minute'")).toBe(false);
   expect(await moves("interval '1 minute'", true)).toBe(true);
   expect(await moves("interval '-2 seconds'")).toBe(true);

@@ -54,7 +54,7 @@ interface TimelineAddition {
   readonly executionId: string;
   readonly type: TimelineEventType;
   readonly payload?: Record<string, unknown>;
-  /** True: a member of the run that the API shows changes with the event. */
+  /** True: the event changes a member of the run that the API shows. */
   readonly changesRun?: true;
 }
 
@@ -65,7 +65,7 @@ const valuesOf = ({ runId, executionId, type, payload }: TimelineAddition) => [
   payload ? JSON.stringify(payload) : null,
 ];
 
-/** Adds an event that changes no state to the timeline. The execution may be an older one of the run. */
+/** Adds to the timeline an event that does not change the state of the run. The execution may be an older execution of the run. */
 export async function appendTimelineEvent(db: Queryable, event: TimelineAddition): Promise<void> {
   await db.query(event.changesRun ? appendChange : append, valuesOf(event));
 }
@@ -107,7 +107,7 @@ export async function readTimeline(db: Queryable, runId: string): Promise<Timeli
 }
 
 /**
- * Removes from events in a copied database the transaction numbers that this database has not assigned yet. Part of the transaction in
+ * Removes from events in a copied database the transaction numbers that this database has not assigned yet. Runs in the transaction in
  * which `edges/live/epoch.ts` renews the epoch.
  */
 export const forgetFutureTransactions: Statement = {

@@ -66,7 +66,7 @@ interface Target {
   readonly executionId: string;
 }
 
-/** Adds a sandbox to the timeline, with what its worker reports about it. The caller holds the run's row. */
+/** Adds a sandbox to the timeline, with the data that its worker reports. The caller has locked the run's row. */
 export async function addReadySandbox(
   tx: Queryable,
   target: Target,
@@ -82,7 +82,7 @@ export async function addReadySandbox(
 }
 
 /**
- * Adds the sandbox of an agent that is at work to the timeline, if its worker has not reported the sandbox yet. The caller holds the
+ * Adds the sandbox of an agent that is at work to the timeline, if its worker has not reported the sandbox yet. The caller has locked the
  * run's row.
  */
 export async function addSandboxOfAgent(tx: Queryable, target: Target): Promise<void> {
@@ -115,8 +115,7 @@ const types = {
 } as const;
 
 /**
- * Adds a step of a worker's pull of the image to the timeline, at most `mostEvents` for each execution. The caller has locked the run's
- * row.
+ * Adds a step of the image pull to the timeline, at most `mostEvents` for each execution. The caller has locked the run's row.
  */
 export async function appendImageStep(
   tx: Queryable,
@@ -148,8 +147,8 @@ const readNumber = defineStatement({
 });
 
 /**
- * Adds denied connections of a sandbox to the timeline, each number once. The numbers have a limit, so the events have one too. The
- * caller has locked the run's row. Programs of the run choose the names of the hosts, so they are untrusted text.
+ * Adds denied connections of a sandbox to the timeline, each number once. The numbers are limited, so the number of events is limited too.
+ * The caller has locked the run's row. Programs of the run choose the names of the hosts, so these names are untrusted text.
  */
 export async function appendDeniedConnections(
   service: ServiceSecrets,

@@ -1,11 +1,11 @@
-/** Tells the tracer of this process about runs. Nothing happens while traces are off. */
+/** Notifies the tracer of this process about runs. Does nothing while tracing is off. */
 import type { RunState } from '@runyard/contract/runs/states';
 
 /** A run that was created. */
 export interface CreatedRun {
   readonly id: string;
   readonly source: string;
-  /** When its request came, and the trace that the request names. Absent: no request created it. */
+  /** Arrival of the request that created the run, and the trace that the request names. Absent: no request created the run. */
   readonly request?: { readonly receivedMs: number; readonly traceparent?: string } | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface RunTracer {
 
 let tracer: RunTracer | undefined;
 
-/** Sends notices to `next`. Returns the function that ends this. */
+/** Sends notices to `next`. Returns a function that stops the notices. */
 export function traceRunsWith(next: RunTracer): () => void {
   tracer = next;
   return () => {

@@ -77,8 +77,8 @@ const readEvents = defineStatement({
 });
 
 /**
- * Returns the calls of tools between two times. The sandbox's clock gives the time of a call, so a time outside of
- * the turn becomes the start or the end of the turn.
+ * Returns the calls of tools between two times. The time of a call comes from the sandbox's clock. A time outside of the turn is replaced
+ * by the start or the end of the turn.
  */
 export async function readActions(
   db: Queryable,

@@ -123,7 +123,7 @@ test.each([
   expect(ratioOf(env)).toBe(ratio);
 });
 
-test('samples by the trace id that the service makes, about as many as the ratio says', () => {
+test('samples traces by the trace id that the service makes, about as often as the ratio says', () => {
   const ids = Array.from({ length: 20_000 }, (_, index) => rootOf(String(index)).traceId);
   const sampled = ids.filter((id) => isBelow(id, 0.01)).length;
   expect(sampled).toBeGreaterThan(120);

@@ -10,7 +10,7 @@ import { type Action, readActions, readTracedExecution, type TracedExecution } f
 
 /** The last request to a model and the last events are written moments after the end of a turn. */
 const settleMs = 2_000;
-/** Ends of turns that wait for their rows. Further ones are not traced. */
+/** Maximum number of ended turns that wait for their rows. Further turns are not traced. */
 const maxWaiting = 10_000;
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -40,7 +40,7 @@ interface TraceDeps {
   readonly settleMs?: number;
 }
 
-/** Makes the tracer of a process. `close` sends what waits. */
+/** Makes the tracer of a process. `close` sends the spans of the waiting turns at once. */
 export function makeRunTracer(deps: TraceDeps): RunTracer & { close(): Promise<void> } {
   const { traces, log } = deps;
   const waiting = new Map<NodeJS.Timeout, EndedTurn>();

@@ -6,7 +6,7 @@ import { countQueued } from './transition.ts';
 
 /**
  * SUCCEEDED, FAILED, ERROR, CANCELLED, BLOCKED (without a sandbox) → QUEUED, with a new execution. The new execution is assigned when the
- * old one has ended. `continues` is the number of the execution whose conversation the new one continues, if there is one.
+ * old execution has ended. `continues` is the number of the execution whose conversation the new execution continues; NULL: none.
  */
 const continueStatement = defineStatement({
   name: 'transition_continue',
@@ -24,7 +24,7 @@ const continueStatement = defineStatement({
       FROM moved, executions previous WHERE previous.id = $2
       RETURNING number, pool
     ), unplayed AS (
-      -- Taken for a first prompt that the harness never got.
+      -- These follow-ups were taken for a first prompt that the harness never received.
       UPDATE followups SET execution_id = NULL, taken_at = NULL FROM moved, executions e
       WHERE followups.run_id = moved.id AND e.id = followups.execution_id AND e.started_at IS NULL
         AND NOT followups.is_debug
@@ -42,7 +42,7 @@ export async function continueRun(
   input: {
     readonly runId: string;
     readonly executionId: string;
-    /** Of the timeline event. */
+    /** Payload of the timeline event. */
     readonly payload: Record<string, unknown>;
     /** False: the harness never received the run's prompt, so the new execution begins with the prompt. */
     readonly begun: boolean;

@@ -39,7 +39,7 @@ export interface FinishedTurn {
   readonly state: RunState;
   /** True: the execution is the run's current one. */
   readonly is_current: boolean;
-  /** NULL: the run's configuration does not say. */
+  /** NULL: the run's configuration does not set it. */
   readonly idle_seconds: number | null;
   /** True: follow-ups wait that no execution has taken yet. */
   readonly has_followups: boolean;

@@ -19,7 +19,7 @@ interface Relaunch {
   readonly finishedTurns: string;
   /** SQL: when `executions` stopped working. */
   readonly finishedAt: string;
-  /** SQL condition: the repeated turn has begun with the last follow-up that the execution took. */
+  /** SQL condition: the repeated turn began with the last follow-up that the execution took. */
   readonly hasFollowup: string;
   /** SQL values of the columns of the next execution. */
   readonly next: {
@@ -28,16 +28,17 @@ interface Relaunch {
     readonly resumeCount: string;
     readonly lossMessage: string;
   };
-  /** SQL: place of the pause in the list `$7` of milliseconds, from 1. */
+  /** SQL: index, from 1, of the pause in the list `$7` of milliseconds. */
   readonly pause: string;
   readonly event: string;
 }
 
 /**
  * Builds the statement of a relaunch: the run becomes QUEUED with a new execution. It is one statement, so a run always has exactly one
- * current execution. The old execution ends or is stopped; the new one waits for its end and for the pause. If the repeated turn was the
- * first, the new execution begins where the old one did. The follow-ups of the repeated turn wait again: all follow-ups of the execution,
- * or only the last one if turns had ended. A follow-up that answered a question of this execution does not wait again.
+ * current execution. The old execution ends or is stopped. The new execution waits for the end of the old execution and for the pause. If
+ * the repeated turn was the first, the new execution begins at the same point as the old one. The follow-ups of the repeated turn wait
+ * again: only the last follow-up if other turns of the execution had ended, else all its follow-ups. A follow-up that answered a question
+ * of this execution does not wait again.
  *
  * Parameters: run, execution, id of the next one, message, error code, number for the guard, pauses, whether the sandbox has ended, seconds
  * until it must end.
@@ -90,13 +91,13 @@ const relaunchStatement = (kind: Relaunch): Statement =>
     row: {},
   });
 
-/** SQL: the value of a column if it belongs to the repeated turn; NULL if other turns had ended before. */
+/** SQL: the value of a column if it belongs to the repeated turn; `otherwise` if other turns had ended before. */
 const ofSameTurn = (column: string, otherwise: string): string =>
   `CASE WHEN previous.finished_turns = 0 THEN previous.${column} ELSE ${otherwise} END`;
 
 /**
- * CLAIMED, INPROGRESS → QUEUED with a new execution, if retries are left. The agent has reported the end of the failed turn, which does
- * not count as ended.
+ * CLAIMED, INPROGRESS → QUEUED with a new execution, if retries are left. The agent has reported the end of the failed turn, but this turn
+ * does not count as ended.
  */
 const retryStatement = relaunchStatement({
   name: 'retry',
@@ -162,7 +163,7 @@ export async function retryOrError(
 export const timesResumed = (e: string): string =>
   `CASE WHEN ${e}.finished_turns = 0 THEN ${e}.resume_count ELSE 0 END`;
 
-/** SQL: turns that began with a follow-up. The first turn of the execution did not. */
+/** SQL: number of turns that began with a follow-up. The first turn of the execution did not begin with one. */
 const followUpTurns = `(SELECT count(*) FROM followups f
   WHERE f.run_id = $1 AND f.execution_id = $2 AND f.answers IS NULL AND f.taken_at >= previous.started_at)`;
 
@@ -188,7 +189,10 @@ const resumeStatement = relaunchStatement({
   event: 'execution_resumed',
 });
 
-/** Queues an execution that resumes the lost turn. Returns false if the run has changed, or was resumed as often as it may be. */
+/**
+ * Queues an execution that resumes the lost turn. Returns false if the run has changed, or if the turn was already resumed the maximum
+ * number of times.
+ */
 export async function resumeLost(
   deps: Pick<ExecutionDeps, 'timing' | 'random'>,
   tx: Queryable,

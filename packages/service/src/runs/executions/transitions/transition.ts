@@ -103,12 +103,11 @@ export type Transition = (db: Queryable, input: TransitionInput) => Promise<bool
 
 /**
  * Builds the statement of a change. The statement is atomic: it changes the run (compare-and-set on state and current execution) and its
- * execution, adds the timeline event, enqueues deliveries and notifies listeners. The row lock on `runs` puts all changes of one run in an
- * order.
+ * execution, adds the timeline event, enqueues deliveries and notifies listeners. The row lock on `runs` serialises all changes of a run.
  */
 export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
-  // Subscribers get no event for a change that can keep the state.
+  // Subscribers get no event for a change whose new state can be the old state.
   const subscriberEvent = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
   const statement: Statement = {
     name: `transition_${definition.name}`,

@@ -100,7 +100,10 @@ export const succeed = defineTransition({
   execution: resting,
 });
 
-/** INPROGRESS → BLOCKED: the agent waits for a person. The wait is no run time. `args: {request, idle_seconds}`, with `idle_seconds` above 0 */
+/**
+ * INPROGRESS → BLOCKED: the agent waits for a person. The wait does not count as run time. `args: {request, idle_seconds}`, with
+ * `idle_seconds` above 0
+ */
 export const block = defineTransition({
   name: 'block',
   from: ['INPROGRESS'],
@@ -121,7 +124,7 @@ export const resume = defineTransition({
     deadline_at = ${workDeadline}`,
 });
 
-/** → FAILED: a user error, or the agent failed at the task. From BLOCKED if the harness ended before the answer arrived. */
+/** → FAILED: a user error, or the agent failed at the task. The change is from BLOCKED if the harness ended before the answer arrived. */
 export const fail = defineTransition({
   name: 'fail',
   from: ['CLAIMED', 'INPROGRESS', 'BLOCKED'],
@@ -168,7 +171,7 @@ export const failUnfit = defineTransition({
   execution: `${over}, deadline_at = NULL`,
 });
 
-/** CLAIMED → ERROR: the setup's deadline passed. INPROGRESS is left out, because another deadline applies there. */
+/** CLAIMED → ERROR: the setup's deadline passed. Excludes INPROGRESS, because another deadline applies in that state. */
 export const expireSetup = defineTransition({
   name: 'expire_setup',
   from: ['CLAIMED'],
@@ -219,7 +222,10 @@ export const cancelQueued = defineTransition({
   execution: over,
 });
 
-/** CLAIMED, INPROGRESS → CANCELLED in the record at once; the sandbox is ended after `args.stop_seconds`. `args: {stop_seconds, cascades}` */
+/**
+ * CLAIMED, INPROGRESS → CANCELLED: the state changes at once, and the sandbox is ended after `args.stop_seconds`. `args: {stop_seconds,
+ * cascades}`
+ */
 export const cancelLive = defineTransition({
   name: 'cancel_live',
   from: ['CLAIMED', 'INPROGRESS'],
@@ -230,7 +236,7 @@ export const cancelLive = defineTransition({
 });
 
 const isGone = "executions.phase = 'ended'";
-/** BLOCKED → CANCELLED: as `cancelLive`, but the sandbox may be gone already. The wait is no run time. */
+/** BLOCKED → CANCELLED: like `cancelLive`, but the sandbox may be gone already. The wait does not count as run time. */
 export const cancelBlocked = defineTransition({
   name: 'cancel_blocked',
   from: ['BLOCKED'],

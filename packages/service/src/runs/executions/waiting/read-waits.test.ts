@@ -55,7 +55,7 @@ test('distinguishes a full worker from a full team', async () => {
   expect(await waitOf(last)).toBe("The run waits: the team's limit is reached (2 runs at once).");
 });
 
-test('names the limit of the sandboxes that wait for other runs, and what frees a place', async () => {
+test('names the limit of the sandboxes that wait for other runs, and how a place becomes free', async () => {
   const connection = await fixture.newConnection();
   await change('UPDATE worker_connections SET slots = 1');
   const waiting = [await fixture.newRun(), await fixture.newRun()];
@@ -73,7 +73,7 @@ test('names the limit of the sandboxes that wait for other runs, and what frees 
   expect(await waitOf(last)).toMatch(
     /^The run waits: 2 sandboxes of the team work or wait for other runs, and a run of this depth starts only while there are fewer than 2 times the team's limit \(1 at once\)\. It starts when/,
   );
-  // A run one level deeper has room.
+  // There is room for a run one level deeper.
   await change('UPDATE executions SET depth = 1 WHERE run_id = $1', last);
   expect(await waitOf(last)).toBe('The run waits for a worker to take it.');
 });

@@ -1,6 +1,6 @@
 /**
- * Returns sentences about waiting runs. The run's item, the answer of a conversation that does not exist yet, the CLI and the page show the
- * same sentence.
+ * Returns sentences about waiting runs. The same sentence appears in the run's item, in the answer for a conversation that does not exist
+ * yet, in the CLI and on the page.
  */
 
 import { isTerminal } from '@runyard/contract/runs/run-states';
@@ -24,9 +24,9 @@ import { slotPhases } from '../transitions/transition.ts';
 import { waitSentence } from './wait-sentence.ts';
 
 /**
- * `unnest`: with `id = ANY` the plan for all teams reads an index of the team, which in a team with many runs has many entries.
- * Team and pools are read once for all runs, and only pools in which one of the runs is queued. A worker without a
- * number of slots has no limit.
+ * Uses `unnest`: with `id = ANY`, the plan for all teams would read an index of the team, which has many entries in a team with many runs.
+ * Reads the team and the pools once for all runs, and only the pools in which one of the runs is queued. A worker without a number of
+ * slots has no limit.
  */
 const readFacts = defineStatement({
   name: 'read_waits',

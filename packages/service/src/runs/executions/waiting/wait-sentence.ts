@@ -15,7 +15,7 @@ export interface WaitFacts {
   readonly team_limit: number;
   /** Sandboxes of the team that work or wait for other runs. */
   readonly team_live: number;
-  /** Runs above it. */
+  /** Number of runs above the run. */
   readonly depth: number;
   /** Minimum depth of a run that at least one of `workers` has room for, in addition to its working and waiting sandboxes. */
   readonly least_depth: number;
@@ -95,7 +95,7 @@ function queueSentence(facts: WaitFacts): string {
   return 'The run waits for a worker to take it.';
 }
 
-/** Returns the sentence about the bound of the sandboxes that work or wait for other runs; undefined if there is room. */
+/** Returns the sentence about the limit of sandboxes that work or wait for other runs; undefined if there is room. */
 function boundSentence({ team_live, team_limit, depth, least_depth, workers }: WaitFacts): string | undefined {
   const times = `${2 + depth} times`;
   const freed =

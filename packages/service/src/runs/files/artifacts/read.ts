@@ -82,7 +82,7 @@ const readFirstOfRuns = defineStatement({
   row,
 });
 
-/** Leaves out plans. `n`: place among the artifacts of the group, the newest first. */
+/** Leaves out plans. `n`: place of the artifact in its group, newest first. */
 const readOutputs = defineStatement({
   name: 'read_newest_outputs_of_groups',
   text: `
@@ -102,7 +102,7 @@ export async function findArtifact(db: Queryable, artifactUid: string): Promise<
   return artifact ?? null;
 }
 
-/** Reads the artifacts of the runs, oldest first, by run, in one query. */
+/** Reads the artifacts of the runs in one query. Returns the artifacts of each run, oldest first. */
 export async function readArtifactItems(
   db: Queryable,
   runIds: readonly string[],
@@ -110,7 +110,7 @@ export async function readArtifactItems(
   return itemsByRun(await db.query(readOfRuns, [runIds]));
 }
 
-/** Reads the first `limit` artifacts of each run, oldest first, by run, in one query. */
+/** Reads the first `limit` artifacts of each run in one query. Returns the artifacts of each run, oldest first. */
 export async function readFirstArtifactItems(
   db: Queryable,
   runIds: readonly string[],
@@ -135,7 +135,7 @@ interface RunInGroup {
   readonly runId: string;
 }
 
-/** Reads the artifacts of the runs other than plans, newest first, at most `limit` of each group, in one query. */
+/** Reads the artifacts of the runs, without plans, in one query. Returns at most `limit` artifacts of each group, newest first. */
 export async function readNewestOutputs(
   db: Queryable,
   runs: readonly RunInGroup[],

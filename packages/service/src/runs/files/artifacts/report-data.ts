@@ -68,7 +68,7 @@ const relativePath = (text: string): string => posix.join('/', text).replace(/^\
 /** A report that is valid for its type. */
 export interface CheckedReport {
   readonly data: Record<string, unknown>;
-  /** True: the artifact exists for readers when its bytes have arrived. */
+  /** True: readers see the artifact only when its bytes have arrived. */
   readonly isFileLike: boolean;
   readonly canonicalUrl: string | null;
 }

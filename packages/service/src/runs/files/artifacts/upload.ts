@@ -52,7 +52,7 @@ const compareBytes = defineStatement({
   row: { same: nullable(boolean), isReady: boolean },
 });
 
-/** Streams the bytes of a reported artifact into the blob store. The artifact exists for readers when they have arrived. */
+/** Streams the bytes of a reported artifact into the blob store. Readers see the artifact only when all its bytes have arrived. */
 export async function uploadArtifact(
   deps: {
     readonly db: Database;

@@ -14,8 +14,8 @@ export interface DecodedAttachment {
 const hasBytes = (file: FollowupAttachment): file is AttachmentInput => file.attachment_id === undefined;
 
 /**
- * Decodes the attachments of a request; older clients send `images` without names. Returns a fault for each that is not
- * base64 or too large, and for too many.
+ * Decodes the attachments of a request; older clients send `images` without names. Returns a fault for each attachment that is not base64
+ * or is too large, and a fault if there are too many.
  */
 export function decodeAttachments(request: {
   readonly attachments?: readonly FollowupAttachment[] | undefined;

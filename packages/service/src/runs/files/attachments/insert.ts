@@ -4,8 +4,8 @@ import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { StoredAttachment } from './store.ts';
 
 /**
- * Returns the SQL that inserts attachments, for statements that write more than them. `rows` and `contents` name the parameters
- * that `attachmentParameters` returns.
+ * Returns the SQL that inserts attachments, for statements that also write other rows. `rows` and `contents` name the parameters that
+ * `attachmentParameters` returns.
  */
 export const insertAttachmentsOf = (rows: string, contents: string): string => `
   INSERT INTO attachments (id, run_id, followup_id, position, file_name, mime_type, size_bytes, sha256, content, blob_key)

@@ -12,7 +12,7 @@ interface Caller {
   readonly creator: { readonly kind: string; readonly uid: string };
 }
 
-/** If a team sends two requests at once, the second counts the files of the first. */
+/** Because of this lock, the second of two concurrent requests of a team counts the files of the first. */
 const lockTeam = defineStatement({
   name: 'lock_prepared_attachments_of_team',
   text: `SELECT pg_advisory_xact_lock(hashtextextended('prepared attachments ' || $1, 0))`,
@@ -44,7 +44,7 @@ export type PrepareOutcome =
   | { readonly kind: 'not_found' }
   | { readonly kind: 'full'; readonly of: 'caller' | 'team' };
 
-/** Writes the rows of files whose bytes follow. */
+/** Writes the rows of files whose bytes are uploaded later. */
 export async function prepareAttachments(
   tx: Queryable,
   { teamId, creator }: Caller,
@@ -94,7 +94,7 @@ export interface NamedAttachment {
 /** Prepared files that the transaction holds for a follow-up. */
 export interface HeldAttachments {
   readonly attachments: readonly StoredAttachment[];
-  /** Deletes their prepared rows, when the rows of the follow-up's attachments are written. */
+  /** Deletes the prepared rows of the files. Called when the rows of the follow-up's attachments are written. */
   use(): Promise<void>;
 }
 

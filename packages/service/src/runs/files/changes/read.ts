@@ -37,7 +37,7 @@ const askAgent = defineStatement({
 export const askedForChanges = (runId: string): string =>
   `(SELECT c.asked FROM run_changes c WHERE c.run_id = ${runId} AND c.asked_at > now() - interval '1 minute')`;
 
-/** Reads the changed files that a run's sandbox has reported. `isAtWork`: the agent is asked for the present changes. */
+/** Reads the changed files that a run's sandbox has reported. If `isAtWork`, also asks the agent for the present changes. */
 export async function readRunChanges(db: Queryable, runId: string, isAtWork: boolean): Promise<RunChanges> {
   if (isAtWork) await db.query(askAgent, [runId]);
   const [report] = await db.query(readReport, [runId]);

@@ -20,8 +20,7 @@ const keepReport = defineStatement({
 });
 
 /**
- * Stores the changed files of a run in place of the earlier ones; returns the reason if the team has no room for them (413). Throws
- * `AttemptOver`.
+ * Replaces the stored list of a run's changed files. Returns the reason if the team has no room for the list (413). Throws `AttemptOver`.
  */
 export async function reportChanges(
   deps: {

@@ -52,8 +52,8 @@ const insertRows = defineStatement({
 });
 
 /**
- * Writes the rows of a handoff whose bytes follow, and deletes an unfinished one of the execution. Returns the ids of the files, in their
- * order; or the reason if the team has no room for them (413). Throws `AttemptOver`.
+ * Writes the rows of a handoff whose bytes are uploaded later, and deletes an unfinished handoff of the execution. Returns the ids of the
+ * files in their order, or the reason if the team has no room for the files (413). Throws `AttemptOver`.
  */
 export async function beginHandoff(
   deps: {

@@ -1,4 +1,4 @@
-/** Finds the files that another run of the conversation left, for a run that continues it. */
+/** Finds the files that another run of the conversation left, for a run that continues the conversation. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
@@ -53,8 +53,8 @@ export interface WorkspaceOfConversation {
 }
 
 /**
- * Returns the first workspace of a run that continues another run's conversation: the files of the last run, or the reason why it gets
- * none. Returns undefined if the conversation has no other run, or the last run saved nothing.
+ * Returns the first workspace of a run that continues another run's conversation: the files of the last run, or the reason why the run
+ * gets no files. Returns undefined if the conversation has no other run, or the last run saved nothing.
  */
 export async function workspaceOfConversation(
   db: Queryable,
@@ -91,8 +91,8 @@ const readBlob = defineStatement({
 });
 
 /**
- * Returns the key of the archive that an execution of the run saved, or an execution of a run whose files this run gets; null if there is
- * none.
+ * Returns the key of the archive that the execution saved. The execution must belong to this run, or to a run whose files this run gets.
+ * Returns null if there is no such archive.
  */
 export async function findWorkspace(
   db: Queryable,

@@ -10,7 +10,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 
 /**
- * Returns the session of a harness only if nothing happened after it was saved, because the session would not contain the later events. A
+ * Returns the session of a harness only if no turn began after the session was saved, because the session would not contain that turn. A
  * resumed turn (`$3`) gets the archive in any case, together with the record of the later events.
  */
 const readLatest = defineStatement({
@@ -51,7 +51,7 @@ interface RestorableWorkspace {
 
 /**
  * Returns the workspace for an execution that continues the execution with the number `continues` of its run, or resumes the lost turn of
- * the execution `resumes`. No workspace: the execution begins with the run's prompt in a new one.
+ * the execution `resumes`. If there is no workspace, the execution begins with the run's prompt in a new workspace.
  */
 export async function workspaceToRestore(
   db: Queryable,

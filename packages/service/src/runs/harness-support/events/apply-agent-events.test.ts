@@ -19,8 +19,8 @@ afterEach(() => t.close());
 
 const at = '2026-01-02T03:04:05.000Z';
 /**
- * Redaction keeps back the end of a text if it may begin a spelling of the run token, such as r, c or ye; these texts end with other
- * letters.
+ * Redaction delays the end of a text if this end may begin a spelling of the run token, such as r, c or ye. So the texts of these tests
+ * end with other letters.
  */
 const text = (seq: number, words: string): AgentEvent => ({
   seq,
@@ -41,7 +41,7 @@ async function stored(): Promise<AgentEvent[]> {
 
 const words = async () => (await stored()).map((event) => ('text' in event ? event.text : event.type)).join('|');
 
-it('applies events that are sent twice once', async () => {
+it('applies events only once if they are sent twice', async () => {
   expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(2, 'b')])).toEqual({ acknowledged: 2 });
   expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(2, 'b'), text(3, 'd')])).toEqual({
     acknowledged: 3,
@@ -49,7 +49,7 @@ it('applies events that are sent twice once', async () => {
   expect(await words()).toBe('a|b|d');
 });
 
-it('applies a batch once that arrives on several connections at the same time', async () => {
+it('applies a batch only once if it arrives on several connections at the same time', async () => {
   const batch = [text(1, 'a'), text(2, 'b')];
   const outcomes = await Promise.all([1, 2, 3, 4].map(() => applyAgentEvents(t.deps, session, batch)));
   expect(outcomes).toEqual(outcomes.map(() => ({ acknowledged: 2 })));
@@ -125,7 +125,7 @@ it('stores a NUL as U+FFFD', async () => {
 });
 
 it.each(['+200000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z', '0000-01-01T00:00:00Z', 'no time'])(
-  'stores the present time for an event at %s',
+  'stores the present time for an event with the invalid time %s',
   async (occurred_at) => {
     const step: AgentEvent = {
       seq: 1,
@@ -146,7 +146,7 @@ it.each(['+200000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z', '0000-01-01T00:00
 );
 
 it.each(['', 'no time', '2026-11-21', '2026-11-21T10:00:00+02:00', '2026-02-30T25:00:00Z'])(
-  'stores a time in UTC, in the format of answers, for an event at %j',
+  'stores a time in UTC, in the format of answers, for an event with the time %j',
   async (occurred_at) => {
     await applyAgentEvents(t.deps, session, [{ ...text(1, 'a'), occurred_at }]);
     const [{ occurred_at: storedAt } = {}] = (await stored()) as { occurred_at?: string }[];

@@ -50,7 +50,7 @@ const lockForAgent = defineStatement({
     phase: text<Phase>(),
     last_agent_seq: integer,
     redaction_tails: json<HeldTexts>(),
-    /** True: its worker has not reported the sandbox. */
+    /** True: the worker has not reported the sandbox of the execution. */
     lacksSandbox: boolean,
   },
 });
@@ -71,7 +71,7 @@ export async function applyAgentEvents(
   return await deps.db.transaction((tx) => applyAgentEventsWithin(deps, tx, session, events));
 }
 
-/** Does the same in the caller's transaction. Locks the rows of run and execution. */
+/** Applies events like `applyAgentEvents`, but in the caller's transaction. Locks the rows of the run and the execution. */
 export async function applyAgentEventsWithin(
   deps: ExecutionDeps,
   tx: Queryable,
@@ -170,8 +170,8 @@ async function startRun(
 type Decided = Extract<AgentEvent, { readonly type: 'decided' }>;
 
 /**
- * Returns the events with the author of the follow-up that decided a request, by the record of the service. The agent's own statement about
- * the author is ignored. Sends no query if no request was decided by a follow-up.
+ * Adds to each decision the author of the follow-up that decided the request. The author comes from the service's records, and the agent's
+ * own statement about the author is ignored. Sends no query if no request was decided by a follow-up.
  */
 async function nameDeciders(
   tx: Queryable,

@@ -78,7 +78,7 @@ it('stores text and output up to the limit, counts the dropped events, and repor
   const shown = JSON.stringify(await conversation());
   expect(shown.split('"output_limit_reached"')).toHaveLength(2);
   const { rows } = await t.deps.db.pool.query('SELECT count(*)::int AS kept FROM conversation_events');
-  // All events except the two before the texts and the event that reports the limit.
+  // Of the stored events, three are neither text nor output: the first two, and the report of the limit.
   expect(Number((await run()).dropped_events)).toBe(120 - (rows[0].kept - 3));
 });
 

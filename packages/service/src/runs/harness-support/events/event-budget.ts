@@ -23,7 +23,8 @@ export interface RunCounters {
 }
 
 /**
- * A row needs about this many bytes besides its JSON, index entry included. Without it, many small events would hardly count.
+ * A row needs about this many bytes in addition to its JSON, including the index entry. Without this amount, many small events would
+ * hardly count.
  */
 const rowBytes = 100;
 

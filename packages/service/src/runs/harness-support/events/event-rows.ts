@@ -7,7 +7,7 @@ import type { ReachedLimit } from './event-budget.ts';
 
 /** A row as `storeAgentEvents` reads it. */
 export interface EventRow {
-  /** A row that has it belongs to the timeline, another row to the conversation. */
+  /** A row with `event_type` belongs to the timeline; a row without it belongs to the conversation. */
   readonly event_type?: TimelineEventType;
   readonly occurred_at: string;
   readonly event: object;

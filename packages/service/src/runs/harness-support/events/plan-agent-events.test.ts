@@ -79,13 +79,13 @@ const cases: Case[] = [
     actions: ['store turn_started text action_output'],
   },
   {
-    title: 'marks a checkpoint behind the rows before it, and adds no row for it',
+    title: 'marks a checkpoint after the earlier rows, and adds no row for the checkpoint',
     events: [begin, { type: 'checkpoint', number: 1, state: 'begun', turn: 1 }, text('a')],
     actions: ['store turn_started', 'begun checkpoint 1', 'store text'],
   },
   { title: 'stores setup steps in the timeline', events: [setup], actions: ['store setup_step_started'] },
   {
-    title: 'starts the run after the rows before',
+    title: 'starts the run after it has stored the earlier rows',
     events: [setup, started, begin],
     actions: ['store setup_step_started', 'start', 'store turn_started'],
   },
@@ -117,7 +117,7 @@ const cases: Case[] = [
     actions: ['store text'],
   },
   {
-    title: 'blocks the run after the rows before',
+    title: 'blocks the run after it has stored the earlier rows',
     events: [text('a'), blocked, text('b')],
     actions: ['store text blocked', 'block for q', 'store text'],
   },
@@ -189,9 +189,15 @@ describe('the actions of a plan', () => {
 describe('the events of a plan', () => {
   it.each([
     { title: 'contain all of a new batch', seqs: [1, 2, 3], lastSeq: 0, acknowledged: 3, rows: 3 },
-    { title: 'leave out those that were applied', seqs: [1, 2, 3], lastSeq: 2, acknowledged: 3, rows: 1 },
+    { title: 'leave out events that were already applied', seqs: [1, 2, 3], lastSeq: 2, acknowledged: 3, rows: 1 },
     { title: 'end at a gap', seqs: [1, 2, 4], lastSeq: 0, acknowledged: 2, rows: 2 },
-    { title: 'contain one of two with the same number', seqs: [1, 1, 2], lastSeq: 0, acknowledged: 2, rows: 2 },
+    {
+      title: 'contain only one of two events with the same number',
+      seqs: [1, 1, 2],
+      lastSeq: 0,
+      acknowledged: 2,
+      rows: 2,
+    },
   ])('$title', ({ seqs, lastSeq, acknowledged, rows }) => {
     const events = seqs.map((seq) => ({ ...numbered([text('a')])[0], seq }) as AgentEvent);
     const planned = plan(events, { execution: { lastSeq } });
@@ -200,10 +206,10 @@ describe('the events of a plan', () => {
   });
 
   it.each([
-    { title: 'all were applied', seqs: [1, 2], lastSeq: 2 },
-    { title: 'the first is missing', seqs: [4, 5], lastSeq: 2 },
+    { title: 'all events were applied', seqs: [1, 2], lastSeq: 2 },
+    { title: 'the first new event is missing', seqs: [4, 5], lastSeq: 2 },
     { title: 'the batch is empty', seqs: [], lastSeq: 2 },
-  ])('make no plan where $title', ({ seqs, lastSeq }) => {
+  ])('make no plan if $title', ({ seqs, lastSeq }) => {
     const events = seqs.map((seq) => ({ ...numbered([text('a')])[0], seq }) as AgentEvent);
     expect(plan(events, { execution: { lastSeq } })).toBeUndefined();
   });
@@ -218,7 +224,7 @@ describe('the rows of a plan', () => {
     expect(rowsOf(planned?.actions).map(({ position }) => position)).toEqual([0, 1, 0]);
   });
 
-  it('count with their whole size, each once', () => {
+  it('are each counted once, with their whole size', () => {
     const planned = plan(numbered([text('a'), started, text('b'), line('c')]));
     const bytes = (planned?.actions ?? []).map((action) => (action.kind === 'store_events' ? action.bytes : 0));
     expect(bytes.every((each) => each === 0 || each > 100)).toBe(true);

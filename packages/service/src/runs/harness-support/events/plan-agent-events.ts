@@ -81,7 +81,7 @@ function newEvents(events: readonly AgentEvent[], lastSeq: number): AgentEvent[]
   return fresh;
 }
 
-/** Collects the actions of a batch. Rows wait until an action has to see them stored. */
+/** Collects the actions of a batch. Buffers rows until an action needs the rows to be stored. */
 function collectActions(budget: EventBudget, now: Date) {
   const actions: EventAction[] = [];
   let rows: string[] = [];
@@ -94,7 +94,7 @@ function collectActions(budget: EventBudget, now: Date) {
       const json = budget.take(event, (kept) => placed(rowOf(kept, now)));
       if (json !== undefined) rows.push(json);
     },
-    /** Adds a row without taking room: reports of the service, which come once in a run. */
+    /** Adds a row that does not count against the limits. Used for reports of the service, which occur once in a run. */
     addRow(row: EventRow): void {
       rows.push(JSON.stringify(placed(row)));
     },
@@ -109,8 +109,8 @@ function collectActions(budget: EventBudget, now: Date) {
 }
 
 /**
- * Plans the effects of the events of a batch that were not applied before; undefined if none is new. Reads and writes nothing. Events
- * are planned up to the first gap. Secrets are removed from the events.
+ * Plans the effects of the events of a batch that were not applied before. Returns undefined if no event is new. Reads and writes nothing.
+ * Events are planned up to the first gap. Secrets are removed from the events.
  */
 export function planAgentEvents(input: PlanInput): EventPlan | undefined {
   const { execution, run, limits, redactor, now } = input;

@@ -21,7 +21,7 @@ const readPhase = defineStatement({
   row: { phase: text<Phase>() },
 });
 
-/** Bounds the summary and the error message, which are stored in the run's row and in its timeline. */
+/** Limits the summary and the error message, which are stored in the run's row and in its timeline. */
 const maxTextBytes = 64 * 1024;
 
 function withShortTexts(report: Report): Report {
@@ -90,9 +90,9 @@ const readWorker = defineStatement({
 const maxReasonBytes = 2000;
 
 /**
- * Logs the exit of an agent. A public worker does not report the ends of all sandboxes. For such a worker, the execution ends too: when the
- * agent's process has exited, or when the agent leaves after an order. Every program with the run token can send this report, so it does
- * not prove the end of the sandbox: the worker is ordered to end the sandbox. Throws `AttemptOver`.
+ * Logs the exit of an agent. A public worker does not report the ends of all sandboxes. So for a public worker, this report also ends the
+ * execution if the agent's process has exited, or if the agent leaves after an order. Every program with the run token can send this
+ * report, so it does not prove the end of the sandbox: the worker is ordered to end the sandbox. Throws `AttemptOver`.
  */
 export async function reportExit(
   deps: ExecutionDeps,

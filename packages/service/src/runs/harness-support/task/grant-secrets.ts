@@ -23,7 +23,7 @@ const lockRun = defineStatement({
 
 interface GrantedSecrets {
   readonly secrets: NonNullable<AgentTask['secrets']>;
-  /** All values that a sandbox of the run ever got. The agent gets no others. */
+  /** All values that a sandbox of the run ever got. The agent receives only these values. */
   readonly redact: readonly string[];
   /** The values of `redact`, and the values that the agent does not get. */
   readonly values: readonly string[];
@@ -72,7 +72,7 @@ export async function secretsOfTask(
   const usable = row.rights
     ? await readRights(db, vault, user, row.rights.secrets)
     : await findUsableSecrets(db, vault, user, namesOf(row));
-  // The owner of the pool that has the execution may not use them. Secrets that only the environment names are not granted.
+  // If the owner of the execution's pool may not use secrets that only the environment names, these secrets are not granted.
   const named = new Set(
     [...(row.config.secrets ?? []), ...secretsOfServers(row.config.mcp_servers ?? {})].map(({ name }) => name),
   );
@@ -90,8 +90,8 @@ export async function secretsOfTask(
 }
 
 /**
- * Stores a copy of each value before the sandbox has it, or the gateway adds it. `others` are further values that must not appear in the
- * output of the run.
+ * Stores a copy of each value before the sandbox receives the value or the gateway adds it to a request. `others` are further values that
+ * must not appear in the output of the run.
  */
 export async function grantSecrets(
   { db, vault }: { readonly db: Database; readonly vault: Vault },

@@ -47,13 +47,16 @@ export async function mcpServersOfTask(
   return { kind: 'servers', servers, config, values };
 }
 
-/** Returns the revision of a stored server that the run executes. Runs that are older than these revisions have the first one. */
+/**
+ * Returns the revision of a stored server that the run executes. Runs that were created before servers had revisions execute the first
+ * revision.
+ */
 const revisionOf = (contents: readonly RunContent[], id: string): number =>
   contents.find(({ kind, uid }) => kind === 'mcp_server' && uid === id)?.revision ?? 1;
 
 /**
- * Earlier revisions of the values are not stored. So the run cannot use its own revision, and the run's rights were decided only for that
- * revision.
+ * Returns the problem of a stored server that was changed. The values of earlier revisions are not stored, and the run's rights were
+ * decided only for its own revision.
  */
 function changedProblem(name: string, id: string): Exclude<TaskServers, { kind: 'servers' }> {
   const message = `config.mcp_servers.${name}: the stored MCP server ${id} was changed after the run was created. Create a run again.`;

@@ -55,11 +55,11 @@ const readTask = defineStatement({
     /** Number of the execution whose lost turn this execution resumes; NULL: none. */
     resumes: nullable(integer),
     loss_message: nullable(text()),
-    /** If no setup of the run succeeded: the last execution with a failed setup that took a follow-up; NULL: none did. */
+    /** If no setup of the run succeeded: number of the last execution with a failed setup that took a follow-up; NULL: there is none. */
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),
     contents: json<RunContent[]>(),
-    /** The pool of the execution, if the run was created without it and its owner is not the executor. */
+    /** The pool of the execution, if the run was created without this pool and the owner of the pool is not the executor. */
     pool: nullable(json<RunContent>()),
     /** NULL: the run is older than rights. */
     rights: nullable(json<RunRights>()),
@@ -73,9 +73,9 @@ const readTask = defineStatement({
     wanted_model_id: nullable(text()),
     parent_id: nullable(uuid),
     parent_title: nullable(text()),
-    /** As the request named it. */
+    /** The environment's id as the request named it. */
     environment_id: nullable(text()),
-    /** NULL: the run has no environment, or it or its revision was deleted. */
+    /** NULL: the run has no environment, or the environment or its revision was deleted. */
     environment_uid: nullable(text()),
     /** Includes the setup commands of the run's runner. NULL: the run has neither an environment nor such commands. */
     environment_config: nullable(json<EnvironmentConfig>()),

@@ -52,7 +52,7 @@ export function detailOf(
   };
 }
 
-/** Increase it when agents prepare workspaces or pack them in another way. */
+/** Increase this version when agents prepare or pack workspaces in another way. */
 const version = 1;
 
 export interface NamedObjects {

@@ -34,15 +34,14 @@ import { findRefused, nameKeptObjects } from './repositories-of-task.ts';
 import { membersOfSkills, promptOfSkill, skillsOfTask } from './skills-of-task.ts';
 
 /**
- * `model_disabled`: an administrator disabled the model after the run was created; `model_gone`: the model's provider was configured when the run was created, and is not any more;
- * `model_unreachable`: the endpoint that the run's model is at lists no models;
- * `environment_gone`: the environment was deleted before it was set up;
- * `mcp_server_gone`: a stored MCP server was deleted; `mcp_server_sealed`: its values were sealed with another key;
- * `secret_unusable`: a secret was deleted, or the run may not use it any more;
- * `skill_unfit`: a skill of the run is not there, or malformed; `skill_unavailable`: the code host cannot be asked for it;
- * `policy_violation`: the content policy refuses the prompt, a skill or a setup command;
- * `no_access`: the code host refuses repositories of the environment, or of a skill, to the run;
- * `busy`: too many long conversations are being read, or the content policy cannot be checked now (`detail`). The agent asks again, and every step is repeated.
+ * `model_disabled`: an administrator disabled the model after the run was created; `model_gone`: the model's provider was configured when
+ * the run was created, and is not any more; `model_unreachable`: the endpoint of the run's model lists no models; `environment_gone`: the
+ * environment was deleted before it was set up; `mcp_server_gone`: a stored MCP server was deleted; `mcp_server_sealed`: its values were
+ * sealed with another key; `secret_unusable`: a secret was deleted, or the run may not use it any more; `skill_unfit`: a skill of the run
+ * is not there, or malformed; `skill_unavailable`: the code host cannot be asked for it; `policy_violation`: the content policy refuses
+ * the prompt, a skill or a setup command; `no_access`: the code host refuses repositories of the environment, or of a skill, to the run;
+ * `busy`: too many long conversations are being read, or the content policy cannot be checked now (`detail`). The agent asks again, and
+ * every step is repeated.
  */
 export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }
@@ -97,7 +96,7 @@ export async function resolveTask(
   const row = await readTaskRow(db, session);
   if (!row) return { kind: 'not_found' };
   const resolution = await chooseTaskModel(deps, session, row);
-  // A program that the run itself configures may use a model of its own choice.
+  // If the run configures its own program, that program may use a model of its own choice.
   const hasOwnModel = findHarness(row.harness)?.neededCommand !== undefined;
   const isNeeded = resolution.ok || resolution.reason !== 'unreachable' || !hasOwnModel;
   if (!resolution.ok && isNeeded) {
@@ -134,7 +133,7 @@ export async function resolveTask(
   const ofHosts = (await deps.codeHosts.secretsFor(user, repositories)).map(
     (value) => ({ name: 'code host', kind: 'withheld', value }) as const,
   );
-  // The files may have a value that was replaced since.
+  // The files may contain the value of a secret that was replaced meanwhile.
   const inFiles = ofConversation?.runId ? await readSecretsInFiles(deps, ofConversation.runId) : [];
   const granted = await grantSecrets(
     deps,
@@ -219,7 +218,10 @@ export async function resolveTask(
   return { kind: 'task', task };
 }
 
-/** Returns the texts that the agent gets now for the content policy. Follow-ups were checked when they were sent. */
+/**
+ * Returns the texts that the content policy must check: the texts that the agent receives now, without follow-ups. Follow-ups were checked
+ * when they were sent.
+ */
 function textsOf(row: TaskRow, skills: readonly RunSkill[], isSetUp: boolean): PolicyText[] {
   const prompts = [
     row.continues === null ? row.prompt : '',

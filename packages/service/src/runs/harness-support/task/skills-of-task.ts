@@ -37,7 +37,7 @@ export async function skillsOfTask(
   const clean = (message: string) => createRedactor(values).whole(message);
   switch (resolved.kind) {
     case 'skills':
-      // Runs even if an earlier agent stored them and was killed before it recorded them.
+      // Also records skills that an earlier attempt stored, if that attempt was killed before it recorded them.
       if (config.skill_spec !== undefined) await recordSkills(deps.db, runId, resolved.skills);
       return resolved;
     case 'unfit':
@@ -52,7 +52,7 @@ export async function skillsOfTask(
   }
 }
 
-/** Returns the members of a task for its skills: their files, and the text of the first one after the base prompt. */
+/** Returns the members of a task for its skills: the files of the skills, and the text of the first skill after the base prompt. */
 export function membersOfSkills(
   skills: readonly RunSkill[],
   config: AmbientAgentConfig,

@@ -27,7 +27,7 @@ async function findOpen(ask: AskApi, wanted: Wanted): Promise<AtHost | undefined
   return url === undefined ? undefined : { kind: 'open', url, isNew: false };
 }
 
-/** Opens a pull request at GitHub, or finds the open one of the branch. */
+/** Opens a pull request at GitHub, or finds the open pull request of the branch. */
 export async function openAtGitHub(ask: AskApi, wanted: Wanted): Promise<AtHost> {
   const found = await findOpen(ask, wanted);
   if (found !== undefined) return found;

@@ -12,7 +12,7 @@ async function findOpen(ask: AskApi, project: string, wanted: Wanted): Promise<A
   return url === undefined ? undefined : { kind: 'open', url, isNew: false };
 }
 
-/** Opens a merge request at GitLab, or finds the open one of the branch. */
+/** Opens a merge request at GitLab, or finds the open merge request of the branch. */
 export async function openAtGitLab(ask: AskApi, wanted: Wanted): Promise<AtHost> {
   const { owner, repo, head, base, title, body, draft } = wanted;
   const project = `/projects/${encodeURIComponent(`${owner}/${repo}`)}`;

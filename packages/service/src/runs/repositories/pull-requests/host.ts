@@ -14,18 +14,18 @@ export interface Wanted {
   readonly draft: boolean;
 }
 
-/** `refused`: the credential does not allow it. `conflict`: the host cannot do it. Messages are sentences. */
+/** `refused`: the credential does not allow the request. `conflict`: the host cannot open the pull request. Messages are sentences. */
 export type AtHost =
   | { readonly kind: 'open'; readonly url: string; readonly isNew: boolean }
   | { readonly kind: 'refused' | 'not_found' | 'conflict' | 'unavailable'; readonly message: string };
 
-/** An answer of the API. `json` undefined: it was not JSON, or too long. */
+/** An answer of the API. `json` is undefined if the answer was not JSON or was too long. */
 export interface ApiAnswer {
   readonly status: number;
   readonly json: unknown;
 }
 
-/** Sends a request to the API. Status 0: it could not be reached. */
+/** Sends a request to the API. Status 0: the API could not be reached. */
 export type AskApi = (method: 'GET' | 'POST', path: string, body?: object) => Promise<ApiAnswer>;
 
 const limitMs = 15_000;

@@ -35,7 +35,8 @@ const count = defineStatement({
 
 /**
  * Opens a pull request for a branch at the code host, with the credential that the run has for the repository, and stores it as an
- * artifact of the run. If the service is killed in between, the next request finds the open one. Throws `AttemptOver`.
+ * artifact of the run. If the service is killed before it stores the artifact, the next request finds the open pull request. Throws
+ * `AttemptOver`.
  */
 export async function openPullRequest(
   deps: Deps,

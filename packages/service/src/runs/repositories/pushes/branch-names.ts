@@ -1,15 +1,15 @@
 /** Names of branches that mislead git, code hosts or people. */
 
-/** Beginnings of full names: `git push origin main` fails where the repository has `refs/heads/main` and `refs/heads/refs/heads/main`. */
+/** Beginnings of full names: `git push origin main` fails if the repository has `refs/heads/main` and `refs/heads/refs/heads/main`. */
 const refPrefixes = /^(?:refs|heads|tags|remotes|origin)\//i;
 /** Names that have a meaning in git itself: HEAD, FETCH_HEAD, @, stash. */
 const ownNames = /^(?:@|stash|(?:[A-Z]+_)*HEAD)$/i;
 /** Hosts and git read such a name as a commit. */
 const commitId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
-/** Marks of direction, joiners, fillers and other characters without a picture. */
+/** Direction marks, joiners, fillers and other invisible characters. */
 const invisible = /[\p{Cf}\p{DI}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/u;
 
-/** Returns why no run pushes a branch of this name; undefined if the name is clear. */
+/** Returns why no run may push a branch with this name; undefined if the name does not mislead. */
 export function misleadingName(branch: string): string | undefined {
   if (invisible.test(branch)) return 'the name of the branch has invisible characters: choose another name';
   if (ownNames.test(branch)) return `${branch} is a name of git itself: choose another name`;

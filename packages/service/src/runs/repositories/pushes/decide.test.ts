@@ -75,7 +75,7 @@ describe('a name that misleads git or people', () => {
     else expect(refusals.get(ref)).toContain(reason);
   });
 
-  it('is refused only for its resemblance to another name if no ref is protected', () => {
+  it('is refused without protected refs, except if it only looks like another name', () => {
     const refusalsOf = (ref: string) =>
       decidePush({ ...facts, protectedBranches: [], commands: [{ from: none, to: a, ref }] }).size;
     expect(['refs/heads/HEAD', 'refs/heads/refs/heads/main', 'refs/heads/m\u0430in'].map(refusalsOf)).toEqual([

@@ -18,7 +18,7 @@ export interface PushFacts {
   readonly aliases: ReadonlyMap<string, string>;
   /** Branches that this run created, with the last commit that it pushed to each. */
   readonly own: ReadonlyMap<string, string>;
-  /** Commits that the push brings. */
+  /** Commits that the push contains. */
   readonly commits: Commits;
 }
 

@@ -22,7 +22,7 @@ const git = (args: readonly string[], input = '') => execFileSync('git', args, {
 git(['init', '--quiet', '--initial-branch=main', '.']);
 const message = 'A message that is long enough to be worth a delta, with many words that are in every commit. ';
 const numbers = Array.from({ length: 30 }, (_, index) => index);
-// One program in place of three for each commit.
+// `git fast-import` makes all commits in one process, instead of three processes for each commit.
 const made = git(
   ['fast-import', '--quiet', '--date-format=now'],
   numbers
@@ -53,15 +53,15 @@ describe('the commits of a pack', () => {
     expect(descendsFrom(commits, tip, 'f'.repeat(40))).toBe(false);
   });
 
-  it('are found in a pack in which one of them is a delta', () => {
+  it('are found in a pack that stores a commit as a delta', () => {
     const delta = [...packOf('--delta-base-offset').subarray(12)].length;
     expect(delta).toBeLessThan([...packOf('--window=0').subarray(12)].length);
   });
 
-  it('of a pack that is cut anywhere are among the commits of the whole pack', () => {
+  it('are among the commits of the whole pack, wherever the pack is cut', () => {
     const pack = packOf('--delta-base-offset');
     const all = readLeadingCommits(pack, 40).commits;
-    // `expect` of each would take most of the time.
+    // Calling `expect` for each commit would take most of the time.
     const others: unknown[] = [];
     for (let end = 0; end < pack.length; end += 7)
       for (const [id, parents] of readLeadingCommits(pack.subarray(0, end), 40).commits)
@@ -70,7 +70,7 @@ describe('the commits of a pack', () => {
     expect(readLeadingCommits(pack.subarray(0, 200), 40).isCut).toBe(true);
   });
 
-  it('contain no commit that only the changed bytes contain', () => {
+  it('have their true parents even if bytes of the pack are changed', () => {
     const pack = packOf('--delta-base-offset');
     let seed = 7;
     const random = (below: number) => {
@@ -89,7 +89,7 @@ describe('the commits of a pack', () => {
     expect(others).toEqual([]);
   });
 
-  it('are read until a delta of a hundred thousand instructions', () => {
+  it('are read only up to a delta that has more than a hundred thousand instructions', () => {
     const headerOf = (type: number, size: number) =>
       Buffer.from([
         0x80 | (type << 4) | (size & 15),
@@ -101,7 +101,7 @@ describe('the commits of a pack', () => {
     const commit = Buffer.from(`tree ${'a'.repeat(40)}\n\nwords`);
     const first = Buffer.concat([headerOf(1, commit.length), deflateSync(commit)]);
     const second = (copies: number) => {
-      // Each copies the first byte of the base.
+      // Each instruction copies the first byte of the base.
       const delta = Buffer.concat([varint(commit.length), varint(copies), Buffer.alloc(2 * copies, '9001', 'hex')]);
       return Buffer.concat([headerOf(6, delta.length), Buffer.from([first.length]), deflateSync(delta)]);
     };
@@ -113,7 +113,7 @@ describe('the commits of a pack', () => {
     expect(read(101_000).commits.size).toBe(1);
   });
 
-  it('are read until an object grows beyond its size, and until the limit of all commits together', () => {
+  it('are read only up to an object larger than its stated size, and up to the total size limit', () => {
     const header = Buffer.from([0x50, 0x41, 0x43, 0x4b, 0, 0, 0, 2, 0, 0, 0x10, 0]);
     const bomb = deflateSync(Buffer.alloc(50_000_000));
     const small = Buffer.concat([header, Buffer.from([0x15]), bomb]);

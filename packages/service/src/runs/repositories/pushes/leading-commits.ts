@@ -1,6 +1,6 @@
 /**
  * Reads the commits at the beginning of a pack (https://git-scm.com/docs/pack-format). git writes commits before folders and files
- * (`compute_write_order` of builtin/pack-objects.c), so they are known before the pack is forwarded.
+ * (`compute_write_order` of builtin/pack-objects.c), so the commits are known before the pack is forwarded.
  */
 import { createHash } from 'node:crypto';
 import { inflateSync } from 'node:zlib';
@@ -16,7 +16,7 @@ export interface LeadingCommits {
 
 const maxCommitBytes = 256 * 1024;
 const maxCommits = 5_000;
-/** Largest size of all commits together, because a few bytes of a delta can make a large one. */
+/** Largest size of all commits together, because a delta of a few bytes can produce a large commit. */
 const maxTotalBytes = 8 * 1024 * 1024;
 /** Instructions of all deltas together. git needs a few for a commit; a compressed delta of a few bytes can have a hundred thousand. */
 const maxInstructions = 100_000;
@@ -25,8 +25,7 @@ const types = { commit: 1, ofsDelta: 6, refDelta: 7 } as const;
 class Cut extends Error {}
 
 /**
- * `idLength`: hexadecimal digits of an id, 40 or 64. Stops at the first object that is not a commit, and at bytes that are not of a
- * pack.
+ * `idLength`: hexadecimal digits of an id, 40 or 64. Stops at the first object that is not a commit, and at bytes that are not a pack.
  */
 export function readLeadingCommits(pack: Buffer, idLength: number): LeadingCommits {
   const commits = new Map<string, readonly string[]>();
@@ -90,7 +89,7 @@ export function readLeadingCommits(pack: Buffer, idLength: number): LeadingCommi
   }
 }
 
-/** Inflates an object of `size` bytes. Throws `Cut` if its end is missing, and other errors for bytes that are not of zlib. */
+/** Inflates an object of `size` bytes. Throws `Cut` if its end is missing, and other errors for bytes that are not zlib data. */
 function inflate(bytes: Buffer, size: number): { content: Buffer; consumed: number } {
   try {
     const { buffer, engine } = inflateSync(bytes, { info: true, maxOutputLength: Math.max(size, 1) }) as unknown as {
@@ -153,7 +152,7 @@ function parentsOf(content: Buffer): readonly string[] {
   const end = content.indexOf('\n\n');
   const head = content.toString('latin1', 0, end < 0 ? content.length : end).split('\n');
   const parents: string[] = [];
-  // Lines of a commit: `tree`, then the parents, then the rest.
+  // Lines of a commit: `tree`, then the parents, then other lines.
   for (const line of head.slice(1)) {
     const parent = /^parent ([0-9a-f]{40,64})$/.exec(line)?.[1];
     if (parent === undefined) break;

@@ -58,13 +58,13 @@ describe('the beginning of a push', () => {
     expect(read(text, '0000')).toMatchObject({ kind: 'bad' });
   });
 
-  it('needs more bytes at every cut, and does not depend on the bytes that follow', () => {
+  it('is incomplete wherever it is cut, and does not depend on the bytes that follow', () => {
     const text = `${line(`${a} ${b} refs/heads/c\0report-status push-options`)}0000${line('x')}0000`;
     for (let end = 0; end < text.length; end += 1) expect(read(text.slice(0, end)).kind).toBe('more');
     expect(read(text)).toEqual(read(text, 'anything'));
   });
 
-  it('never throws, and never returns a command that the bytes do not contain', () => {
+  it('is read without an exception from changed bytes, and has only commands that the bytes contain', () => {
     const valid = Buffer.from(`${line(`${a} ${b} refs/heads/c\0report-status`)}0000`);
     let seed = 1;
     const random = (below: number) => {

@@ -15,7 +15,7 @@ export interface PushHead {
   /** Empty: git asks with a lone flush whether it may push. */
   readonly commands: readonly PushCommand[];
   readonly capabilities: readonly string[];
-  /** True: git sends the code host options besides the commands (`git push -o`). */
+  /** True: git also sends options for the code host (`git push -o`). */
   readonly hasOptions: boolean;
   /** Offset of the pack, in bytes. */
   readonly packAt: number;

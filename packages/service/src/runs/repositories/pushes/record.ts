@@ -62,8 +62,8 @@ const nameOf = (ref: string): string => branchOf(ref) ?? ref;
 const keyOf = ({ owner, repo }: Repository): string => `${owner}/${repo}`.toLowerCase();
 
 /**
- * Returns the branches that the run created, each with the run's last commit on it. A branch is not included if another author pushed to it
- * later. A later push of another author to the branch ends this.
+ * Returns the branches that the run created, each with the run's last commit on it. A branch is not included if another author pushed to
+ * it later.
  */
 async function readOwn(tx: Queryable, runId: string, { repository, commands }: Push): Promise<Map<string, string>> {
   const own = new Map<string, string>();
@@ -146,7 +146,9 @@ export async function beginPush(
   });
 }
 
-/** Records the answer of the code host to a push that was forwarded. `report` null: there was no report, or it was incomplete. */
+/**
+ * Records the answer of the code host to a push that was forwarded. If `report` is null, there was no report or the report was incomplete.
+ */
 export async function endPush(
   { db, ...service }: ServiceSecrets & { readonly db: Database },
   session: RunSession,

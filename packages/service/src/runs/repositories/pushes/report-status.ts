@@ -32,7 +32,7 @@ export function writeReport(
   return Buffer.concat([...bands, flush]);
 }
 
-/** The answer of the code host to each ref: null is `ok`, a text is why it refused. */
+/** The answer of the code host for each ref: null means `ok`, and a text is the reason for the refusal. */
 export type HostReport = ReadonlyMap<string, string | null>;
 
 /** More than the report of the largest push. The text for people is not counted. */

@@ -11,7 +11,7 @@ import { isNone } from './read-commands.ts';
 const longestPush = '2 hours';
 const sweepLimit = 200;
 
-/** The rows of a push were inserted together, so they have one time. */
+/** The rows of a push were inserted together, so they have the same time. */
 const giveUp = defineStatement({
   name: 'give_up_unanswered_pushes',
   text: `

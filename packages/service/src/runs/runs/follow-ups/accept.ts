@@ -39,7 +39,7 @@ export type FollowupOutcome =
   | (Accepted & { readonly kind: 'resumed' })
   /** 200. The agent in the sandbox of a failed setup gets it; the run stays FAILED. */
   | (Accepted & { readonly kind: 'debugging' })
-  /** 200. A new execution begins with it. */
+  /** 200. A new execution begins with the follow-up. */
   | (Accepted & { readonly kind: 'continued' })
   /** 404 */
   | { readonly kind: 'not_found' }
@@ -58,7 +58,7 @@ type FollowupAuthor =
   | {
       readonly kind: 'run';
       readonly uid: string;
-      /** Authors whose texts the agent may follow, besides the executor of the run that gets the follow-up. */
+      /** Authors whose texts the agent may follow, except the executor of the run that gets the follow-up. */
       readonly authors: readonly (RunActor | null)[];
     };
 
@@ -68,7 +68,7 @@ export interface Followup extends Omit<RunFollowupRequest, 'attachments'> {
   readonly attachments?: readonly StoredAttachment[];
 }
 
-/** Accepts the follow-up in the transaction `tx`: its row and its changes of the run commit together. */
+/** Accepts the follow-up in the transaction `tx`: the row of the follow-up and the changes of the run commit together. */
 export async function acceptFollowup(tx: Queryable, runId: string, followup: Followup): Promise<FollowupOutcome> {
   const run = await readSituation(tx, runId);
   if (!run) return { kind: 'not_found' };
@@ -91,8 +91,8 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
 }
 
 /**
- * Returns whether the author may answer the run's question, also with a message. Either a person decides, or an agent whose decisions are
- * accepted by the person who configured the run.
+ * Returns whether the author may answer the run's question, also with a message. The author must be a person, or an agent from whom the
+ * run's configuration accepts decisions.
  */
 function mayAnswer(from: FollowupAuthor, approvalsFrom: readonly string[]): boolean {
   const authors = from.kind === 'run' ? from.authors : [from];

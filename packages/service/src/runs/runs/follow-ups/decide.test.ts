@@ -51,7 +51,7 @@ test.each(rows)('decides $way when the run is $state and its execution $phase', 
   expect(decideFollowup(situation(state, phase), words)).toMatchObject(expected);
 });
 
-describe('for an answer', () => {
+describe('the decision about an answer', () => {
   test.each(rows)(
     'accepts only the id of the open question when the run is $state and its execution $phase',
     ({ state, phase, way }) => {
@@ -69,7 +69,7 @@ describe('for an answer', () => {
     },
   );
 
-  test('refuses with the state of the run, or with the id of the open question', () => {
+  test('names the state of the run or the id of the open question if it is a refusal', () => {
     const reasonOf = (state: RunState) =>
       decideFollowup(situation(state, 'ended', { openRequest: null }), { ...words, decision: 'deny' });
     expect(reasonOf('SUCCEEDED')).toMatchObject({ reason: 'the run is SUCCEEDED, not BLOCKED: it asks nothing' });
@@ -80,9 +80,9 @@ describe('for an answer', () => {
   });
 });
 
-describe('for an empty follow-up', () => {
+describe('the decision about an empty follow-up', () => {
   test.each(rows)(
-    'accepts it only to continue a conversation when the run is $state and its execution $phase',
+    'accepts the follow-up only to continue a conversation when the run is $state and its execution $phase',
     (row) => {
       const { state, phase, way } = row;
       const kind = way === 'continue' ? 'continue' : 'refuse_empty';
@@ -91,13 +91,13 @@ describe('for an empty follow-up', () => {
     },
   );
 
-  test('accepts it if it contains files', () => {
+  test('accepts the follow-up if it contains files', () => {
     expect(decideFollowup(situation('INPROGRESS', 'running'), { ...nothing, hasFiles: true }).kind).toBe('join');
   });
 });
 
 test.each(rows)(
-  'accepts it beyond a full queue only for a new execution when the run is $state and its execution $phase',
+  'accepts a follow-up beyond a full queue only for a new execution when the run is $state and its execution $phase',
   ({ state, phase, way }) => {
     const full = situation(state, phase, { waiting: maxWaitingFollowups });
     expect(decideFollowup(full, words).kind).toBe(way === 'continue' ? 'continue' : 'refuse_full');

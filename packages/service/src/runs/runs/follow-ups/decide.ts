@@ -9,7 +9,7 @@ import type { Phase } from '../../executions/transitions/transition.ts';
 /** A run at the moment of a follow-up, read under the locks of its row and of its current execution. */
 export interface FollowupSituation {
   readonly state: RunState;
-  /** Of the run's current execution. */
+  /** Phase of the run's current execution. */
   readonly phase: Phase;
   /** Question of a BLOCKED run; null in every other state. */
   readonly openRequest: OpenRequest | null;
@@ -31,13 +31,13 @@ export interface FollowupContent extends Pick<RunFollowupRequest, 'decision' | '
 
 /** How a follow-up reaches an agent. */
 type FollowupWay =
-  /** The agent takes it with its first prompt or as a later turn. */
+  /** The agent takes the follow-up with its first prompt or as a later turn. */
   | { readonly kind: 'join' }
   /** The idle agent of a SUCCEEDED run continues with the follow-up. */
   | { readonly kind: 'resume' }
   /** The idle agent of a BLOCKED run continues with this answer. */
   | { readonly kind: 'answer' }
-  /** The agent in the sandbox of a failed setup gets it; the run stays FAILED. `wakes`: that agent is idle. */
+  /** The agent in the sandbox of a failed setup gets the follow-up; the run stays FAILED. `wakes`: that agent is idle. */
   | { readonly kind: 'debug'; readonly wakes: boolean }
   /** A new execution begins with the follow-up, and also with the run's own prompt if `withPrompt` is true. */
   | { readonly kind: 'continue'; readonly withPrompt: boolean };
@@ -112,7 +112,7 @@ function wayOf({ state, phase, hasConversation, hasStarted }: FollowupSituation)
   }
 }
 
-/** Returns the effect of the follow-up as the answer to its sender names it. */
+/** Returns the name of the follow-up's effect in the answer to its sender. */
 function routingOf({ state, phase, hasStarted }: FollowupSituation, way: FollowupWay): FollowupRouting {
   switch (way.kind) {
     case 'resume':

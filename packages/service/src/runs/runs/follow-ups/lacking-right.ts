@@ -31,13 +31,16 @@ const readRun = defineStatement({
 /** Contents that a run's configuration can come from. */
 const configuring: readonly RunContent['kind'][] = ['prompt', 'run', 'schedule', 'automation', 'definition'];
 
-/** Returns whether the executor allowed follow-ups of everybody. Texts of other authors do not count. */
+/**
+ * Returns whether the executor allowed follow-ups of the whole team. The setting does not count if it may come from content that the
+ * executor did not accept.
+ */
 const isOpenToTeam = ({ followups_from }: AmbientAgentConfig, contents: readonly RunContent[]): boolean =>
   followups_from === 'team' && !contents.some(({ kind, accepted }) => !accepted && configuring.includes(kind));
 
 /**
- * Returns the name of a secret that the author may not use and that is in the run's sandbox, now or later, or in its saved files.
- * Returns null if the author has every right, or the executor allowed follow-ups of the team.
+ * Returns the name of a secret that the author may not use and that the run's sandbox or saved files contain now or later. Returns null if
+ * the author has every right, or the executor allowed follow-ups of the team.
  */
 export async function findLackingRight(
   db: Queryable,

@@ -21,7 +21,7 @@ export interface FollowupSubmission {
   readonly actor: Author & { readonly creator: RunActor & { readonly displayName?: string } };
   readonly runId: string;
   readonly request: RunFollowupRequest;
-  /** Identity of the request that its sender may repeat: the run gets the follow-up once. */
+  /** Identity of a request that its sender may repeat. The run gets the follow-up only once. */
   readonly once?: RepeatableRequest | undefined;
 }
 
@@ -45,7 +45,7 @@ export type SendOutcome =
   | { readonly kind: 'lacks_right'; readonly secret: string }
   /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
-  /** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
+  /** 403 `content_policy_violation`; 503 if the policy cannot be checked now. */
   | Exclude<PolicyVerdict, { kind: 'allowed' }>
   | StorageRefusal
   /** 422: no file has this id, or the sender did not prepare it for the run, or has not uploaded it. */
@@ -53,8 +53,8 @@ export type SendOutcome =
   | FollowupRefusal;
 
 /**
- * Sends a follow-up to a run of the actor's team. Stores its files before the transaction that refers to them. After an
- * error the files stay: the transaction may have been committed, and otherwise the sweep deletes them.
+ * Sends a follow-up to a run of the actor's team. Stores its files before the transaction that refers to them. After an error the files
+ * stay, because the transaction may have been committed. If it was not committed, the sweep deletes the files.
  */
 export async function sendFollowup(
   deps: { readonly executionDeps: ExecutionDeps; readonly blobs: BlobStore; readonly contentPolicy?: ContentPolicy },

@@ -34,7 +34,7 @@ const takeOne = defineStatement({
 });
 
 /**
- * Marks the follow-up as taken by the execution, whose agent begins a turn with it. The caller holds the lock of the run's row.
+ * Marks the follow-up as taken by the execution, whose agent begins a turn with it. The caller has locked the run's row.
  */
 export async function takeFollowup(tx: Queryable, { runId, executionId }: Target, followupId: string): Promise<void> {
   if (isUuid(followupId)) await tx.query(takeOne, [runId, followupId, executionId]);
@@ -92,7 +92,7 @@ const readFiles = defineStatement({
   row: { id: uuid, file_name: text(), mime_type: text(), size_bytes: integer, is_earlier: boolean },
 });
 
-/** Reads the files of the follow-ups that were taken, by this execution or by an earlier one. */
+/** Reads the files of the follow-ups that were taken by this execution or by an earlier execution. */
 export async function readTakenFiles(
   db: Queryable,
   { runId, executionId }: Target,

@@ -27,7 +27,7 @@ interface CountedRow {
   readonly step: number | null;
   readonly state: RunState;
   readonly runs: number;
-  /** Money that all counted runs spent, the same in each row. */
+  /** Money that all counted runs spent. Each row has the same value. */
   readonly spent: string;
   /** Number of runs that were found; `limit` + 1: there are more. */
   readonly found: number;
@@ -41,7 +41,7 @@ interface Steps {
   readonly count: number;
 }
 
-/** Counts the runs of the team that match the filters. `now`: the end of the last step, unless the query has another end. */
+/** Counts the runs of the team that match the filters. `now`: the end of the last step, if the query has no end. */
 export async function countRuns(
   db: Database,
   teamId: string,
@@ -127,7 +127,7 @@ const readCounts =
   async (db, _, page) => {
     const values = [...page.values];
     const bind = (value: unknown) => `$${values.push(value)}`;
-    // The page may be large enough that the planner would read the whole table.
+    // The page may be so large that the planner would read the whole table.
     await db.query('SET LOCAL enable_seqscan = off');
     return await db.query(
       `WITH page AS MATERIALIZED (${page.text}), counted AS MATERIALIZED (
@@ -138,7 +138,7 @@ const readCounts =
     );
   };
 
-/** Returns whether all filters are bounds on the creation. */
+/** Returns whether all filters are bounds on the time of creation. */
 const isOnlyTime = (filters: RunFilters): boolean =>
   filters.created_after !== undefined &&
   Object.entries(filters).every(([name, value]) => value === undefined || name.startsWith('created_'));

@@ -10,14 +10,14 @@ import { joinMatching, readFound } from './walk-sort.ts';
 /** Largest number of runs that were created before a time and changed after it. */
 const maxStragglers = 5_000;
 
-/** First and last id of all. */
+/** For each direction, an id that comes before all other ids. */
 const extremeIds = { asc: '00000000-0000-0000-0000-000000000000', desc: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
 
 /**
  * Strategy for the order of creation: reads the first `length` runs from the list of one filter, which is in the order of the last change.
  * A run is never created after its last change. So a list of the latest creations is complete up to the last change of the last run that
  * was read. A list of the earliest creations also needs the *stragglers*: runs that were created before the end of the page, but changed
- * after the last run that was read. Null: the runs do not fill the page, and the list has more.
+ * after the last run that was read. Returns null if these runs do not fill the page although the list has more runs.
  */
 export async function createdByChange(
   db: Queryable,
@@ -74,7 +74,8 @@ export async function createdByChange(
 }
 
 /**
- * Returns the time limit of the list: the latest creations after it, or the earliest creations before it, are not listed; null: no limit.
+ * Returns the creation time at which the page begins: no run created later (or, in ascending order, earlier) is listed. Returns null if
+ * there is no such limit.
  */
 function startOf({ query, position }: PageRequest): string | null {
   if (position) return position.value;

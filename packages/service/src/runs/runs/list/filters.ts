@@ -5,7 +5,7 @@ import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { specsToFind } from '../../../team/skills/spec.ts';
 import type { Conditions } from './page-query.ts';
 
-/** A filter by facets; a run matches it with any one of these. A run has at most one of several. */
+/** A filter by facets. A run matches the filter if it has one of these facets; it never has two of them. */
 export type Facet = readonly string[];
 
 // No key of a run contains an equals sign. In the key of a query, an equals sign is encoded, so that it is not read as the start of the
@@ -48,7 +48,7 @@ const facetFilters: readonly string[] = [
   'artifact_type',
 ];
 
-/** Filters of a query; for each of them an index has the list of its runs. */
+/** Filters of a query. For each filter, an index has the list of the matching runs. */
 export interface GivenFilters {
   readonly facets: readonly Facet[];
   /** Filters on a column of the run. */
@@ -66,7 +66,7 @@ export function filtersOf(query: ListRunsQuery): GivenFilters {
   return { facets: facetsOf(query), columns };
 }
 
-/** Returns SQL that the row `alias` of `run_facets` has the facet. */
+/** Returns the SQL condition that the row `alias` of `run_facets` has the facet. */
 export const hasFacet = ({ bind }: Pick<Conditions, 'bind'>, alias: string, facet: Facet): string =>
   facet.length === 1 ? `${alias}.facet = ${bind(facet[0])}` : `${alias}.facet = ANY(${bind(facet)}::text[])`;
 
@@ -75,7 +75,7 @@ export const firstFacet = 'f0';
 
 /**
  * Joins the rows of the facets, limited to the hours in which runs of the list may have changed last. Returns the column with the hour of
- * the last change, which the order may begin with; null: there is no facet.
+ * the last change, with which the order may begin. Returns null if there is no facet.
  */
 export function joinFacets(conditions: Conditions, query: ListRunsQuery): string | null {
   const facets = facetsOf(query);

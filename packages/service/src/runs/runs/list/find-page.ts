@@ -22,8 +22,8 @@ import { type Strategy, strategiesFor } from './strategies.ts';
 import { readShortList, walkList, walkMatches, walkSkills, walkSort } from './walk-sort.ts';
 
 /**
- * Bytes of prompts and configurations in a page, unless its first run has more. A run has at most 2 MB, so without this limit 500 runs
- * could have a gigabyte, which exhausts the memory of the service.
+ * Largest number of bytes of prompts and configurations in a page. A page with only one run may have more. A run has at most 2 MB, so
+ * without this limit 500 runs could have a gigabyte, which exhausts the memory of the service.
  */
 const maxPageBytes = 16 * 1024 * 1024;
 
@@ -86,7 +86,7 @@ export interface FoundPage<T> {
 
 /**
  * Finds a page. Looks for the run with the id `q`; if there is no such run, searches for words. Compares words exactly; if this finds
- * nothing, compares by similarity. A cursor keeps the way in which its first page was found.
+ * nothing, compares by similarity. A cursor stores how its first page was found.
  */
 export async function findPage<T>(db: Database, request: PageRequest, read: ReadPage<T>): Promise<FoundPage<T>> {
   const runId = runIdIn(request.query.q);
@@ -107,7 +107,7 @@ export async function findPage<T>(db: Database, request: PageRequest, read: Read
   return exact.rows.length > 0 || request.position ? exact : await search('similar');
 }
 
-/** `search`: null where the query has no words. */
+/** `search`: null if the query has no words. */
 async function tryStrategies<T>(
   db: Database,
   request: PageRequest,
@@ -169,8 +169,8 @@ async function tryStrategy<T>(
 }
 
 /**
- * Forbids sequential scans during `work`. PostgreSQL estimates filters as if they were independent, and cannot estimate searches. If it
- * expects many runs, it would read the whole table, although the indexes have few.
+ * Forbids sequential scans during `work`. PostgreSQL estimates filters as if they were independent, and cannot estimate searches. If
+ * PostgreSQL expects many runs, it would read the whole table, although the indexes show few matching runs.
  */
 async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>, more = ''): Promise<T> {
   // With less work_mem a bitmap of many runs keeps only the pages of the table, and each row is checked again.

@@ -17,8 +17,8 @@ const columnsOf = (query: ListRunsQuery): (keyof ListRunsQuery)[] =>
   );
 
 /**
- * Strategy for filters that each match many runs, and together few: intersects the filters' lists from their indexes
- * alone, with merge joins. The strategy reads no run that only one of the lists has. Requires `canIntersect`.
+ * Strategy for filters that each match many runs, but together match few. Intersects the lists of the filters with merge joins that read
+ * only indexes. Does not read a run that is missing in one of the lists. Requires `canIntersect`.
  */
 export function intersectQuery(request: PageRequest): PageQuery {
   const { teamId, query, position, count } = request;

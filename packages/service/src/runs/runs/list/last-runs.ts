@@ -1,4 +1,4 @@
-/** Reads the last runs of things that runs use, for routes of other folders. */
+/** Reads the last runs that used an environment or a skill, for routes of other folders. */
 import type { RunState } from '@runyard/contract/runs/states';
 import {
   boolean,

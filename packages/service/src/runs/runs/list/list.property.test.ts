@@ -16,7 +16,7 @@ afterAll(() => database.drop());
 
 const signer = { sign: () => 'signature', verify: () => true };
 
-/** Few values, so that each occurs more than once: hours apart and microseconds apart. */
+/** One of a few times, so that each time occurs more than once. The times differ by hours or by microseconds. */
 const moment = fc
   .record({ hour: fc.nat(3), micros: fc.nat(2) })
   .map(({ hour, micros }) => `2026-03-01T0${hour}:59:59.99999${micros}Z`);

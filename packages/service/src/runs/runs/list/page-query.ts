@@ -27,11 +27,11 @@ export function startConditions(teamId: string): Conditions {
   };
 }
 
-/** A page that is asked for. */
+/** A requested page of a list. */
 export interface PageRequest {
   readonly teamId: string;
   readonly query: ListRunsQuery;
-  /** The page begins after it; null: at the first run. */
+  /** The page begins after this position; null: the page begins at the first run. */
   readonly position: CursorPosition | null;
   /** Largest number of rows to return. */
   readonly count: number;

@@ -28,7 +28,7 @@ function statusesOf({ bind }: Pick<Conditions, 'bind'>, statuses: readonly RunTa
   return [...own, `(r.state <> ALL(${bind(states)}::text[]) AND r.id = ANY(${aboveWork}))`];
 }
 
-/** Returns, of each filter that may have several values, a condition for each value. A run matches at most one of them. */
+/** For each filter that may have several values, returns a condition for each value. A run matches at most one condition of a filter. */
 export function alternativesOf(
   { bind }: Pick<Conditions, 'bind'>,
   query: Pick<ListRunsQuery, 'state' | 'source' | 'task_status' | 'error_code' | 'creator'>,

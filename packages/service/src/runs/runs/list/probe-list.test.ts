@@ -50,12 +50,12 @@ describe.each(['desc', 'asc'] as const)('%s', (order) => {
     expect(await probe(order, facet, 11, 9)).toBeNull();
   });
 
-  test('returns from the list of a column all runs that it has read', async () => {
+  test('the list of a column returns all runs that were read', async () => {
     expect(await probe(order, { filter: 'source' }, 6, 6)).toEqual(expected().slice(0, 6));
     expect(await probe(order, { filter: 'source' }, 6, 7)).toBeNull();
   });
 
-  test('returns all matches when it reads the list to its end', async () => {
+  test('a probe returns all matches when it reads the list to its end', async () => {
     expect(await probe(order, { facet: ['metadata:a=b'] }, 13, 20)).toEqual(expected());
     expect(await probe(order, { facet: ['metadata:a=c', 'metadata:a=b'] }, 13, 20)).toEqual(expected());
     expect(await probe(order, { filter: 'source' }, 13, 20)).toEqual(expected());

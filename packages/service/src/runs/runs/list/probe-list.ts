@@ -15,8 +15,8 @@ import { matchOf, type SearchTemplate } from './search-words.ts';
 import type { Probe } from './strategies.ts';
 
 /**
- * Strategy for several filters: reads the first `length` runs from the list of one filter, and keeps the runs that match the other filters.
- * Null: they do not fill the page, and the list has more runs.
+ * Strategy for several filters: reads the first `length` runs from the list of one filter, and keeps the runs that match the other
+ * filters. Returns null if they do not fill the page although the list has more runs.
  */
 export async function probeList(
   db: Queryable,

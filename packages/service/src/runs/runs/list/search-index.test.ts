@@ -45,7 +45,7 @@ test('leaves no words in the pending list, because each search would read them',
   expect(left).toEqual([{ pages: 0 }]);
 });
 
-test('removes a run from the queue that was deleted before it was indexed', async () => {
+test('removes a run from the queue if the run was deleted before it was indexed', async () => {
   const { db } = service.deps;
   await service.newRun();
   await db.query('DELETE FROM runs');
@@ -112,7 +112,7 @@ test('finds a changed prompt by its new words at once, even if its old words are
   expect(await found()).toHaveLength(2);
 });
 
-test('keeps only the changing run queued of several that were created together', async () => {
+test('keeps only the changing run in the queue if several runs were created together', async () => {
   const { db } = service.deps;
   const ids = await Promise.all(Array.from({ length: 20 }, () => service.newRun()));
   await db.transaction(async (tx) => {

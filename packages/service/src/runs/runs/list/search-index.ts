@@ -1,7 +1,10 @@
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, uuids } from '../../../platform/store/database/statement.ts';
 
-/** Runs that a process indexes in one turn: less than a second of one connection, also with long prompts. Under load more are created. */
+/**
+ * Number of runs that a process indexes in one turn. A turn takes less than a second, even with long prompts. Under load, more runs are
+ * created in this time.
+ */
 export const runsPerTurn = 250;
 /** Runs that a search indexes before it looks for words. */
 const runsBeforeSearch = 100;
@@ -35,9 +38,9 @@ const takeWords = defineStatement({
 });
 
 /**
- * Corrects the hour of runs that changed during `takeWords`: their triggers could not see its uncommitted rows. The locks make later
- * changes wait until they see the rows. A run that another transaction is changing stays queued for the next round, because waiting for its
- * lock could cause a deadlock.
+ * Corrects the hour of runs that changed during `takeWords`: the triggers of these changes could not see the uncommitted rows of
+ * `takeWords`. Because of the locks, later changes wait until they can see the rows. A run that another transaction is changing stays
+ * queued for the next round, because waiting for its lock could cause a deadlock.
  */
 const settle = defineStatement({
   name: 'settle_run_words',
@@ -71,8 +74,8 @@ const addPending = defineStatement({
 });
 
 /**
- * Indexes the words of about `max` runs, the newest first (up to 99 more if they were created together). Returns their number. Returns
- * their number. Any number of processes may call it at the same time.
+ * Indexes the words of about `max` runs, the newest first (up to 99 more if they were created together). Returns their number. Any number
+ * of processes may call this function at the same time.
  */
 export async function indexRunWords(db: Database, max: number): Promise<number> {
   return await db.transaction(async (tx) => {
@@ -92,7 +95,10 @@ export const readWaiting = defineStatement({
   row: {},
 });
 
-/** Indexes new runs before a search, so that it finds a run right after its creation, unless many runs are created at once. */
+/**
+ * Indexes new runs before a search, so that the search finds a run right after its creation. If many runs are created at once, the search
+ * may miss some.
+ */
 export async function indexBeforeSearch(db: Database): Promise<void> {
   const waiting = await db.query(readWaiting);
   if (waiting.length > 0) await indexRunWords(db, runsBeforeSearch);

@@ -10,7 +10,7 @@ const maxWords = 10;
 /** Further letters of a word are ignored, as in `search_parts`. */
 const maxLetters = 40;
 
-/** How words are compared with those of a run. */
+/** How the words of a search are compared with the words of a run. */
 export type SearchTier =
   /** Each word is the beginning of a word of title, skill or prompt, or any part of title or skill; upper and lower case are equal. */
   | 'exact'
@@ -31,7 +31,7 @@ export function wordsOf(q: string | undefined): string[] | null {
   return [...new Set(q.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [])].slice(0, maxWords);
 }
 
-/** A `tsquery` over `run_search.parts`, with `@` in place of the mark of team and week. */
+/** A `tsquery` over `run_search.parts`, in which `@` stands for the mark of team and week. */
 export type SearchTemplate = string;
 
 /** Returns the template that all words must match. */
@@ -41,8 +41,7 @@ export function templateOf(words: readonly string[], tier: SearchTier): SearchTe
 }
 
 /**
- * Returns the lexemes by which a run may contain the word. Words have only letters and digits, so no character needs escaping. Words have
- * letters and digits only, so nothing is escaped.
+ * Returns the lexemes by which a run may contain the word. Words have only letters and digits, so no character needs escaping.
  */
 function exactWays(letters: readonly string[]): string[] {
   const word = letters.join('');
@@ -83,8 +82,8 @@ export function foundByWords(conditions: Conditions, query: ListRunsQuery, templ
 }
 
 /**
- * Strategy for a search for which no probe has found the page: searches the words week by week, in the order of the list, until the page is
- * full. The index of `run_search` has the words of a team's runs of one week side by side.
+ * Strategy for a search for which no probe has found the page: searches the words week by week, in the order of the list, until the page
+ * is full. The index of `run_search` stores the words of one team and one week next to each other.
  */
 export function searchByWeekQuery(
   { teamId, query, position, count }: PageRequest,

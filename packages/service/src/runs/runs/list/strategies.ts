@@ -39,7 +39,7 @@ export type Strategy =
   /** `walk-sort.ts`: reads this number of runs in the order of the sort. May fail. */
   | { readonly kind: 'walk_sort'; readonly length: number }
   /**
-   * `walk-sort.ts`: reads this number of runs of the shortest list, if the list is not longer than `longest`, in the order of the sort. May
+   * `walk-sort.ts`: reads this number of runs of the shortest list in the order of the sort, if the list has at most `longest` runs. May
    * fail.
    */
   | { readonly kind: 'walk_list'; readonly length: number; readonly longest: number }
@@ -52,16 +52,16 @@ export type Strategy =
   /** `search-words.ts`: looks for words week by week. */
   | { readonly kind: 'search_by_week' };
 
-/** Number of runs of each list that are probed first, and number that are probed if the lists cannot be intersected. */
+/** Number of runs that are probed first in each list, and number that are probed next if the lists cannot be intersected. */
 const shortProbe = 300;
 const longProbe = 2000;
-/** Runs that are probed for words, which are read from another table. */
+/** Number of runs that are probed for words. The words are read from another table. */
 const searchProbe = 1500;
-/** Number of runs of a filter that are few enough to read them all. */
+/** If a filter matches at most this number of runs, all of them are read. */
 const shortList = 1000;
-/** Runs that are read in the order of a sort that no filter has. */
+/** Number of runs that are read in the order of the sort, if the list of no filter has this order. */
 const walk = 1000;
-/** Number of runs that are read in that order if each filter matches so many runs that the list of their ids would be long. */
+/** Number of runs that are read in the order of the sort, if each filter matches so many runs that a list of ids would be long. */
 const longWalk = 20_000;
 
 /** Returns the strategies to try, in this order. The last one always finds the page. */

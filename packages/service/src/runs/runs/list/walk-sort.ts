@@ -20,7 +20,10 @@ import { foundByWords, matchOf, type SearchTemplate } from './search-words.ts';
  */
 const maxMatches = { sorted: 2_000, walked: 200_000 };
 
-/** Reads a page from a statement with a relation `page`. `isFound`: SQL that the page is complete. Null: it is not. */
+/**
+ * Reads a page from a statement with a relation `page`. `isFound`: SQL that the page is complete. Returns null if the page is not
+ * complete.
+ */
 export async function readFound(
   db: Queryable,
   { query }: PageRequest,
@@ -36,7 +39,7 @@ export async function readFound(
   return row?.is_found ? foundPage(query, row.ids ?? [], row.keys ?? []) : null;
 }
 
-/** Returns SQL that keeps the runs `of` which have all facets, and the words. */
+/** Returns SQL that keeps only those runs of the relation `of` that have all facets and match the words. */
 function joinChecks(conditions: Conditions, { query }: PageRequest, of: string, search: SearchTemplate | null): string {
   const checks = facetsOf(query).map(
     (facet) => `SELECT FROM run_facets f WHERE f.run_id = ${of}.id AND ${hasFacet(conditions, 'f', facet)}`,
@@ -65,7 +68,10 @@ export function joinMatching(
       WHERE ${own.texts.join(' AND ')} AND (${parts.join(' OR ')}) OFFSET 0) r ${joinChecks(conditions, request, of, search)}`;
 }
 
-/** Strategy for a filter with few runs: reads the runs of the first list that has at most `length`. Null: each list has more. */
+/**
+ * Strategy for a filter with few runs: reads the runs of the first list that has at most `length` runs. Returns null if every list has
+ * more runs.
+ */
 export async function readShortList(
   db: Queryable,
   request: PageRequest,
@@ -92,7 +98,7 @@ export async function readShortList(
 
 /**
  * Strategy for filters that match many runs: reads up to `length` runs in the order of the sort until the matching runs fill the page.
- * Null: the page is not full. Null: they do not fill it.
+ * Returns null if the page is not full.
  */
 export async function walkSort(
   db: Queryable,
@@ -120,8 +126,7 @@ export async function walkSort(
 
 /**
  * Strategy for a filter that matches some runs: walks along the index of the sort, and reads up to `length` runs whose ids are in the
- * shortest list, until the matching runs fill the page. Null: the page is not full, or each list is too long. Null: they do not fill it, or
- * each list is too long.
+ * shortest list, until the matching runs fill the page. Returns null if the page is not full, or if every list is too long.
  */
 export async function walkList(
   db: Queryable,
@@ -161,7 +166,7 @@ export async function walkList(
 
 /**
  * Strategy for times and the sort by skill: walks along the index `runs_by_skill`, which has the last change of the runs of each skill. It
- * skips runs outside the times, and reads up to `length` others. Null: the page is not full, or the query has no times.
+ * skips runs outside the times, and reads up to `length` others. Returns null if the page is not full, or if the query has no times.
  */
 export async function walkSkills(
   db: Queryable,
@@ -188,14 +193,14 @@ export async function walkSkills(
     order: inPart(order, 'm.'),
   };
   const relations = pageOf([select], order, count);
-  // Forbids a sort of all skills together, but not that of one skill.
+  // Forbids a sort of the runs of all skills together, but still allows a sort of the runs of one skill.
   await db.query('SET LOCAL enable_sort = off');
   return await readFound(db, request, conditions, relations, `(SELECT count(*) FROM page) = ${count}`);
 }
 
 /**
  * Strategy for the other filters: intersects their lists with indexes only. If the intersection is small, reads and sorts its runs. If it
- * is large, walks along the index of the sort until its runs fill the page. Null: it is too large. Null: they are too many.
+ * is large, walks along the index of the sort until its runs fill the page. Returns null if the intersection is too large.
  */
 export async function walkMatches(
   db: Queryable,
@@ -251,7 +256,7 @@ async function listsBySize(db: Queryable, { teamId, query }: PageRequest, most: 
   return sized.sort((a, b) => a.size - b.size).map(({ list }) => list);
 }
 
-/** Returns SQL that the page is full, or that all parts have ended. */
+/** Returns the SQL condition that the page is full or that all parts have ended. */
 const isFull = (parts: readonly Select[], count: string): string =>
   `((SELECT count(*) FROM page) = ${count} OR (${parts.map(({ hasEnded = 'true' }) => hasEnded).join(' AND ')}))`;
 
@@ -259,7 +264,7 @@ const isFull = (parts: readonly Select[], count: string): string =>
 interface Select {
   readonly text: string;
   readonly order: string;
-  /** SQL of a condition that there are no further runs; absent: there are none. */
+  /** The SQL condition that the select has no further runs. If this member is absent, the select never has further runs. */
   readonly hasEnded?: string;
 }
 
@@ -283,8 +288,8 @@ function pageOf(selects: readonly Select[], order: ListOrder, count: string): st
 const inOrder = ({ column, direction }: ListOrder): string => `ORDER BY ${column} ${direction}, r.id ${direction}`;
 
 /**
- * Returns SQL of the same order of the rows `of`. With NULLS LAST, which the index does not have, PostgreSQL would read and sort the whole
- * part.
+ * Returns SQL of the same order for the rows of the relation `of`. With NULLS LAST, which the index does not have, PostgreSQL would read
+ * and sort the whole part.
  */
 const inPart = ({ direction }: ListOrder, of: string): string =>
   `ORDER BY ${of}sort_value ${direction}, ${of}id ${direction}`;

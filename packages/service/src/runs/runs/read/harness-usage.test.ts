@@ -72,7 +72,7 @@ test('adds up the requests of a run of claude in the counters of Anthropic, and 
   });
 });
 
-test('counts tokens of caches in input_tokens of a run of codex, as OpenAI does', async () => {
+test('counts cache tokens in input_tokens for a run of codex, as OpenAI does', async () => {
   const run = await startWith('codex');
   await spend(run, 'openai/a');
   expect((await read(run.runId)).usage?.snapshot.payload.usage).toEqual({

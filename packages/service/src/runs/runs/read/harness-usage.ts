@@ -1,4 +1,4 @@
-/** The tokens of a run in the counters that its harness would show itself. */
+/** Converts the tokens of a run to the counters that its harness itself would show. */
 import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 import type { HarnessUsage } from '@runyard/contract/runs/harness-usage';
 import type { Database } from '../../../platform/store/database/database.ts';
@@ -12,7 +12,7 @@ const readNumber = defineStatement({
   row: { number: integer },
 });
 
-/** Returns the token usage that the harness of a run counted itself; not available for harnesses without such counters. */
+/** Returns the token usage of a run in the counters of its harness; not available for harnesses without such counters. */
 export async function harnessUsageOf(db: Database, run: RunReference): Promise<HarnessUsage> {
   const answer = { run_id: run.id, conversation_id: run.conversationId };
   const counters = findHarness(run.harness)?.usageCounters;

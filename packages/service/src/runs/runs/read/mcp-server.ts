@@ -66,7 +66,7 @@ export async function readServerOfExecution(
   if (rights.length === 0) return (await readServersOfRun(deps, teamId, servers, secretsByForm([]))).get(name) ?? null;
   const authors = await db.query(readTurnAuthors, [executionId]);
   const ofTurn = authors.map(({ kind, uid }): RunContent => {
-    // The authors of the text of a run are not all known.
+    // Not all authors of the run's text are known.
     const author = kind === 'run' ? null : { kind, uid };
     return { kind: 'conversation', author, accepted: false };
   });

@@ -25,8 +25,8 @@ const readProtected = defineStatement({
 });
 
 /**
- * Returns the patterns of the branches that the run of an execution cannot push to; `HEAD` is the default branch. It includes branches that
- * the environment protects only since the run was created.
+ * Returns the patterns of the branches that the run of an execution cannot push to; `HEAD` is the default branch. Includes branches that
+ * the environment began to protect after the run was created.
  */
 export async function readProtectedBranches(db: Queryable, executionId: string): Promise<readonly string[]> {
   const [row] = await db.query(readProtected, [executionId]);

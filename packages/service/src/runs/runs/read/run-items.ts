@@ -16,7 +16,7 @@ import { readWaits } from '../../executions/waiting/read-waits.ts';
 import { readArtifactItems } from '../../files/artifacts/read.ts';
 import type { RunRow } from './run-row.ts';
 
-/** Team of the runs, and the address of the service for its people. */
+/** Team of the runs, and the address of the service for people. */
 export interface ReadContext {
   readonly teamId: string;
   readonly teamUid: string;
@@ -114,7 +114,10 @@ export function scheduleOf({
   return { schedule: { schedule_id, schedule_name, cron_schedule: schedule_cron } };
 }
 
-/** Returns the factory whose definition the run executes. Metadata does not show it: everyone who creates a run may set that. */
+/**
+ * Returns the factory whose definition the run executes. Metadata does not prove the factory, because everyone who creates a run may set
+ * metadata.
+ */
 export function factoryOf({ contents }: Pick<RunRow, 'contents'>): Pick<RunItem, 'factory_uid'> {
   const uid = contents.find(({ kind }) => kind === 'definition')?.uid;
   return uid === undefined ? {} : { factory_uid: uid };
@@ -126,8 +129,8 @@ function droppedOf(row: RunRow): Pick<RunItem, 'dropped_output'> {
 }
 
 /**
- * Returns the contents that the run executes, and the rights that are withheld from the run. Authors are shown without address: they may be
- * of another team.
+ * Returns the contents that the run executes, and the rights that are withheld from the run. Authors are shown without their addresses,
+ * because they may belong to another team.
  */
 function rightsOf(
   { contents, rights }: RunRow,
@@ -145,7 +148,7 @@ function rightsOf(
   };
 }
 
-/** Returns the skill of a run whose first agent has not begun, from the text of the spec. */
+/** Reads the skill of a run from the text of its spec. Used while the first agent of the run has not begun. */
 export function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {
   const place = spec.slice(spec.indexOf(':') + 1);
   const name = place

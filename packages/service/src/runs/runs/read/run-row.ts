@@ -53,7 +53,7 @@ export interface RunRow {
   status_message: string | null;
   error_code: ErrorCode | null;
   retryable: boolean | null;
-  /** Of `external_authentication_required` only. */
+  /** Only set for the error code `external_authentication_required`. */
   error_detail: ErrorDetail | null;
   open_request: OpenRequest | null;
   /** Question of the agent in the sandbox of a failed setup. */

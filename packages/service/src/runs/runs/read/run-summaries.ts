@@ -38,7 +38,7 @@ export type SummaryRow = Omit<
   readonly question: Question | null;
 };
 
-/** SQL of the columns of `SummaryRow`, of `fromRuns`. An action of a question may have megabytes. */
+/** SQL of the columns of `SummaryRow`, from `fromRuns`. Leaves out the action of a question, because it may have megabytes. */
 export const summaryColumns = `
   r.id, r.title, r.state, r.model_id, r.skill_spec, r.harness, r.environment_id, r.worker_host, r.source, r.execution_location,
     r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.ancestor_ids, r.schedule_id, r.schedule_name, r.schedule_cron,
@@ -136,7 +136,7 @@ export async function toRunSummaries(
   });
 }
 
-/** Returns the revision of the automation that started the run; empty: none did. */
+/** Returns the revision of the automation that started the run; empty if no automation started it. */
 const automationOf = ({ contents }: SummaryRow) =>
   contents.flatMap(storedRevisionOf).filter(({ kind }) => kind === 'automation');
 

@@ -19,7 +19,7 @@ const agent = { kind: 'service_account', uid: '' } as const;
 /** Largest harness, MCP servers and prompt of an identity together, UTF-16 units of JSON. */
 const maxDefaultsLength = 256 * 1024;
 
-/** Returns the check of the defaults of an identity, as runs as it would be checked. */
+/** Returns the function that checks the defaults of an identity in the same way as a run of this identity. */
 export const checkIdentityDefaults =
   (models: Models): CheckDefaults =>
   async (tx, teamId, { base_model, environment_id, skills, secrets, config }) => {

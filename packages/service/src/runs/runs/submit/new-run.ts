@@ -7,7 +7,7 @@ import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
 import type { ChildLimits } from '../tree/admit-child.ts';
 
-/** The schedule that creates a run. The run keeps its name and expression, also when the schedule changes or is deleted. */
+/** The schedule that creates a run. The run keeps the name and expression of the schedule, even if the schedule is changed or deleted. */
 export interface ScheduleOfRun {
   readonly id: string;
   readonly name: string;
@@ -28,7 +28,7 @@ export interface NewRun {
   readonly unpricedId?: string;
   readonly harness: string;
   readonly environmentId?: string;
-  /** Revision of the environment that the run executes, also if the environment changes while the run waits. */
+  /** Revision of the environment that the run executes, even if the environment changes while the run waits. */
   readonly environmentRevision?: number;
   readonly skillSpec?: string;
   /** Self-hosted worker that must run it; absent: the hosted pool. */

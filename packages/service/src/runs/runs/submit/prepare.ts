@@ -95,7 +95,7 @@ export interface RunSubmission {
   readonly by?: Author;
   /** The schedule that creates the run. */
   readonly schedule?: ScheduleOfRun;
-  /** Limits for a run that an agent starts below its own. */
+  /** Limits for a run that an agent starts below its own run. */
   readonly child?: ChildLimits;
   /** Stored contents that the request was made from, such as a schedule. */
   readonly contents?: readonly ContentRevision[];
@@ -108,7 +108,7 @@ export interface RunSubmission {
 export interface PreparedRun {
   readonly kind: 'prepared';
   readonly run: NewRun;
-  /** The run would have to wait for a slot. A hint for the caller. */
+  /** True: the run would have to wait for a slot. This is only a hint for the caller. */
   readonly atCapacity: boolean;
 }
 
@@ -119,10 +119,10 @@ export interface BudgetRefusal {
   readonly detail: string;
 }
 
-/** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
+/** 403 `content_policy_violation`; 503 if the policy cannot be checked now. */
 type PolicyRefusal = Exclude<PolicyVerdict, { kind: 'allowed' }>;
 
-/** Why a submission gives no run, each with the HTTP status that it becomes. */
+/** Reasons why a submission creates no run, each with its HTTP status. */
 export type PrepareRefusal =
   /** 400, 403 or 503 */
   | Exclude<RequestOutcome, { kind: 'ok' }>
@@ -149,7 +149,7 @@ export async function prepareRun(
   if (!wanted) return { kind: 'no_such_run' };
   const checked = await checkSubmission(deps, { ...submission, request: wanted.request }, tx, wanted.rerunOf);
   if (checked.kind !== 'ok') return checked;
-  // Inside a transaction of the caller, a slow policy would hold its locks. The policy is checked when the run begins, as for every run.
+  // In a transaction of the caller, a slow check would hold the locks of the transaction. The policy is checked again when a run begins.
   const byPolicy = tx ? null : await refusedByPolicy(deps, checked.run);
   if (byPolicy) return byPolicy;
   const team = await readTeamState(executionDeps, tx, checked.run);
@@ -178,7 +178,7 @@ export async function prepareRun(
 export const discardRun = ({ blobs }: SubmitDeps, { run }: PreparedRun): Promise<void> =>
   discardAttachments(blobs, run.attachments);
 
-/** A run that a submission would create, and the reason why the service would still refuse it after the checks of its request. */
+/** A run that a submission would create. `refusal`: why the service would refuse this run although its request is valid. */
 export interface PreviewedRun {
   readonly kind: 'ok';
   readonly run: NewRun;

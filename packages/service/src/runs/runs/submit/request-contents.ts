@@ -27,7 +27,7 @@ export interface ContentsOfRequest {
   readonly executor: RunActor;
   /** Stored contents from which the request was made, such as a schedule, the environment and the agent identity. */
   readonly revisions: readonly ContentRevision[];
-  /** The run that is repeated, unless the request replaces its prompt and its configuration. */
+  /** The run that is repeated. Absent if the request replaces both the prompt and the configuration of that run. */
   readonly rerunOf?: string | undefined;
   readonly parentRunId?: string | undefined;
   readonly conversationId?: string | undefined;
@@ -47,7 +47,10 @@ const readConversation = defineStatement({
   row: { id: uuid },
 });
 
-/** Contents that a repeated run reads again in their present revision. The parts of an agent identity that it has are in its configuration. */
+/**
+ * Kinds of contents that a repeated run reads again in their present revision. Its configuration already contains the parts of an agent
+ * identity that it has.
+ */
 const readAgain: readonly RunContent['kind'][] = ['environment', 'mcp_server', 'worker_pool'];
 
 /** Returns the contents of a run to create. */
@@ -63,8 +66,8 @@ export async function contentsOfRequest(db: Queryable, request: ContentsOfReques
 }
 
 /**
- * Returns each revision once, and only the first content without revisions of each author. Without this, the list would grow each time that
- * a repeated run is repeated.
+ * Returns each revision once. Of the contents without revisions, returns only the first one of each author. Otherwise the list would grow
+ * each time a repeated run is repeated.
  */
 function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
   const keyOf = ({ kind, uid, revision, author, accepted }: RunContent) =>
@@ -73,8 +76,8 @@ function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
 }
 
 /**
- * Returns the prompt of the request if another principal than the executor wrote it. A person accepts texts from the keys of an identity by accepting
- * the identity.
+ * Returns the prompt of the request as content if its creator is not the executor. A person who accepts an identity also accepts the texts
+ * from the keys of the identity.
  */
 function promptOf(creator: RunActor, executor: RunActor, stored: readonly RunContent[]): RunContent[] {
   if (isSameActor(creator, executor)) return [];
@@ -90,12 +93,12 @@ async function contentsOfRun(
   without: readonly RunContent['kind'][] = [],
 ): Promise<RunContent[]> {
   const [run] = await db.query(readSource, [runId]);
-  // The content was deleted after its request was read.
+  // The run was deleted after the request was read.
   if (!run) return [{ kind: 'run', uid: runId, author: null, accepted: false }];
   const { creator } = run;
   const made: RunContent = { kind: 'run', uid: runId, author: creator, accepted: isSameActor(creator, executor) };
   const own = run.contents.filter(({ kind }) => !without.includes(kind));
-  // The prompt of another creator is among the contents of a run with the same executor.
+  // If the executor is the same, the contents of the run already include the prompt of another creator.
   if (isSameActor(run.executor, executor)) return own;
   const accepted = await readContents(db, executor, own.flatMap(storedRevisionOf));
   const contents = own.map((content): RunContent => {
@@ -147,7 +150,7 @@ async function definitionsOf(
   return await readPresentRevisions(db, teamId, 'definition', [...named]);
 }
 
-/** Returns the revisions of the stored MCP servers with a command that a configuration names. */
+/** Returns the revisions of the stored MCP servers that a configuration names, if they have a command. */
 const serversOf = (db: Queryable, teamId: string, { mcp_servers = {} }: AmbientAgentConfig) =>
   readPresentRevisions(db, teamId, 'mcp_server', [
     ...new Set(Object.values(mcp_servers).flatMap((server) => storedId(server)?.toLowerCase() ?? [])),

@@ -25,7 +25,7 @@ export type CheckedModels =
 
 interface Wanted {
   readonly config: AmbientAgentConfig;
-  /** As `checkHarness` returns it. */
+  /** The result of `checkHarness`. */
   readonly harness: { readonly harness: string; readonly preset?: HarnessPreset };
   /** True: the run is created in an outage too, because the time of a schedule does not come again. */
   readonly mayWait: boolean;

@@ -38,7 +38,7 @@ interface RunOfRights {
   readonly servers: NonNullable<AmbientAgentConfig['mcp_servers']>;
 }
 
-/** Decides whether the run may use the environment of another team. The authors of the environment itself may. */
+/** Decides whether the run may use the environment of another team. The authors of the environment itself need no permission. */
 async function decideGuest(db: Queryable, { executor, contents, guestOf }: RunOfRights) {
   const others = contents.filter(({ kind, uid }) => kind !== 'environment' || uid !== guestOf);
   if (guestOf === undefined || others.every(({ accepted }) => accepted)) return undefined;

@@ -79,7 +79,7 @@ export interface DecodedRunRequest {
   readonly kind: 'ok';
   readonly run: NewRun;
   readonly files: readonly DecodedAttachment[];
-  /** Values of the secrets that the request names, which are not in the run. */
+  /** Values of the secrets that the request names. The stored run does not contain these values. */
   readonly values: readonly string[];
 }
 
@@ -166,7 +166,7 @@ async function findEnvironment(
 interface CheckDeps {
   /** The transaction of the caller, or the database. */
   readonly db: Queryable;
-  /** The database, if `db` is a transaction: recent reads through it are not repeated. */
+  /** The database, if `db` is a transaction. Results that were read through the database a moment ago are used again. */
   readonly root?: Queryable;
   readonly models: Models;
   readonly vault: Vault;
@@ -174,13 +174,13 @@ interface CheckDeps {
 
 /** The origin of a request. */
 export interface RequestSource {
-  /** The agent of a run sent it. */
+  /** True: the agent of a run sent the request. */
   readonly isChild?: boolean;
   /** Stored contents that it was made from, such as a schedule. */
   readonly contents?: readonly ContentRevision[] | undefined;
   /** The run that it repeats. */
   readonly rerunOf?: string | undefined;
-  /** The request is only checked, for a definition that is stored although this service lacks its model or its platform. */
+  /** True: the request is only checked, for a definition that is stored even if this service lacks its model or its platform. */
   readonly keepsLacking?: boolean | undefined;
 }
 
@@ -213,7 +213,7 @@ export async function checkRunRequest(
   faults.push(...servers.faults);
   const harness = checkHarness(config);
   if (!harness.ok) faults.push(harness.fault);
-  // A run of these waits for the provider, because its time or delivery does not come again.
+  // A run of a schedule or a webhook waits for the provider, because its time or delivery does not come again.
   const mayWait = origin === 'SCHEDULED_AGENT' || origin === 'WEBHOOK';
   const checkedModels = checkModels(
     models,

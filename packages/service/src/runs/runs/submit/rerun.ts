@@ -6,7 +6,7 @@ import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { readAttachmentsOfRequest } from '../../files/attachments/read.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
 
-/** A request for the same run again, and the files of the first request. */
+/** A request that repeats a run, and the files of the first request. */
 export interface Rerun {
   readonly request: RunAgentRequest;
   readonly attachments: readonly StoredAttachment[];

@@ -17,9 +17,9 @@ export interface CheckedSkills {
 }
 
 /**
- * Checks the skills of a request without asking the code host, which may be slow. Whether they exist is checked before the agent begins.
- * `repositories`: repositories of the run's environment. A run follows the first skill. Skills of a factory's definition are only available
- * to its agent, unless the request makes the run follow one of them.
+ * Checks the skills of a request without asking the code host, which may be slow. A later check, before the agent begins, finds out
+ * whether the skills exist. `repositories`: repositories of the run's environment. A run follows the first skill. Skills of a factory's
+ * definition are only available to its agent, if the request does not make the run follow one of these skills.
  */
 export function checkSkills(
   { skill, config = {} }: Pick<RunAgentRequest, 'skill' | 'config'>,
@@ -45,7 +45,9 @@ export function checkSkills(
   return { config: { ...config, skill_spec: first, ...skills }, first, faults };
 }
 
-/** A run whose request gave no name has the name of the skill's folder already, if the skill has a folder. */
+/**
+ * If the request gave no name, `name` may already be the name of the skill's folder. This statement replaces it by the name of the skill.
+ */
 const recordStatement = defineStatement({
   name: 'record_skills_of_run',
   text: `
@@ -59,7 +61,7 @@ const recordStatement = defineStatement({
   row: {},
 });
 
-/** Records the resolved skills of a run, each with its path, and for the run the name of the first skill. */
+/** Records the resolved skills of a run, each with its path. A run without a name in its configuration gets the name of the first skill. */
 export async function recordSkills(
   db: Queryable,
   runId: string,

@@ -84,8 +84,8 @@ function forbiddenOverride(
 }
 
 /**
- * Returns a skill that the child may not have. The service reads skills with the credentials of the team: an agent may name only those
- * that it can read itself, in the repositories of its environment, and those that a person gave to its run.
+ * Returns a skill that the child may not have. The service reads skills with the credentials of the team. So an agent may name only skills
+ * in the repositories of its environment, which it can read itself, and skills that a person gave to its run.
  */
 async function forbiddenSkill(
   db: ExecutionDeps['db'],
@@ -121,7 +121,7 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
   const approvers = parent.config.approvals_from ?? [];
   const policy = stricter(parent.config.approval_policy, own.approval_policy);
   const startsRuns = own.child_runs?.enabled ?? mode === 'orchestrate';
-  // A person decides whose follow-ups a run takes, not an agent.
+  // A person, not an agent, decides whose follow-ups a run takes.
   const { followups_from: _, ...ofChild } = own;
   const { followups_from } = parent.config;
   return {
@@ -135,12 +135,12 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
   };
 }
 
-/** The longest time that a child of a parent whose time is over may have, in minutes. */
+/** Time limit, in minutes, of a child whose parent has no time left. */
 const noTime = 0.001;
 
 /**
- * Returns the limits of a child: never more than its parent's, and no more time than its parent has left. Both also count against the
- * parent's budget. The limits stay valid if the parent is deleted.
+ * Returns the limits of a child: at most the limits of its parent, and at most the time that the parent has left. The use of the child
+ * also counts against the parent's budget. The limits stay valid if the parent is deleted.
  */
 function narrowedBudget({ config, seconds_left }: ParentRow, own: AmbientAgentConfig): RunBudget {
   const parent = budgetOf(config);
@@ -164,8 +164,8 @@ function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined):
 }
 
 /**
- * Returns the name of a secret that the child would get and no sandbox of its parent got; undefined if there is none.
- * The parent's own environment is a grant that a person gave to both.
+ * Returns the name of a secret that the child would get although no sandbox of its parent got it; undefined if there is none. The parent's
+ * environment needs no check, because a person chose it for both runs.
  */
 async function findUngranted(
   db: Queryable,
@@ -177,7 +177,7 @@ async function findUngranted(
   const other = environment_id !== undefined && environment_id !== parent.environment_id;
   const environment = other ? await findNamedEnvironment(db, { teamId, creator: executor }, environment_id) : undefined;
   const ofEnvironment = environment?.kind === 'own' && !environment.isGuest ? (environment.config.secrets ?? []) : [];
-  // Headers of other servers than the parent's were refused.
+  // Headers for servers that the parent does not have were already refused.
   const ofPrograms = secretsOfServers(child.mcp_servers ?? {}).filter(isInSandbox);
   const wanted = [...(child.secrets ?? []), ...ofEnvironment, ...ofPrograms].map(({ name }) => name);
   if (wanted.length === 0) return undefined;
@@ -262,7 +262,7 @@ function grantedBy(parent: Servers, { url, headers, ...server }: MCPServerConfig
  */
 export type StartChildOutcome = SubmitOutcome | { readonly kind: 'gone' };
 
-/** Starts a run below the run of a session, of the same team and creator. */
+/** Starts a child of the session's run, with the same team and creator. */
 export async function startChild(
   deps: SubmitDeps,
   session: RunSession,

@@ -53,8 +53,8 @@ async function written(tx: Queryable, ...wanted: readonly SingleSubmission[]): P
   return responses.map(({ run_id: id }) => id);
 }
 
-describe("in the caller's transaction", () => {
-  test('commits the runs together with its other rows', async () => {
+describe("writing runs in the caller's transaction", () => {
+  test('commits the runs together with the other rows of the caller', async () => {
     const ids = await db.transaction(async (tx) => {
       const two = await written(tx, withFile(), withFile());
       // Other transactions see no row before the commit.
@@ -64,7 +64,7 @@ describe("in the caller's transaction", () => {
     expect(await Promise.all(ids.map(countRows))).toEqual([whole, whole]);
   });
 
-  test('leaves no rows of a run when it rolls back', async () => {
+  test('leaves no rows of a run when the transaction rolls back', async () => {
     let ids: readonly string[] = [];
     const rolledBack = db.transaction(async (tx) => {
       ids = await written(tx, withFile());
@@ -74,14 +74,14 @@ describe("in the caller's transaction", () => {
     expect(await Promise.all(ids.map(countRows))).toEqual([nothing]);
   });
 
-  test('refuses to write a child run that was not admitted', async () => {
+  test('fails for a child run that was not admitted', async () => {
     const parent = await submitted(submission());
     const child = submission({ request: { prompt: 'Do it.', parent_run_id: parent } });
     await expect(db.transaction((tx) => written(tx, child))).rejects.toThrow('is written by writeRun');
     expect(await submitted(child)).not.toBe(parent);
   });
 
-  test('stays usable after a refused submission', async () => {
+  test('is possible after a refused submission in the same transaction', async () => {
     const [runId = ''] = await db.transaction(async (tx) => {
       const refused = await prepareRun(service.deps, submission({ request: { prompt: ' ' } }), tx);
       expect(refused).toMatchObject({ kind: 'invalid', faults: [{ path: 'prompt' }] });
@@ -91,7 +91,7 @@ describe("in the caller's transaction", () => {
   });
 });
 
-test('creates one run for a request that is repeated, with the same answer', async () => {
+test('creates one run for a repeated request, and returns the same answer', async () => {
   const once = { teamId: service.teamId, principal: 'schedule', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
   const submitOnce = () => submitted(submission({ once }));
   const [first, second] = await Promise.all([submitOnce(), submitOnce()]);

@@ -70,8 +70,8 @@ const defineInsert = (name: string, more: string) =>
   });
 
 /**
- * Defines a statement that writes runs with their files. `more`: common table expressions of a caller that writes rows of its own; its
- * parameters are behind those of `parametersOfRuns`.
+ * Defines a statement that writes runs with their files. `more`: common table expressions of a caller that writes rows of its own; * the
+ * parameters of these expressions come after the parameters of `parametersOfRuns`.
  */
 export const defineInsertRuns = (name: string, more: string) => defineInsert(name, `${insertFiles}, ${more}`);
 
@@ -173,7 +173,7 @@ export type WriteOutcome =
   /** No run can be created below its parent. */
   | { readonly kind: 'child_refused'; readonly reason: ChildRefusal };
 
-/** Writes one run. A run below another one is admitted first, under the locks of the runs above it. */
+/** Writes one run. A run that has a parent must first be admitted, under the locks of the runs above it. */
 export async function writeRun(tx: Queryable, prepared: PreparedRun): Promise<WriteOutcome> {
   const { run } = prepared;
   const { parentRunId, ancestorIds, childLimits } = run;
@@ -205,9 +205,9 @@ function toRowOfBatch({ run, answerOf }: RunOfBatch) {
 }
 
 /**
- * Writes a run without files and parent in a batch with those that arrive while another batch is written. NOTIFY takes a lock over the
- * whole database at commit, so many small transactions would wait for one another (see bench/creates.ts). Returns null
- * if it wrote nothing, because the client had gone: its repeat may have created the run while this request waited.
+ * Writes a run without files and parent in a batch, together with the runs that arrive while another batch is written. NOTIFY takes a lock
+ * over the whole database at commit, so many small transactions would wait for one another (see bench/creates.ts). Returns null if nothing
+ * was written because the client had disconnected: a repeated request of the client may have created the run meanwhile.
  */
 async function writeInBatch(
   deps: ExecutionDeps,

@@ -26,7 +26,7 @@ export type ChildRefusal =
   | 'too_many_children'
   /** The tree has the largest number of live runs. */
   | 'tree_full'
-  /** The tree has the largest number of runs, ended ones included. */
+  /** The tree has the largest number of runs, including ended runs. */
   | 'tree_used_up';
 
 /** Limits of a child run that an agent starts. */
@@ -35,7 +35,7 @@ export interface ChildLimits {
   readonly attempt: Attempt;
   /** Live children that the parent may have. */
   readonly maxLive: number;
-  /** Runs that the tree may have, ended ones included; absent: the request starts no new run. */
+  /** Maximum number of runs of the tree, including ended runs; absent: the request starts no new run. */
   readonly maxInTree?: number;
 }
 
@@ -60,7 +60,7 @@ const readParent = defineStatement({
     state: text<RunState>(),
     execution_id: uuid,
     phase: text<Phase>(),
-    /** Null while it waits in the queue. */
+    /** Null while the execution waits in the queue. */
     token_hash: nullable(bytes),
     is_doomed: boolean,
   },

@@ -93,7 +93,7 @@ function artifactSummary({ artifact_type, data }: ArtifactItem): ChildRun['artif
   };
 }
 
-/** Time between two calls of an agent that waits longer than one call. After it the execution holds a slot again. */
+/** Time between two calls of an agent whose wait is longer than one call. After this time the execution holds a slot again. */
 const betweenCallsMs = 10_000;
 
 interface Wait {
@@ -106,9 +106,8 @@ interface Wait {
 }
 
 /**
- * Waits until child runs of the session's run have ended or are BLOCKED (`settled`), for `waitMs` at most (`waiting`).
- * During the wait the session's execution uses no slot, if a slot helps one of these runs. `not_found`: one of the ids
- * is no child of the run.
+ * Waits until child runs of the session's run have ended or are BLOCKED (`settled`), for `waitMs` at most (`waiting`). During the wait the
+ * session's execution uses no slot, if one of these runs can use the slot. `not_found`: one of the ids is no child of the run.
  */
 export async function awaitChildren(
   deps: ExecutionDeps,
@@ -143,12 +142,12 @@ export async function awaitChildren(
   }
 }
 
-/** PENDING lasts 30 s at most; an agent is answered before that. */
+/** A run is PENDING for 30 s at most, and the agent gets its answer earlier. */
 const pendingPatienceMs = 20_000;
 
 /**
  * Cancels a child of the session's run, with all runs below it, and waits while it is PENDING. `not_found`: the run has started no such
- * run. `pending`: it still is.
+ * run. `pending`: the child is still PENDING.
  */
 export async function cancelChild(
   deps: ExecutionDeps,

@@ -77,7 +77,7 @@ const countSent = defineStatement({
   row: { sent: integer, recent: integer },
 });
 
-/** Has the rights of an unknown author, who has no rights. */
+/** Stands for an unknown author, who has no rights. */
 const nobody: RunActor = { kind: 'user', uid: '' };
 
 const rootOf = (place: Place): string => place.ancestor_ids.at(-1) ?? place.id;

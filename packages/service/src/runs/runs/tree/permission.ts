@@ -3,7 +3,7 @@ import type { RunMode } from '@runyard/contract/runs/run-request';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable, text } from '../../../platform/store/database/statement.ts';
 
-/** Live children of a run whose configuration gives no number. */
+/** Maximum number of live children of a run whose configuration sets no number. */
 const defaultMaxLive = 8;
 
 // A stored configuration may be older than this member and have another type of value there.

@@ -5,7 +5,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, uuid } from '../../../platform/store/database/statement.ts';
 import type { Principal } from '../keys/principal.ts';
 
-/** The author of a change: a person or an agent, and the request that asked for the change. A `Principal` is one. */
+/** The author of a change: a person or an agent, and the request that asked for the change. A `Principal` can be used as an author. */
 export interface Author extends Pick<Principal, 'teamId' | 'from'> {
   readonly creator: Pick<Principal['creator'], 'kind' | 'uid'>;
   readonly keyId: string | null;
@@ -50,8 +50,8 @@ const insertEntry = `
 
 const insert = defineStatement({
   name: 'insert_audit_entry',
-  // Guards the limits of the day: locks the rows of the day until the transaction ends, the row of the author first. Changes of others in the team do
-  // not count against an owner.
+  // Enforces the limits of the day. Locks the rows of the day until the transaction ends, beginning with the row of the author.
+  // Changes of other members do not count against an owner.
   text: `
     WITH day AS (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today),
     of_author AS (
@@ -137,7 +137,7 @@ function entryValues(by: Author, change: Omit<Change, 'endsAccess'>): unknown[] 
 export const creationEntryColumns =
   'audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text';
 
-/** Returns the members of a row of input that has an entry; nothing if no key created the run. */
+/** Returns the members that a row of input needs to get an entry in the audit log; no members if no key created the run. */
 export function creationEntryOf(by: Pick<Author, 'keyId' | 'from'> | undefined) {
   if (by === undefined || by.keyId === null) return {};
   return {

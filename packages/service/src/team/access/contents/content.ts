@@ -18,7 +18,7 @@ export interface ContentRevision {
   readonly revision: number;
 }
 
-/** Content that a run executes. `runs.contents` is a list of them. */
+/** Content that a run executes. `runs.contents` is a list of such contents. */
 export interface RunContent {
   readonly kind: RunContentKind;
   /** Absent: the prompt of the request. */
@@ -27,7 +27,7 @@ export interface RunContent {
   readonly revision?: number;
   /** Null: not known. */
   readonly author: RunActor | null;
-  /** The executor of the run wrote or accepted it before the run was created. */
+  /** True: the executor of the run wrote or accepted the content before the run was created. */
   readonly accepted: boolean;
 }
 
@@ -142,7 +142,7 @@ const write = defineStatement({
   row: { accepted_at: timestamp },
 });
 
-/** Records that a person accepts a revision, in place of an earlier one; returns when the person first did. */
+/** Records that a person accepts a revision, instead of an earlier revision. Returns the time at which the person first accepted it. */
 export async function writeAcceptance(
   tx: Queryable,
   personUid: string,

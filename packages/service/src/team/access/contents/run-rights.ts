@@ -17,7 +17,7 @@ export const cuttingAuthors = (contents: readonly RunContent[]): RunActor[] => {
 
 /**
  * Decides about one right of a run: its executor must have the right, and so must the author of each content that the executor has not
- * accepted. No other code decides that. `isHeldBy`: whether a principal has the right. An unknown author has no rights.
+ * accepted. No other code makes this decision. `isHeldBy`: whether a principal has the right. An unknown author has no rights.
  */
 export function decideRight(
   executor: RunActor,
@@ -49,7 +49,7 @@ export interface RightToSecret {
 /** A right that a run does not have. `content`: the content whose author lacks the right; absent: the executor lacks it. */
 export interface Withheld {
   readonly right: (typeof RunRightKind)['options'][number];
-  /** Name of the secret, UID of the environment. */
+  /** Name of the secret, or UID of the environment. */
   readonly name?: string;
   readonly content?: RunContent;
 }
@@ -68,7 +68,7 @@ export const isInSandbox = ({ as }: Pick<RightToSecret, 'as'>): boolean => as !=
 /** A withheld right with a reason that people read. */
 export type ExplainedWithheld = Withheld & { readonly reason: string };
 
-/** Decides about the personal credentials of a run's executor. Only their person has them. */
+/** Decides whether a run may use the personal credentials of its executor. Only the person to whom they belong has this right. */
 export const decidePersonalCredentials = (executor: RunActor, contents: readonly RunContent[]) =>
   decideRight(executor, contents, (principal) => principal.kind === 'user' && isSameActor(principal, executor));
 

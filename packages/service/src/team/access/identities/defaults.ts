@@ -1,4 +1,4 @@
-/** The defaults of an agent identity: members of runs whose requests do not name others. */
+/** The defaults of an agent identity: values for members of a run that its request does not set. */
 
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { AgentIdentity, UpdateAgentIdentityRequest } from '@runyard/contract/team/identities';
@@ -23,7 +23,7 @@ export type DefaultFault = Fault & { readonly isForbidden?: true };
 /** Returns the faults of an identity's defaults, each with the path of its member; empty if runs of the identity can be created. */
 export type CheckDefaults = (tx: Queryable, teamId: string, defaults: Defaults) => Promise<DefaultFault[]>;
 
-/** Members that published clients require and this service does not support. */
+/** Members that published clients require although this service does not support them. */
 export const membersWithoutEffect = {
   memory: { attached_stores: [], auto_memory: { enabled: false } },
   default_runner_uid: '',

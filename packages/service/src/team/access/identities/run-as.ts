@@ -43,7 +43,7 @@ const readPerson = defineStatement({
 interface Runner {
   readonly executor: RunActor;
   readonly config: AmbientAgentConfig;
-  /** The identity as a list; empty if the run has none. */
+  /** A list that contains the identity; empty if the run has no identity. */
   readonly contents: readonly ContentRevision[];
 }
 
@@ -89,9 +89,9 @@ export const runAsParent = (
 ): RunAsOutcome => ({ kind: 'ok', executor: { kind: creator.kind, uid: creator.uid }, config, contents: [] });
 
 /**
- * Decides which person or identity executes the run of a request. A run of an agent key always executes as the identity of the key, because
- * an agent could otherwise take the rights of another identity. `on_behalf_of` needs an agent key whose identity acts for users, and names
- * a person of the team.
+ * Decides which person or identity executes the run of a request. A run of an agent key always executes as the identity of the key,
+ * because an agent could otherwise take the rights of another identity. `on_behalf_of` must name a person of the team, and is allowed only
+ * for an agent key whose identity acts for users.
  */
 export async function resolveRunAs(
   db: Queryable,

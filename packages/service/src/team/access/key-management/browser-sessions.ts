@@ -14,7 +14,7 @@ import { recordAction } from '../audit/record.ts';
 import { hashKey, isSession, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 
-/** Largest number of codes and sessions of one key. A further one replaces the oldest. */
+/** Largest number of codes and of sessions of one key. A further code or session replaces the oldest one. */
 const maxCodes = 20;
 const maxSessions = 50;
 
@@ -50,8 +50,8 @@ const insertSession = `
     RETURNING ${sessionColumns}`;
 
 /**
- * Deleting the code is the compare-and-set that allows only one use. The lock puts the exchange in an order with the
- * deletion of the key that created the code, which also deletes the session.
+ * Deleting the code is the compare-and-set that allows only one use. The lock serialises the exchange with the deletion of the key that
+ * created the code, because this deletion also deletes the session.
  */
 const useCode = defineStatement({
   name: 'use_sign_in_code',
@@ -67,7 +67,7 @@ const useKey = defineStatement({
   row: sessionRow,
 });
 
-/** The lock on the membership orders the sign-in and the end of the membership; the latter also deletes the session. */
+/** The lock on the membership serialises the sign-in with the end of the membership, which also deletes the session. */
 const insertSignedOn = defineStatement({
   name: 'insert_signed_on_session',
   text: `
@@ -106,8 +106,8 @@ const deleteSessions = defineStatement({
 });
 
 /**
- * The sessions of a person are in teams of the person, so the index of a team's keys finds them. The codes would open
- * further sessions.
+ * The sessions of a person are in teams of the person, so the index of a team's keys finds them. Also deletes the codes, because they
+ * would open further sessions.
  */
 const deleteSessionsOfPerson = defineStatement({
   name: 'delete_browser_sessions_of_person',
@@ -190,7 +190,7 @@ async function insertSessionBy(
   return { key, session: { expires_at: row.expires_at, display_name: row.display_name } };
 }
 
-/** Ends the session that has this key. Returns false if it is the key of no session. */
+/** Ends the session that has this key. Returns false if no session has this key. */
 export async function endBrowserSession(db: Database, principal: Principal): Promise<boolean> {
   const { keyId: uid } = principal;
   return await db.transaction(async (tx) => {
@@ -209,7 +209,7 @@ export async function endAllBrowserSessions(tx: Queryable): Promise<void> {
   await tx.query(deleteSessions);
 }
 
-/** Ends all sessions of the person, and the sign-in links that wait. */
+/** Ends all sessions of the person, and the sign-in links that were not used. */
 export async function endBrowserSessions(db: Database, principal: Principal): Promise<void> {
   const { uid } = principal.creator;
   await db.transaction(async (tx) => {

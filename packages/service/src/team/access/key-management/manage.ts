@@ -96,7 +96,7 @@ const deleteOne = defineStatement({
   name: 'delete_api_key',
   text: `
     WITH gone AS (DELETE FROM api_keys WHERE id = $1 RETURNING id, name, kind, agent_uid)
-    -- Empty: of any key, because the browser sessions of the key end with it.
+    -- The empty payload means any key, because the browser sessions of the key end with it.
     SELECT name, kind, agent_uid, pg_notify('${keysChannel}', '') FROM gone`,
   row: { name: text(), kind: text<KeyKind>(), agent_uid: nullable(text()) },
 });
@@ -195,8 +195,8 @@ export async function createKey(
 }
 
 /**
- * Why a key is not deleted. `not_found` 404. `above_own` 403: it belongs to a person with a higher role. `last_key` 409: without
- * it, no owner could manage the team.
+ * Why a key is not deleted. `not_found` 404. `above_own` 403: the key belongs to a person with a higher role. `last_key` 409: without this
+ * key, no owner could manage the team.
  */
 export type KeyDeleteRefusal = 'not_found' | 'above_own' | 'last_key';
 
@@ -206,8 +206,8 @@ const actsInTeam = (key: string): string =>
 
 const readIsLastKey = defineStatement({
   name: 'read_whether_key_is_last_of_owners',
-  // A personal key works in all teams of its person. An owner who signs in with an identity provider could create a new key, but not when
-  // the provider is unavailable: the operator's key is for that case.
+  // A personal key works in all teams of its person. An owner who signs in with an identity provider could create a new key, except
+  // while the provider is unavailable. The operator's key is for that case.
   text: `
     SELECT EXISTS (
       SELECT FROM api_keys k JOIN team_members m ON m.team_id = $1 AND m.user_id = k.user_id

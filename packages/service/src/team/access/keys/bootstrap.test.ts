@@ -97,7 +97,7 @@ test('the next start repairs a crash between the writes of file and database', a
   expect(next.kind === 'ready' && (await works(next.key))).toBe(true);
 });
 
-test("the operator's key is replaced without the old one, also after its row was deleted", async () => {
+test("the operator's key is replaced without the old key, even if the row of the old key was deleted", async () => {
   const first = await bootstrap(database.db, { dataDir, key: undefined });
   await database.db.query('DELETE FROM api_keys');
   const key = await replaceOperatorKey(database.db, dataDir);

@@ -100,14 +100,14 @@ async function ensureOperatorKey(
     if (storedKey === undefined) return { kind: 'kept_elsewhere' };
     return known.some(({ same }) => same) ? { kind: 'ready', key: storedKey, from: 'file' } : { kind: 'stale_file' };
   }
-  // A process that was killed before the commit has left the file with its key.
+  // If the file exists, a process was killed after it wrote the file and before it committed.
   const key = storedKey ?? (await createSecretFile(file, newRawKey()));
   await replaceBootstrapKey(tx, key);
   await setBootstrapped(tx);
   return { kind: 'ready', key, from: storedKey === undefined ? 'generated' : 'file' };
 }
 
-/** A worker key that nobody created by the API. */
+/** SQL: a worker key that was not created through the API. */
 const isOfSetting = `kind = 'worker' AND created_by_uid IS NULL`;
 
 const readWorkerKey = defineStatement({
@@ -135,22 +135,22 @@ async function putWorkerKey(tx: Queryable, key: string): Promise<boolean> {
 /**
  * Creates the first team, its administrator and the bootstrap key, once for each database. The key comes from the setting, else from the
  * data folder. If neither has a key, a new key is made and stored in the data folder with mode 0600. Later only the setting replaces the
- * key: a key that was deleted does not come back from a file. A worker key replaces the worker key of an earlier setting, and is kept when
- * the setting is removed. Any number of processes may call this at once.
+ * key: a key that was deleted does not come back from a file. The worker key of the setting replaces the worker key of an earlier setting,
+ * and stays when the setting is removed. Any number of processes may call this at once.
  */
 export async function bootstrap(db: Database, options: BootstrapOptions): Promise<BootstrapResult> {
   return await db.transaction(async (tx) => {
     await tx.query(lockBootstrap);
     const result = await ensureOperatorKey(tx, options);
-    // After the operator's key, which might have the same text.
+    // Runs after the operator's key is stored, because both keys might have the same text.
     const isPut = options.workerKey === undefined || (await putWorkerKey(tx, options.workerKey));
     return isPut ? result : { kind: 'worker_key_taken' };
   });
 }
 
 /**
- * Replaces the operator's key by a new one in the data folder, and returns it. The old one stops working. Needs no key: for people who can read
- * and write the data folder and the database. If this is killed before the end, call it again.
+ * Replaces the operator's key by a new one in the data folder, and returns it. The old one stops working. Needs no key, because it is for
+ * people who can read and write the data folder and the database. If the process is killed before the end, call this function again.
  */
 export async function replaceOperatorKey(db: Database, dataDir: string): Promise<string> {
   const key = newRawKey();

@@ -31,7 +31,7 @@ export interface KeyDirectory {
    * for workers.
    */
   authenticate(raw: string): Promise<Principal | null>;
-  /** Does the same for the key of a worker. */
+  /** Does the same as `authenticate` for the key of a worker. */
   authenticateWorker(raw: string): Promise<KeyOfWorker | null>;
   /**
    * Returns the person of a personal key or a session with the person's role in another team; null if the person is not in that team.
@@ -135,8 +135,8 @@ const cachedMs = 5_000;
 const noteEveryMs = 60_000;
 
 /**
- * Opens the look-up of keys. The cache drops a key that any process deletes. `now` is in milliseconds from any moment: a key ends
- * by the clock of the database.
+ * Opens the look-up of keys. The cache drops a key that any process deletes. `now` returns milliseconds since any moment. The clock of the
+ * database decides when a key expires.
  */
 export async function openKeyDirectory(
   db: Database,

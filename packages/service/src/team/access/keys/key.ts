@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 
 /**
- * Channel on which all processes learn of the end of a key or a change of a person's rights; the payload is the id of a key, or empty: any
+ * Channel of notices about the end of a key or a change of a person's rights. The payload is the id of a key; an empty payload means any
  * key.
  */
 export const keysChannel = 'runyard_keys';
@@ -12,7 +12,7 @@ export const newRawKey = (): string => `ryk_${randomBytes(32).toString('base64ur
 /** Returns a new key of an invitation with 32 random bytes. */
 export const newInvitationKey = (): string => `ryi_${randomBytes(32).toString('base64url')}`;
 
-/** Returns the hash that the database holds of a raw key. The key is random, so it needs neither salt nor stretching. */
+/** Returns the hash of a raw key, as the database stores it. The key is random, so it needs neither salt nor stretching. */
 export const hashKey = (raw: string): Buffer => hash('sha256', raw, 'buffer');
 
 /** Returns the parts of a key that are shown after its creation. */
@@ -28,7 +28,7 @@ export const isValidKeyIn = (key: string, teamId: string): string => `
     -- A key ends with the membership in the team that it was made in, wherever it acts.
     AND (${key}.kind <> 'personal'
       OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${key}.team_id AND m.user_id = ${key}.user_id))
-    -- Keys of a person whom an identity provider has not confirmed for too long wait for the next sign-in.
+    -- If an identity provider has not confirmed a person for too long, the person's keys do not work until the next sign-in.
     AND (${key}.kind <> 'personal' OR ${key}.is_operator
       OR NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = ${key}.user_id AND i.confirmed_until <= clock_timestamp())))`;
 
@@ -54,8 +54,8 @@ const isOwnerOfKey = (key: string, kind: string, uid: string): string => `
     ELSE ${kind} = 'user' AND ${uid} = (SELECT u.uid FROM users u WHERE u.id = ${key}.user_id) END`;
 
 /**
- * SQL: whether workers may connect with the key to the pool with this name in the team: the owner of the key owns the pool, or was added to
- * the pool. The aliases `mine` and `added` are of no statement that uses it.
+ * SQL: whether workers may connect with the key to the pool with this name in the team: the owner of the key owns the pool, or was added
+ * to the pool. The statements that use this condition must not have the aliases `mine` and `added`.
  */
 export const mayConnectToPool = (key: string, teamId: string, name: string): string => `
   EXISTS (

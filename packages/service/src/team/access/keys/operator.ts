@@ -14,7 +14,7 @@ const readHasOperatorKey = defineStatement({
 
 /**
  * Returns whether the caller may see data of the whole installation: with the operator's key, or in a browser session of the key's person.
- * A session may not change them: see `AllowKeys.operator`.
+ * A session may not change these data: see `AllowKeys.operator`.
  */
 export async function isOperatorHere(
   db: Queryable,

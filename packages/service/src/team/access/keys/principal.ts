@@ -17,7 +17,7 @@ export interface Principal {
   readonly role: Role;
   /** The key belongs to the operator of the service. */
   readonly isOperator: boolean;
-  /** Absent: the key does not belong to a browser session. `isRecent`: it began less than an hour ago. */
+  /** Absent: the key does not belong to a browser session. `isRecent`: the session began less than an hour ago. */
   readonly browserSession?: { readonly expiresAt: string; readonly isRecent: boolean };
   /** The request in which the principal acts; null: there is no request. */
   readonly from: RequestOrigin | null;

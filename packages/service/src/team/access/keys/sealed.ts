@@ -12,6 +12,6 @@ const keyOf = (secret: string, use: string): Buffer => Buffer.from(hkdfSync('sha
 export const seal = (text: string, secret: string, use: string): string =>
   sealText(keyOf(secret, use), use, text).toString('base64url');
 
-/** Decrypts a text. Throws if the secret or the use is another one, or if the text was changed. */
+/** Decrypts a text. Throws if the secret or the use differs from that of the encryption, or if the text was changed. */
 export const unseal = (sealed: string, secret: string, use: string): string =>
   openText(keyOf(secret, use), use, Buffer.from(sealed, 'base64url'));

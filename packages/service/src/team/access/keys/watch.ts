@@ -18,9 +18,9 @@ export type ConnectionUse = 'stream' | 'worker';
 /** Notifies open connections of the end of their key. */
 export interface KeyWatch {
   /**
-   * Calls `onEnd` once, within a second after the key is deleted or expires, or its person leaves the team. Also calls it if that happened
-   * before this call. The connection of a worker also ends when its person becomes a viewer, or when the key may no longer connect to the
-   * pool. Returns the function that stops watching.
+   * Calls `onEnd` once, within a second after the key is deleted or expires, or its person leaves the team. Also calls `onEnd` if the key
+   * had ended before this call. The connection of a worker also ends when its person becomes a viewer, or when the key may no longer
+   * connect to the pool. Returns the function that stops watching.
    */
   watch(key: KeyInTeam, use: ConnectionUse, onEnd: () => void): () => void;
   close(): void;
@@ -72,7 +72,7 @@ export async function openKeyWatch(db: Database, log: Logger, checkEveryMs = 5_0
   };
 
   const tick = () => {
-    // Uses the clock of the process, so that keys expire also while the database does not answer.
+    // Uses the clock of the process, so that keys also expire while the database does not answer.
     for (const [name, { endsAt }] of [...watched]) if (endsAt <= performance.now()) end(name);
     if (performance.now() - checkedAt >= checkEveryMs) check();
     schedule();

@@ -21,7 +21,7 @@ import { teamHasRoom } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';
 import { mayJoinAnother, toTeam } from './own-teams.ts';
 
-/** Deleting the invitation is the compare-and-set that makes it good for one person. */
+/** Deleting the invitation is the compare-and-set that lets only one person use it. */
 const useInvitation = defineStatement({
   name: 'use_team_invitation',
   text: `
@@ -40,7 +40,7 @@ const useInvitation = defineStatement({
   },
 });
 
-/** Makes a person: id, UID, name and address. */
+/** Creates a person. Parameters: id, UID, name and address. */
 export const insertUser = defineStatement({
   name: 'insert_user',
   text: 'INSERT INTO users (id, uid, display_name, email) VALUES ($1, $2, $3, $4)',
@@ -61,7 +61,7 @@ export const insertMember = defineStatement({
 /** Why an invitation is not accepted: `unknown` 403, the others 409. The invitation can still be used. */
 export type AcceptRefusal = 'unknown' | 'already_in_team' | 'too_many_members' | 'too_many_teams' | 'managed_by_rules';
 
-/** Returns whether rules manage the team of this UID. */
+/** Returns whether rules manage the team with this UID. */
 export type IsManagedByRules = (teamUid: string) => boolean;
 
 /** Rolls back the use of an invitation. */
@@ -104,7 +104,7 @@ async function takeInvitation(tx: Queryable, key: string, isManagedByRules: IsMa
   return invitation;
 }
 
-/** An invitation that somebody accepts. */
+/** An invitation that a person accepts. */
 interface Acceptance {
   readonly key: string;
   readonly isManagedByRules: IsManagedByRules;

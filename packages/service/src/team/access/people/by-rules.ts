@@ -51,8 +51,9 @@ export interface RuledPerson {
 }
 
 /**
- * Gives the person the role from the rules in each of these teams, by UID; null: no role, so the membership ends, together with the keys
- * and sessions in the team. Returns the UIDs of the teams that are full, or that are too many for the person.
+ * Gives the person a role in each of these teams. `roles`: the role from the rules by UID of the team. If the role is null, the membership
+ * ends, together with the keys and sessions in the team. Returns the UIDs of the teams that the person cannot join, because the team or
+ * the person has reached its limit.
  */
 export async function applyRoles(
   tx: Queryable,
@@ -72,7 +73,7 @@ export async function applyRoles(
   return full;
 }
 
-/** Returns false if there is no room for the person. */
+/** Returns false if the team or the person has reached its limit. */
 async function applyRole(tx: Queryable, by: Author, person: RuledPerson, role: Role | null): Promise<boolean> {
   const member = await lockMember(tx, by.teamId, person.uid);
   if (member !== null) {
@@ -94,8 +95,8 @@ async function applyRole(tx: Queryable, by: Author, person: RuledPerson, role: R
 }
 
 /**
- * Removes people without an identity provider from teams that rules manage, and the invitations of these teams: a team is managed either by
- * rules or by hand. Returns the UIDs that are of no team.
+ * Removes people without an identity provider from teams that rules manage, and the invitations of these teams: a team is managed either
+ * by rules or by hand. Returns the UIDs for which there is no team.
  */
 export async function endManagementByHand(db: Database, teamUids: readonly string[]): Promise<string[]> {
   const teams = await db.query(readTeams, [teamUids]);

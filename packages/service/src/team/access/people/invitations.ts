@@ -42,7 +42,7 @@ const readInvitations = defineStatement({
 
 const readInviter = defineStatement({
   name: 'read_role_of_inviter',
-  // The lock orders the creation and a change of the inviter's role, which ends only invitations that already exist.
+  // The lock serialises the creation with a change of the inviter's role, because this change ends only invitations that already exist.
   text: `
     SELECT m.role FROM team_members m JOIN users u ON u.id = m.user_id WHERE m.team_id = $1 AND u.uid = $2
     FOR SHARE OF m`,

@@ -157,7 +157,7 @@ export async function changeRole(
   });
 }
 
-/** Writes another role of a person. A lower one ends the invitations that the person made. `why` is for the audit log. */
+/** Changes the role of a person. A lower role ends the invitations that the person made. `why` is for the audit log. */
 export async function giveRole(tx: Queryable, by: Author, member: MemberRow, role: Role, why: State): Promise<void> {
   const isLower = isAtLeast(member.role, role);
   await tx.query(setRole, [by.teamId, member.id, role]);
@@ -186,7 +186,7 @@ export async function endMembership(tx: Queryable, by: Author, member: MemberRow
 
 /**
  * Removes a person from the team, with the person's keys, sessions and invitations in it. Returns the agent keys and the worker pools that
- * the person made; the ones in `ended` are deleted too.
+ * the person made. `ended`: whether these keys and pools are deleted too.
  */
 export async function removeMember(
   db: Database,

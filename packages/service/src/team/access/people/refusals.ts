@@ -1,4 +1,4 @@
-/** Refusals that the routes of this folder and the sign-in of browsers share. */
+/** Refusals that are used by the routes of this folder and by the sign-in of browsers. */
 import { maxMembers, maxTeamsOfPerson } from '@runyard/contract/limits';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { AcceptRefusal } from './accept.ts';

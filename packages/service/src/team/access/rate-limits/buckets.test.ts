@@ -23,13 +23,13 @@ describe('a bucket', () => {
     expect(admitted).toBe(30);
   });
 
-  it('belongs to one caller only', () => {
+  it('belongs to only one caller', () => {
     const buckets = makeBuckets({ quota: 1, windowSeconds: 60 });
     buckets.take('a', 0);
     expect([buckets.read('a', 0).remaining, buckets.read('b', 0).remaining]).toEqual([0, 1]);
   });
 
-  it('is forgotten when too many others were used since', () => {
+  it('is forgotten when too many other buckets were used since then', () => {
     const buckets = makeBuckets({ quota: 1, windowSeconds: 60 }, 2);
     for (const id of ['a', 'b', 'a', 'c']) buckets.take(id, 0);
     expect(['a', 'b', 'c'].map((id) => buckets.read(id, 0).remaining)).toEqual([0, 1, 0]);

@@ -8,7 +8,7 @@ export interface RatePolicy {
 
 /** The state of a bucket after a request. */
 export interface BucketState {
-  /** Requests that may come now. */
+  /** Number of requests that are allowed now. */
   readonly remaining: number;
   /**
    * Seconds until the bucket is full, or, if the bucket is empty, until one request is allowed; at least 1 while the bucket is not full.
@@ -17,9 +17,9 @@ export interface BucketState {
 }
 
 export interface Buckets {
-  /** Returns the remaining requests without counting one. `now` is in milliseconds. */
+  /** Returns the number of remaining requests, and counts no request. `now` is in milliseconds. */
   read(id: string, now: number): BucketState;
-  /** Takes one request; the caller has checked that the bucket has one. */
+  /** Takes one request. The caller has checked that the bucket has a request left. */
   take(id: string, now: number): BucketState;
 }
 
@@ -48,7 +48,7 @@ export function makeBuckets({ quota, windowSeconds }: RatePolicy, maxBuckets = 2
     read: (id, now) => stateOf(tokensOf(buckets.get(id), now)),
     take: (id, now) => {
       const tokens = Math.max(0, tokensOf(buckets.get(id), now) - 1);
-      // A Map keeps the order of insertion: the first is the least recently used.
+      // A Map keeps the order of insertion, so its first bucket is the least recently used one.
       buckets.delete(id);
       buckets.set(id, { tokens, at: now });
       if (buckets.size > maxBuckets) {

@@ -29,7 +29,7 @@ export interface RateLimits {
 
 const windowSeconds = 60;
 
-/** Makes the limits of the settings; 0 switches a limit off. */
+/** Makes the limits that the settings set. The value 0 switches a limit off. */
 export function makeRateLimits(
   settings: Pick<Settings, 'RUNYARD_KEY_REQUESTS_PER_MINUTE' | 'RUNYARD_TEAM_REQUESTS_PER_MINUTE'>,
 ): RateLimits {

@@ -1,6 +1,6 @@
 /**
- * A sign-in that has begun. The browser keeps it encrypted in a cookie, so that the database stores nothing about people who do not come
- * back.
+ * A sign-in that has begun. The browser keeps the attempt encrypted in a cookie. So the database stores nothing about people who do not
+ * complete the sign-in.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { signOnMinutes } from '@runyard/contract/team/sign-on';
@@ -26,7 +26,7 @@ export const newAttempt = (request: Pick<Attempt, 'provider' | 'next' | 'invitat
   endsAtMs: now + signOnMinutes * 60_000,
 });
 
-/** Returns the values of the attempt that its provider gets, and gives back. */
+/** Returns the values of the attempt that the provider receives and returns. */
 export function checksOf({ secret }: Attempt): Checks {
   const derive = (use: string) => createHmac('sha256', secret).update(use).digest('base64url');
   return { state: derive('state'), nonce: derive('nonce'), verifier: derive('verifier') };
@@ -36,7 +36,7 @@ export function checksOf({ secret }: Attempt): Checks {
 export const sealAttempt = (vault: Vault, attempt: Attempt): string =>
   vault.seal(purpose, JSON.stringify(attempt)).toString('base64url');
 
-/** Returns the attempt in a cookie; null if another service made the cookie, or its time is over. */
+/** Returns the attempt in a cookie; null if another service made the cookie, or if the attempt has expired. */
 export function openAttempt(vault: Vault, cookie: string, now = Date.now()): Attempt | null {
   try {
     const attempt = JSON.parse(vault.open(purpose, Buffer.from(cookie, 'base64url'))) as Attempt;

@@ -1,4 +1,4 @@
-/** Talks to an identity provider: OpenID Connect with the authorization code flow, PKCE, state and nonce. */
+/** Sends requests to an identity provider: OpenID Connect with the authorization code flow, PKCE, state and nonce. */
 import type { Logger } from 'pino';
 import { isSafeUrl, type ProviderConfig } from './sign-on-file.ts';
 
@@ -18,13 +18,13 @@ export interface ProvidedPerson {
   readonly displayName: string;
   readonly email: string | null;
   readonly groups: readonly string[];
-  /** Absent: the provider gave none. */
+  /** Absent: the provider returned no refresh token. */
   readonly refreshToken?: string;
 }
 
 /**
- * Answer of a provider about a person. `refused`: it does not vouch for the person. `invalid`: its answer is not valid, or is for another
- * browser or service. `unavailable`: it does not answer, or answers with an error that is not about the person.
+ * Answer of a provider about a person. `refused`: the provider does not confirm the person. `invalid`: the answer is not valid, or is for
+ * another browser or service. `unavailable`: the provider does not answer, or answers with an error that is not about the person.
  */
 export type Answer = { readonly kind: 'person'; readonly person: ProvidedPerson } | Failure;
 
@@ -41,7 +41,7 @@ export interface Provider {
   authorizationUrl(checks: Checks, redirectUri: string): Promise<string | null>;
   /** Exchanges the code in the query of the address to which the provider has sent the browser back. */
   exchange(redirectUri: string, query: string, checks: Checks): Promise<Answer>;
-  /** Asks for the person again with the refresh token. */
+  /** Requests the person's data again with the refresh token. */
   refresh(refreshToken: string, subject: string): Promise<Answer>;
 }
 
@@ -88,7 +88,7 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
     return JSON.parse(JSON.stringify(found.serverMetadata())) as ServerMetadata;
   };
 
-  /** Returns the published metadata of the provider, at most ten minutes old. A failure is not kept. */
+  /** Returns the published metadata of the provider, at most ten minutes old. A failure is not cached. */
   const metadata = async (): Promise<ServerMetadata> => {
     if (known && performance.now() - known.at < metadataMs) return await known.metadata;
     const entry = { at: performance.now(), metadata: discover() };
@@ -99,7 +99,7 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Logg
     return await entry.metadata;
   };
 
-  /** Returns a configuration for one answer. The configuration reads the keys of the provider again, so that new keys count at once. */
+  /** Returns a configuration for one answer. The configuration reads the keys of the provider again, so that new keys are used at once. */
   const configure = async (): Promise<Configuration> => {
     const made = new library.Configuration(
       await metadata(),

@@ -1,4 +1,4 @@
-/** Asks the identity providers again about each person, and ends keys and sessions of people whom they refuse. */
+/** Asks the identity providers regularly about each person, and ends the keys and sessions of people whom the providers refuse. */
 import type { Loop } from '../../../platform/domain.ts';
 import { defineSealedRows } from '../../../platform/secrets/seal-again.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -51,7 +51,7 @@ const takeDue = defineStatement({
 });
 type DueRow = Awaited<ReturnType<typeof takeBatch>>[number];
 
-/** A sign-in in the meantime has written a newer token: then nothing is to do. */
+/** SQL: the refresh token is still the same. If a sign-in has written a newer token meanwhile, no check is needed. */
 const isUnchanged = 'id = $1 AND refresh_token IS NOT DISTINCT FROM $2';
 
 const lockUnchanged = defineStatement({
@@ -66,7 +66,7 @@ const askLater = defineStatement({
   row: {},
 });
 
-/** Nothing can confirm the person until the next sign-in. */
+/** No provider can confirm the person until the next sign-in. */
 const waitForEnd = defineStatement({
   name: 'wait_for_end_of_person',
   text: `UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = confirmed_until WHERE id = $1`,
@@ -121,15 +121,15 @@ export const confirmPeople = (deps: SignOnDeps): Loop => ({
   everyMs: 1_000,
   due: [findDue],
   work: async (signal) => {
-    // Issuers that failed in this round and are not asked again in it, so that a slow issuer delays people of other issuers by only one
-    // batch.
+    // Issuers that failed in this round. They are not asked again in this round, so that a slow issuer delays people of other issuers
+    // by only one batch.
     const away = new Set<string>();
     while (!signal.aborted) {
       const batch = await takeBatch(deps.db);
       const kinds = await Promise.all(batch.map(async (row) => await confirmOne(deps, row, away)));
       for (const issuer of new Set(batch.map((row) => row.issuer))) {
         const ofIssuer = kinds.filter((_kind, index) => batch[index]?.issuer === issuer);
-        // A provider may fail for single people.
+        // A failure for only one or two people does not mean that the provider fails.
         if (ofIssuer.length >= 3 && ofIssuer.every((kind) => kind === 'unavailable')) away.add(issuer);
       }
       if (batch.length < batchSize) return;
@@ -167,7 +167,7 @@ async function ask({ vault }: SignOnDeps, provider: Provider, { id, subject }: D
 
 const personOf = ({ id, user_id: userId, uid }: DueRow): KnownPerson => ({ identityId: id, userId, uid });
 
-/** Applies the answer of the provider, unless the person has signed in meanwhile. */
+/** Applies the answer of the provider. Does nothing if the person has signed in meanwhile. */
 async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: Answer): Promise<void> {
   await deps.db.transaction(async (tx) => {
     const [isUnchanged] = await tx.query(lockUnchanged, [row.id, row.refresh_token]);
@@ -181,7 +181,7 @@ async function act(deps: SignOnDeps, provider: Provider, row: DueRow, answer: An
         return;
       case 'invalid':
       case 'unavailable':
-        // Keys and sessions work until the bound of `confirmed_until`, which every check of a key reads.
+        // Keys and sessions work until `confirmed_until`, which every check of a key reads.
         await tx.query(askLater, [row.id, row.refresh_token]);
     }
   });
@@ -201,7 +201,7 @@ async function endAtBound(deps: SignOnDeps, row: DueRow): Promise<void> {
   });
 }
 
-/** Deletes all keys and sessions of the person, and says so in the audit log of each team. */
+/** Deletes all keys and sessions of the person, and records this in the audit log of each team. */
 async function endAccess(tx: Queryable, { user_id: userId, uid }: DueRow, reason: string): Promise<void> {
   const [ended] = await tx.query(deleteKeys, [userId]);
   if (ended === undefined || ended.keys === 0) return;

@@ -1,4 +1,4 @@
-/** Signs a person in whom an identity provider has confirmed: makes the person at the first sign-in, and applies the rules. */
+/** Signs in a person whom an identity provider has confirmed. Creates the person at the first sign-in, and applies the rules. */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { signOnMinutes } from '@runyard/contract/team/sign-on';
 import type { Logger } from 'pino';
@@ -24,7 +24,7 @@ const insertUse = defineStatement({
   row: { hash: text() },
 });
 
-/** Orders two first sign-ins of one person. */
+/** The lock serialises two concurrent first sign-ins of a person. */
 const lockIdentity = defineStatement({
   name: 'lock_sign_on_identity',
   text: `SELECT pg_advisory_xact_lock(hashtextextended('sign-on of ' || $1 || ' ' || $2, 0))`,

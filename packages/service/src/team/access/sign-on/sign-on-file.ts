@@ -6,7 +6,7 @@ import { type OperatorFile, readOperatorFile } from '../../../platform/operator-
 
 const setting = 'RUNYARD_OIDC_FILE';
 
-/** Parameters of the authorization request that are not the operator's to set. */
+/** Parameters of the authorization request that the operator cannot set. */
 const ownParameters = new Set([
   'client_id',
   'code_challenge',
@@ -23,7 +23,7 @@ const ownParameters = new Set([
 
 const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host);
 
-/** Returns whether tokens may be sent there: over TLS, or to this machine. */
+/** Returns whether tokens may be sent to the URL, which must use TLS or lead to this machine. */
 export function isSafeUrl(text: string): boolean {
   const url = URL.parse(text);
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));

@@ -5,7 +5,7 @@ import { makeProvider, type Provider } from './provider.ts';
 import { readSignOnFile, type TeamRules } from './sign-on-file.ts';
 
 export interface SignOn {
-  /** In the order of the file; empty: single sign-on is off. */
+  /** The providers in the order of the file; empty: single sign-on is off. */
   readonly providers: readonly Provider[];
   /** The teams that rules manage. */
   readonly teams: readonly TeamRules[];
@@ -13,9 +13,9 @@ export interface SignOn {
   readonly unconfirmedHours: number;
   /** Secrets of the service at the providers. */
   readonly secrets: readonly string[];
-  /** Returns whether rules manage the team of this UID. People of other teams are managed by hand. */
+  /** Returns whether rules manage the team with this UID. People of other teams are managed by hand. */
   isManagedByRules(teamUid: string): boolean;
-  /** Returns the rules that manage the team of this UID; undefined if it is managed by hand. */
+  /** Returns the rules that manage the team with this UID; undefined if people manage the team by hand. */
   rulesOf(teamUid: string): TeamRule[] | undefined;
 }
 

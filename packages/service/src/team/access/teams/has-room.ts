@@ -13,7 +13,10 @@ type Limited =
   | 'team_members'
   | 'worker_pools';
 
-/** SQL: rows that do not count. Browser sessions have a limit of their own, and the schedules of automations those of automations. */
+/**
+ * SQL: rows that do not count. Browser sessions have a separate limit, and the schedules of automations are limited by the number of
+ * automations.
+ */
 const uncounted: Readonly<Partial<Record<Limited, string>>> = {
   api_keys: 'AND minted_by IS NULL AND signed_on_by IS NULL',
   schedules: 'AND automation_uid IS NULL',

@@ -1,4 +1,4 @@
-/** The pools of self-hosted workers of a team, and who connects to them. */
+/** The pools of self-hosted workers of a team, and the rights to connect to the pools. */
 import { maxPoolConnectors } from '@runyard/contract/limits';
 import { isAtLeast } from '@runyard/contract/wire/access';
 import type { WorkerPool } from '@runyard/contract/workers/worker-pools';
@@ -18,7 +18,8 @@ import type { Principal } from '../keys/principal.ts';
 import { readProfiles } from '../profiles.ts';
 
 /**
- * Returns the UID of a pool as content of the runs that use it: its machines see all data of such a run. The service's own pool has none.
+ * Returns the UID of a pool. A pool is a content of the runs that use it, because its machines see all data of such a run. The service's
+ * own pool has no UID.
  */
 export const uidOfPool = (teamId: string, name: string): string => `${name}@${teamId}`;
 
@@ -27,8 +28,9 @@ export const nameOfPool = (uid: string): string => uid.slice(0, uid.indexOf('@')
 
 /**
  * SQL: the pool that executes the run, as a content that the executor has not accepted; NULL if the run was created with this revision of
- * the pool, or its executor owns the pool. The name may have no owner when a run is created, and may have another owner after the pool was
- * deleted. Changes of the pool after the assignment do not count. `run` and `execution` are names of rows of `runs` and `executions`.
+ * the pool, or its executor owns the pool. When a run is created, its pool may not exist yet, or its name may later belong to a new owner,
+ * because the pool was deleted. Changes of the pool after the assignment do not count. `run` and `execution` are names of rows of `runs`
+ * and `executions`.
  */
 export const unexpectedPool = (run: string, execution: string): string => `(
   SELECT jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision,

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Milliseconds of one turn; then other work of the process runs. */
 const turnMs = 5;
-/** Items between two looks at the clock. */
+/** Number of items between two reads of the clock. */
 const itemsPerLook = 100;
 
 /** Calls `work` with each item in order. The process does other work meanwhile, because a repository may have hundreds of thousands of names. */

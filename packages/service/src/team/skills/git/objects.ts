@@ -10,7 +10,7 @@ export interface TreeEntry {
   readonly path: string;
 }
 
-/** An entry directly in a folder: `name` is without the folder. */
+/** An entry directly in a folder. `name` does not contain the folder. */
 export interface FolderEntry {
   readonly kind: TreeEntry['kind'] | 'folder';
   readonly name: string;

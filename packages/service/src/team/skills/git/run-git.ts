@@ -19,8 +19,8 @@ export class Unreadable extends Error {
 const shell = 'ulimit -t 20; ulimit -v 1048576 2> /dev/null; ulimit -c 0; umask 077; exec git "$@"';
 
 /**
- * Settings for git, which reads no others except its own defaults. git only indexes packs and reads objects here. These commands use no
- * hook, filter, submodule, LFS program or network; each of these is also switched off.
+ * Settings for git. git reads no other settings except its own defaults. git only indexes packs and reads objects here. These commands use
+ * no hook, filter, submodule, LFS program or network; each of these is also switched off.
  */
 const settings = [
   ['core.hooksPath', '/dev/null'],
@@ -89,7 +89,7 @@ export function runGit(
       if (child.pid !== undefined && child.exitCode === null) killGroup(child.pid);
     };
     const onAbort = () => kill('was not read in time');
-    // Without a free file descriptor, there is no process and it has no streams. The error above comes later.
+    // Without a free file descriptor, git does not start and has no streams. The error event above comes later.
     if (child.pid === undefined) return;
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();

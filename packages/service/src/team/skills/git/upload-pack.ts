@@ -1,6 +1,6 @@
 /**
  * Reads from a repository by git's protocol version 2 (https://git-scm.com/docs/protocol-v2) over HTTP, in this process. So an answer can
- * be cut at an exact number of bytes, and no argument, variable or file of another program has the credential.
+ * be cut at an exact number of bytes, and no argument, variable or file of another program contains the credential.
  */
 import type { Repository } from '@runyard/contract/environments/environments';
 import { maxRepositoryPackBytes } from '@runyard/contract/limits';
@@ -38,7 +38,7 @@ export interface RemoteOptions {
 const maxCapabilityBytes = 64 * 1024;
 const objectId = /^[0-9a-f]{40}$/;
 
-/** Connects to a repository. Throws `Unreadable`, as its functions do. */
+/** Connects to a repository. This function and the functions of its result throw `Unreadable`. */
 export async function openRemote(options: RemoteOptions): Promise<RemoteRepository> {
   const { repository, clone, chosen, signal, maxPackBytes = maxRepositoryPackBytes } = options;
   const name = `${repository.owner}/${repository.repo}`;
@@ -155,13 +155,13 @@ function idOf(answer: Buffer, wanted: string, isCut: boolean): string | undefine
       if (ref === wanted) return id;
     }
   } catch (error) {
-    // The last line of an answer that was cut is not whole.
+    // The last line of an answer that was cut is incomplete.
     if (!isCut || !(error instanceof NotGit)) throw error;
   }
   return undefined;
 }
 
-/** Returns the pack in the answer to `fetch`: the lines after `packfile` carry it on band 1. Throws `NotGit`. */
+/** Returns the pack in the answer to `fetch`: the lines after `packfile` contain the pack on band 1. Throws `NotGit`. */
 function packOf(answer: Buffer): Buffer {
   const parts: Buffer[] = [];
   let isInPack = false;

@@ -11,7 +11,7 @@ import { lockBudgets, readLimits } from './read-budgets.ts';
 
 /** A request to a model that is about to be sent. */
 export interface BudgetedRequest {
-  /** UUID; `recordUsage` gets the same. */
+  /** UUID, which `recordUsage` also receives. */
   readonly requestId: string;
   readonly target: ModelTarget;
   readonly bytes: number;

@@ -3,7 +3,7 @@
 /** One limit that a request counts against. `run_cost` and `run_turns` are of the run `runId` and all runs below it. */
 export interface Budget {
   readonly kind: 'run_cost' | 'run_turns' | 'team_month' | 'team_credits';
-  /** Absent for a team's. */
+  /** Absent for a budget of a team. */
   readonly runId?: string;
   /** US dollars, or answers. */
   readonly limit: number;

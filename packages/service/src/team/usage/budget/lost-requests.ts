@@ -47,8 +47,8 @@ export async function recordLostRequests(db: Database, alive: readonly string[])
 }
 
 /**
- * Records one request in a separate transaction, because the rows of a run and of the team must be locked in one order, and two runs in one
- * transaction would break it.
+ * Records one request in a separate transaction, because the rows of a run and of the team must be locked in a fixed order. A transaction
+ * for two runs would break this order.
  */
 async function recordLostRequest(db: Database, alive: readonly string[]): Promise<boolean> {
   return await db.transaction(async (tx) => {
@@ -58,7 +58,8 @@ async function recordLostRequest(db: Database, alive: readonly string[]): Promis
     await recordUsageWithin(tx, {
       ...known.holder,
       provider: known.provider,
-      // Skips its own id: a process that was only suspended for a while reports its request itself, and then its answer counts.
+      // Uses a new id. If the process was only suspended for a while, it later reports the request with the original id, and that
+      // report is also recorded.
       requestId: randomUUID(),
       inputTokens: known.promptTokens,
       outputTokens: 0,

@@ -41,7 +41,7 @@ export async function readTeamBudget(db: Queryable, teamId: string): Promise<Tea
   };
 }
 
-/** Puts two changes of a budget in an order, so that the audit log has the change of each. */
+/** Serialises two changes of a budget, so that the audit log has both changes. */
 const lockBudget = defineStatement({
   name: 'lock_team_budget',
   text: 'SELECT FROM team_budgets WHERE team_id = $1 FOR UPDATE',

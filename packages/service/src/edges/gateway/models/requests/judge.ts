@@ -2,7 +2,7 @@
 import { meaningOf, type ProviderTool } from '@runyard/contract/environments/provider-tool-names';
 import { isEmpty, objectOf, type ProviderUse, plainName, type RequestRules, type Verdict } from './rules.ts';
 
-/** Collects the needs of a request, or the reason why it is refused in every environment. */
+/** Collects the provider tools that a request needs. `never`: the reason why the request is refused in every environment. */
 export interface Judgement {
   readonly uses: ProviderUse[];
   never?: string;
@@ -33,13 +33,13 @@ export function judgeMember(
   return note(judgement, verdict, name);
 }
 
-/** Names of kinds are text of the sandbox: only short words reach messages. */
+/** The names of tool kinds come from the sandbox, so error messages include only short words. */
 const kindOf = (tool: unknown): string => {
   const { type } = objectOf(tool) ?? {};
   return typeof type === 'string' && /^[A-Za-z0-9_.:-]{1,64}$/.test(type) ? type : 'tool';
 };
 
-/** Judges a tool and its nested tools. Returns false if the gateway does not know it. */
+/** Judges a tool and its nested tools. Returns false if the gateway does not know one of these tools. */
 function judgeTool(judgement: Judgement, rules: RequestRules, tool: unknown, place: string): boolean {
   const isKnown = note(judgement, rules.tool(tool), place);
   const inner = objectOf(tool)?.tools;
@@ -61,7 +61,7 @@ export function judgeTools(
   return { kept, removed };
 }
 
-/** Judges messages: their references to things outside of the request. The first use of each tool is enough. */
+/** Judges the references of messages to things outside of the request. Notes only the first use of each tool. */
 export function judgeContent(judgement: Judgement, rules: RequestRules, value: unknown, place: string): void {
   if (Array.isArray(value)) {
     for (const each of value) judgeContent(judgement, rules, each, place);

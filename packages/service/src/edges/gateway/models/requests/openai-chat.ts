@@ -63,7 +63,7 @@ export const openAiChatRules: RequestRules = {
   },
   inContent: (name, value) => {
     if (name === 'fileid' && typeof value === 'string') return 'stored_content';
-    // The sound of an earlier answer, by its id.
+    // The id of the sound of an earlier answer.
     if (name === 'audio' && typeof objectOf(value)?.id === 'string') return 'stored_content';
     if (!name.endsWith('url') && name !== 'filedata') return undefined;
     const inner = objectOf(value);

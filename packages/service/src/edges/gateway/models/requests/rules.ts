@@ -6,7 +6,7 @@ import type { ProviderTool } from '@runyard/contract/environments/provider-tool-
  */
 export type Verdict = 'passes' | 'unknown' | { readonly needs: ProviderTool } | { readonly never: string };
 
-/** A member for which a request needs a provider tool: its place in the request, for error messages. */
+/** A member for which a request needs a provider tool. `place`: the member's place in the request, for error messages. */
 export interface ProviderUse {
   readonly tool: ProviderTool;
   readonly place: string;

@@ -9,8 +9,8 @@ function read(seen: TokenCounts, usage: unknown): TokenCounts {
   const creation = member(usage, 'cache_creation');
   let input = count(member(usage, 'input_tokens')) ?? seen.input;
   let output = count(member(usage, 'output_tokens')) ?? seen.output;
-  // With compaction the totals exclude the compacting iterations, which are billed all the same; after a fallback at the provider the
-  // totals are right. Documented under "iterations" in platform.claude.com/docs/en/build-with-claude/compaction.
+  // With compaction, the totals exclude the compacting iterations, although these are billed. After a fallback at the provider, the totals
+  // are right. Documented under "iterations" in platform.claude.com/docs/en/build-with-claude/compaction.
   const list = member(usage, 'iterations');
   const iterations = Array.isArray(list) ? list : [];
   const own = iterations.filter((each) => ['message', 'compaction'].includes(String(member(each, 'type'))));

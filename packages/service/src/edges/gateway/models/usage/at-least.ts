@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TokenCounts } from '../../../../team/models/price.ts';
 
-/** 1 at the bytes of base64, also of base64url (RFC 4648). */
+/** Contains 1 for each byte that base64 or base64url uses (RFC 4648), and 0 for other bytes. */
 const isBase64 = Uint8Array.from({ length: 256 }, (_, byte) =>
   Number(/[A-Za-z0-9+/=_-]/.test(String.fromCharCode(byte))),
 );
 /** Longer runs of base64 are images and files. The size of such a run does not show its tokens. */
 const longestWord = 999;
 const bytesPerToken = 4;
-/** Bytes of one slice, between which other work runs: about 1 ms. */
+/** Bytes of one slice. A slice takes about 1 ms; other work runs between two slices. */
 const sliceBytes = 256 * 1024;
 
 /** Bytes of text so far; `word`: bytes of base64 at the end, which are not counted yet. */
@@ -48,15 +48,15 @@ export async function estimateTokens(request: readonly Buffer[]): Promise<number
   return Math.ceil((text + (word > longestWord ? 0 : word)) / bytesPerToken);
 }
 
-/** Tokens of an answer by its bytes. `least`: it has no fewer. */
+/** Tokens of an answer, estimated from its bytes. `least`: lower bound. */
 export interface PassedTokens {
   readonly least: number;
   readonly estimate: number;
 }
 
 /**
- * Returns `reported`, with estimates in place of missing counts: the tokens of the request, and the tokens of the answer from its number of
- * bytes. The report of a complete answer counts. The report of an answer that broke off is too low.
+ * Returns `reported`, with estimates in place of missing counts: the tokens of the request, and the tokens of the answer. The report of a
+ * complete answer is used unchanged. The report of an answer that broke off may be too low, so `least` is its lower bound.
  */
 export function usedAtLeast(
   reported: TokenCounts,

@@ -1,6 +1,6 @@
 import type { TokenCounts } from '../../../../team/models/price.ts';
 
-/** The form of requests and answers. */
+/** The protocol of requests and answers. */
 export type Protocol = 'anthropic' | 'openai-chat' | 'openai-responses' | 'google';
 
 /** No tokens counted yet. */

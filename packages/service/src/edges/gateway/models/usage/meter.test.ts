@@ -168,7 +168,7 @@ describe('the usage of Google', () => {
   });
 });
 
-it('takes little memory for a line that comes in single bytes', () => {
+it('the meter takes little memory for a line that arrives in single bytes', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage: () => void = runInNewContext('gc');
   const usedMb = (): number => {

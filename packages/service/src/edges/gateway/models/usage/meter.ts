@@ -6,9 +6,9 @@ import type { ToolCounter } from './tool-calls.ts';
 /** Counts the tokens of one answer while its bytes are forwarded. */
 export interface UsageMeter {
   push(bytes: Uint8Array): void;
-  /** Returns the counted tokens, of a cut answer too. Called once, after the last byte. */
+  /** Returns the counted tokens, also if the answer was cut. Called once, after the last byte. */
   counts(): TokenCounts;
-  /** Tokens that were forwarded: at least one in each event of a stream, one in eight bytes of a body. */
+  /** Returns the tokens that were forwarded: at least one for each event of a stream, or one for every eight bytes of a body. */
   passedTokens(): PassedTokens;
 }
 
@@ -16,7 +16,7 @@ export interface UsageMeter {
 const maxBytes = 16 * 1024 * 1024;
 const newline = 10;
 
-/** Larger than almost all lines. A larger buffer is not kept for the next line. */
+/** Almost all lines are shorter. A larger buffer is not kept for the next line. */
 const usualBytes = 64 * 1024;
 
 /**
@@ -97,7 +97,7 @@ function streamMeter(reader: UsageReader, tools: ToolCounter | undefined): Usage
       return seen;
     },
     passedTokens: () => {
-      // The shortest event is only a frame; the additional bytes of other events are text, with four bytes a token.
+      // The shortest event is assumed to have no text. The additional bytes of other events are text, with four bytes for each token.
       const text = events > 0 ? size - events * shortest : 0;
       return { least: events, estimate: Math.max(events, Math.floor(text / 4)) };
     },

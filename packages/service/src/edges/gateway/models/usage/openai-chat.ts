@@ -1,7 +1,7 @@
 import type { TokenCounts } from '../../../../team/models/price.ts';
 import { count, member, noTokens, rest, type UsageReader } from './counts.ts';
 
-/** `usage` of chat completions: `prompt_tokens` includes the cache. Some servers leave out the details. */
+/** `usage` of chat completions: `prompt_tokens` includes the cache. Some servers omit the details. */
 function read(seen: TokenCounts, usage: unknown): TokenCounts {
   const promptTokens = count(member(usage, 'prompt_tokens'));
   if (promptTokens === undefined) return seen;
