@@ -1,8 +1,9 @@
-# Makes the programs of a cluster of one node. bin/test-kubernetes and bin/test-public-worker source this file after bin/prepare.sh.
+# Prepares the programs of a cluster with one node. bin/test-kubernetes and bin/test-public-worker source this file after bin/prepare.sh.
 
-# Sets $kubernetes to a folder with etcd, the network plugins (cni) and Kubernetes (API server, controllers, scheduler, kubelet). Gets the first
-# two from the Debian archive and compiles Kubernetes from the Go module proxy into a cache, which needs Go 1.24 or newer, 6 GB of disk and many
-# minutes of processor time once. RUNYARD_KUBERNETES_CACHE is the cache; default: runyard/kubernetes in the user's cache folder.
+# Sets $kubernetes to a folder with etcd, the network plugins (cni) and Kubernetes (API server, controllers, scheduler, kubelet). Gets
+# etcd and the plugins from the Debian archive. Compiles Kubernetes once from the Go module proxy into a cache, which needs Go 1.24 or
+# newer, 6 GB of disk and many minutes of processor time. RUNYARD_KUBERNETES_CACHE is the cache; default: runyard/kubernetes in the user's cache
+# folder.
 ensure_kubernetes() {
   [ "$(id -u)" = 0 ] || die "only root can start a node"
   for needed in containerd runc busybox; do
@@ -34,7 +35,7 @@ compile_kubernetes() {
   say "compiling Kubernetes $version"
   cp "$cluster" "$kubernetes/source/main.go"
   cd "$kubernetes/source"
-  # Kubernetes names its own parts with replacements that work only in its repository.
+  # The go.mod of Kubernetes replaces its own modules by folders that exist only in its repository.
   parts=$(GOFLAGS=-mod=mod GO111MODULE=on go mod download -json "k8s.io/kubernetes@v$version" |
     sed -n 's/.*"GoMod": "\(.*\)",*/\1/p' | xargs sed -n 's#^\t\(k8s.io/[a-z-]*\) => ./staging.*#\1#p')
   {

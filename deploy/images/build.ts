@@ -1,4 +1,4 @@
-/** Program: makes the images of service and worker. Started by bin/images. */
+/** Builds the images of the service and the worker. bin/images starts this program. */
 import { createWriteStream } from 'node:fs';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-/** Files of installed Debian packages, by the database of dpkg(1). */
+/** Finds the files of installed Debian packages in the database of dpkg(1). */
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
@@ -8,18 +8,18 @@ export interface DebianPackage {
   readonly name: string;
   readonly version: string;
   readonly architecture: string;
-  /** Groups of packages; one of each group is needed. */
+  /** Groups of packages. One package of each group is needed. */
   readonly needs: readonly (readonly string[])[];
-  /** Its paragraph of dpkg's status file. */
+  /** The package's paragraph in dpkg's status file. */
   readonly paragraph: string;
 }
 
 const database = '/var/lib/dpkg';
 
-/** Dependencies that only people or the installation need: documentation, questions, dpkg itself, and the parts of git in Perl. */
+/** Dependencies that only people or an installation need: documentation, questions, dpkg itself, and the Perl parts of git. */
 const notNeeded = new Set(['debconf', 'dpkg', 'git-man', 'liberror-perl', 'openssl', 'perl']);
 
-/** Files that no program needs. Licences stay. */
+/** Files that no program needs. Licences are not among them. */
 const isLeftOut = (file: string): boolean =>
   /^\/usr\/share\/(?:man|info|locale|lintian|bash-completion|bug|menu|applications|pixmaps)\//.test(file) ||
   (file.startsWith('/usr/share/doc/') && !file.endsWith('/copyright')) ||
@@ -41,7 +41,7 @@ function installedPackages(): Map<string, DebianPackage> {
   return packages;
 }
 
-/** Returns the packages with these names and all that they need, sorted by name. Throws if one is not installed. */
+/** Returns the packages with these names and all their dependencies, sorted by name. Throws if a package is not installed. */
 export function debianPackages(names: readonly string[]): DebianPackage[] {
   const installed = installedPackages();
   const found = new Map<string, DebianPackage>();
@@ -60,7 +60,7 @@ export function debianPackages(names: readonly string[]): DebianPackage[] {
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Returns the path that Debian's links of `/bin`, `/sbin` and `/lib…` lead to. */
+/** Resolves Debian's links `/bin`, `/sbin` and `/lib…` in a path. */
 const merged = (file: string): string => file.replace(/^\/(bin|sbin|lib|lib32|lib64|libx32)(?=\/)/, '/usr/$1');
 
 const infoFile = ({ name, architecture }: DebianPackage, kind: string): string => {
@@ -69,7 +69,7 @@ const infoFile = ({ name, architecture }: DebianPackage, kind: string): string =
 };
 
 /**
- * Returns the files of packages and their entries for tools that list what is in an image (`/var/lib/dpkg/status.d`). Throws if a file
+ * Returns the files of packages, and the entries from which tools list the packages of an image (`/var/lib/dpkg/status.d`). Throws if a file
  * differs from its package, because a change of this machine must not get into an image.
  */
 export function filesOf(packages: readonly DebianPackage[]): TarEntry[] {
@@ -92,14 +92,14 @@ export function filesOf(packages: readonly DebianPackage[]): TarEntry[] {
 
 function entryOf(file: string, owner: string, sum: string | undefined): TarEntry[] {
   const found = lstatSync(file, { throwIfNoEntry: false });
-  // Folders follow from files, and dpkg moves files where two packages have the same one.
+  // Skips folders, which are created for their files, and files that dpkg has moved because two packages have the same file.
   if (found === undefined || found.isDirectory()) return [];
   const name = file.slice(1);
   if (found.isSymbolicLink()) return [{ name, mode: 0o777, content: { link: readlinkSync(file) } }];
   const bytes = readFileSync(file);
   if (sum !== undefined && createHash('md5').update(bytes).digest('hex') !== sum)
     throw new Error(`${file} is not as the package ${owner} has it: apt reinstall ${owner}`);
-  // Nothing in an image gains rights by a set-user-id bit.
+  // Removes set-user-id bits, so that no program in an image gains rights.
   return [{ name, mode: found.mode & 0o755, content: { bytes } }];
 }
 

@@ -1,4 +1,4 @@
-/** The images of service and worker. docs/decisions/images.md describes them. */
+/** The images of the service and the worker. docs/decisions/images.md describes them. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/stack.ts';
@@ -16,20 +16,20 @@ export type ImageKind = (typeof imageKinds)[number];
 
 /** User and group of both images. */
 export const imageUser = 10001;
-/** The only folder besides /tmp that the programs write. */
+/** The only folder except /tmp in which the programs write. */
 export const dataFolder = '/var/lib/runyard';
 
 const node = '/usr/local/bin/node';
-/** Programs of the service: it imports skills with git, which needs a shell. */
+/** System programs for the service. It imports skills with git, which needs a shell. */
 const forService = ['base-files', 'ca-certificates', 'dash', 'git', 'libc6', 'libstdc++6'];
-/** Programs for the worker, which locks its folder with flock(1), and programs that a bubblewrap sandbox sees. */
+/** System programs for the worker, which locks its folder with flock(1), and for bubblewrap sandboxes. */
 const forSandboxes = 'bash bubblewrap coreutils curl diffutils findutils grep gzip mawk sed tar util-linux'.split(' ');
 
 export interface Image {
   readonly kind: ImageKind;
   readonly debian: readonly DebianPackage[];
   readonly npm: readonly NpmPackage[];
-  /** The files of each layer: the programs of the system, then those of Runyard, which change with each version. */
+  /** The files of each layer. System programs are in the first layer, and Runyard's programs, which change with each version, in the second. */
   readonly layers: readonly (readonly TarEntry[])[];
 }
 
@@ -80,13 +80,13 @@ function inOrder(entries: readonly TarEntry[]): TarEntry[] {
   return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A program that succeeds if the service accepts requests. */
+/** A script that succeeds if the service accepts requests. */
 const readyFile = 'runyard/ready.mjs';
 const readiness =
   "const ready = await fetch('http://127.0.0.1:' + (process.env.RUNYARD_PORT || 4180) + '/readyz').catch(() => undefined);\nprocess.exitCode = ready?.ok ? 0 : 1;\n";
 const second = 1_000_000_000;
 
-/** How containers of an image start, in the form of image-spec and of engines. */
+/** The start of an image's containers, in the format of image-spec and of container engines. */
 export interface ImageStart {
   readonly User: string;
   readonly WorkingDir: string;
@@ -134,7 +134,7 @@ export interface ArchiveRequest {
   readonly compress: boolean;
 }
 
-/** Makes the archive of an image, which `docker load` reads. */
+/** Creates the archive of an image for `docker load`. */
 export const archiveOf = ({ image, version, name, source, compress }: ArchiveRequest): Promise<ImageArchive> =>
   imageArchive({
     layers: image.layers,

@@ -1,4 +1,4 @@
-/** The software bill of materials of an image: its packages of Debian and of npm, and Node. */
+/** The software bill of materials of an image. It lists the image's Debian packages, npm packages, and Node. */
 import { readFileSync } from 'node:fs';
 import { uuidOf } from '../../test/release/sbom.ts';
 import type { Image } from './images.ts';

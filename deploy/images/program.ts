@@ -1,4 +1,4 @@
-/** Files of the program: the sources of the packages, and the packages of npm that they need. */
+/** Finds the files of the program: the sources of our packages, and the npm packages that they need. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
 import type { TarEntry } from '../../packages/worker/src/sidecar/archive.ts';
@@ -22,10 +22,10 @@ export interface NpmPackage {
   readonly place: string;
 }
 
-/** The packages of the checkout whose sources the images contain. They include the dashboard that vite has built. */
+/** The packages of the checkout whose sources the images contain, including the built dashboard. */
 const own = ['contract', 'system', 'definitions', 'client', 'service', 'worker', 'agent', 'cli'];
 
-/** Returns the packages of npm that the program needs, by their places. Packages for another platform are not installed. */
+/** Returns the npm packages that the program needs, by their folders. Skips packages for other platforms, which are not installed. */
 export function npmPackages(root: string): NpmPackage[] {
   const { packages }: { packages: Record<string, LockedPackage> } = JSON.parse(
     readFileSync(path.join(root, 'package-lock.json'), 'utf8'),
@@ -56,7 +56,7 @@ function placeOf(packages: Readonly<Record<string, LockedPackage>>, from: string
   for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')))) {
     const place = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`;
     const item = packages[place];
-    // The dashboard is built already.
+    // The dashboard needs no packages, because it is already built.
     if (item?.link) return item.resolved === 'packages/dashboard' ? undefined : item.resolved;
     if (item !== undefined) return place;
     if (folder === '') return undefined;
@@ -102,7 +102,7 @@ export function programFiles(root: string): TarEntry[] {
 const isUsed = (file: string): boolean =>
   !/\.(?:[cm]?tsx?|map|markdown|md)$/i.test(file) || /\/(?:licen[cs]e|notice|copying)[^/]*$/i.test(file);
 
-/** Returns the files of a folder, without packages that are inside. */
+/** Returns the files of a folder, without packages inside the folder. */
 function walk(root: string, folder: string, isWanted: (file: string) => boolean): TarEntry[] {
   return readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((each): TarEntry[] => {
     const name = `${folder}/${each.name}`;
@@ -115,6 +115,9 @@ function walk(root: string, folder: string, isWanted: (file: string) => boolean)
   });
 }
 
-/** Returns whether the file starts as ELF programs or scripts do. Modes of a checkout depend on the umask. */
+/**
+ * Returns true if the file begins like an ELF program or a script. File modes are not used, because they depend on the umask of the
+ * checkout.
+ */
 const isProgram = (bytes: Buffer): boolean =>
   bytes.subarray(0, 4).toString('latin1') === '\x7fELF' || bytes.subarray(0, 2).toString('latin1') === '#!';

@@ -6,7 +6,7 @@ export default defineConfig({
     target: 'es2023',
     // The service serves these files below /app (packages/service/src/edges/http/pages/dashboard.ts).
     assetsDir: 'app',
-    // An image or a script inside the style sheet or the page would break the policy of the page.
+    // Images and scripts are never inlined, because the content security policy of the page forbids inline content.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

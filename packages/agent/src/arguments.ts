@@ -2,7 +2,7 @@ export interface RunArguments {
   taskId: string;
   /** Without `/api/v1`. */
   serverRoot: string;
-  /** Unknown flags, for a warning. */
+  /** Unknown flags, which the agent lists in a warning. */
   unknown: string[];
   /** True: standard input is a pipe of the parent, and the run ends with the parent. */
   stopWithParent: boolean;
@@ -17,8 +17,8 @@ const withValue = new Set(['--share', '--model', '--skill', '--mcp', '--harness'
 const withoutValue = new Set(['--sandboxed', '--computer-use', '--no-computer-use']);
 
 /**
- * Parses the arguments of `agent run`. Unknown flags are skipped, together with a word that looks like their value, so that the flags of a
- * newer service do not stop an older agent.
+ * Parses the arguments of `agent run`. Skips an unknown flag and a following word that looks like its value. So an older agent also
+ * starts with the flags of a newer service.
  */
 export function parseRunArguments(
   argv: readonly string[],

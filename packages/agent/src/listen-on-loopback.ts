@@ -1,8 +1,8 @@
 import type { Server } from 'node:net';
 
 /**
- * Listens on a port of 127.0.0.1 and returns the port: `preferred` if it is free, else any free one. The server does not keep the process
- * alive. Rejects if no port is free.
+ * Listens on a port of 127.0.0.1 and returns the port. Uses `preferred` if this port is free, and otherwise any free port. The server
+ * does not keep the process alive. Rejects if no port is free.
  */
 export async function listenOnLoopback(server: Server, preferred = 0): Promise<number> {
   const listen = (port: number) =>

@@ -65,7 +65,7 @@ async function runWhatComes([serverRoot = '']: readonly string[]): Promise<numbe
   const givenRun = await waitForRun(process.env, serverRoot);
   if (givenRun === undefined) return 0;
   Object.assign(process.env, givenRun.env);
-  // The title tells the runs apart for a person who lists the processes of the machine.
+  // The process title shows a person who lists the machine's processes to which run each agent belongs.
   process.title = givenRun.args.slice(0, 4).join(' ');
   const [, , ...argv] = givenRun.args;
   return await run(argv, givenRun.runToken);
@@ -92,7 +92,7 @@ async function run(argv: readonly string[], token: string): Promise<number> {
     return await reportFault({ code: 'environment_setup_failed', message }, unredacted);
   }
 
-  // The request is sent before other modules are loaded, which takes the processor, so that the service works on the answer meanwhile.
+  // Sends the request before other modules are loaded. Loading takes processor time, and the service prepares the answer meanwhile.
   const secrets = grantedSecrets(tmpdir());
   const task = unredacted.resolvePrompt().then((resolved) => {
     secrets.begin(resolved);
@@ -134,7 +134,7 @@ async function run(argv: readonly string[], token: string): Promise<number> {
   }
 }
 
-/** Calls `then` when standard input closes, because the parent has exited. */
+/** Calls `then` when standard input closes, which means that the parent has exited. */
 function onParentGone(then: () => void): void {
   process.stdin.on('end', then).on('error', then).resume();
 }
@@ -147,7 +147,7 @@ async function reportCrash(error: unknown, client: ServiceClient): Promise<numbe
   return await reportFault({ code: 'agent_process_failed', message }, client);
 }
 
-/** Reports why the run cannot be done, if the service answers within a few seconds. Returns the exit code. */
+/** Reports the reason why the run cannot be done, if the service answers within a few seconds. Returns the exit code. */
 async function reportFault(
   error: { readonly code: 'agent_process_failed' | 'environment_setup_failed'; readonly message: string },
   client: ServiceClient,
@@ -156,12 +156,12 @@ async function reportFault(
   try {
     await client.finishTask({ success: false, summary: error.message, error }, { signal });
   } catch {
-    // The worker still sees the exit code.
+    // The service does not answer. The worker still sees the exit code.
   }
   return 1;
 }
 
 // The exit code of Node for a program whose promise never settles (nodejs.org/api/process.html#exit-codes).
 process.exitCode = 13;
-// Exits without waiting for idle connections and background pipes: everything is reported.
+// Exits without waiting for idle connections and background pipes, because everything is already reported.
 void main(process.argv.slice(2)).then((code) => process.exit(code));

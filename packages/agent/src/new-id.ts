@@ -1,8 +1,8 @@
 let counter = 0;
 
 /**
- * Returns an id that is unique among all executions, from time, process, randomness and a counter. The id is not a secret, so it is made
- * without node:crypto, which would slow the start (`bench/modules.md`).
+ * Returns an id that is unique among all executions. The id consists of time, process, random bits and a counter. Does not use
+ * node:crypto, which would slow the start (`bench/modules.md`): the id is not a secret.
  */
 export function newId(): string {
   const random = () =>

@@ -11,7 +11,7 @@ const asked = async (count = 1) => {
 const answer = (position: number, answers: string, decision: 'approve' | 'deny' | undefined, message = '') =>
   fake.tell({ type: 'follow_up', id: `f${position}`, position, message, answers, ...(decision ? { decision } : {}) });
 
-test('runs a command after its approval is on record', async () => {
+test('runs a command only after its approval is recorded', async () => {
   await start({ ...sh('touch it'), ...ask });
   const request = await asked();
   expect(existsSync(join(agent.workspace, 'it'))).toBe(false);
@@ -40,7 +40,7 @@ test('saves the workspace while it waits for an answer', async () => {
   expect(fake.workspaces.length, 'and what it made after it at the end').toBeGreaterThan(before);
 });
 
-test('ends the turn and exits when its sandbox must end during the wait for an answer', async () => {
+test('ends the turn and exits if the sandbox must end while the agent waits for an answer', async () => {
   await start({ ...sh('touch it'), ...ask });
   await asked();
   fake.tell({ type: 'leave' });
@@ -74,7 +74,7 @@ test('approves an action with a long id', async () => {
   expect(of('action_result').map(({ action_id }) => action_id)).toEqual(ids);
 });
 
-test('does not wait for an answer to a question that the service refuses', async () => {
+test('does not wait for an answer if the service refuses the question', async () => {
   await start(
     { ...sh('touch it'), ...ask },
     {
@@ -108,7 +108,7 @@ test('continues the runbook in a new sandbox with the approved command and asks 
     resume: '```sh\ntouch one\n```\n\n```sh\ntouch two\n```',
   };
   await start({ prompt: '', ...ask, decision: { request, follow_up_id: 'f0', decision: 'approve' } });
-  // Without a fingerprint, the agent cannot recognize the same action, so it asks again.
+  // Without a fingerprint, the agent cannot recognize the same action and asks again.
   answer(1, await asked(), 'approve');
   answer(2, await asked(2), 'deny', 'one is enough');
   await ended();
@@ -140,7 +140,7 @@ test('does not run a denied command in a new sandbox and names the command', asy
   ]);
 });
 
-test('gives an approval to the harness as text if its turn was interrupted earlier', async () => {
+test('gives an approval to the harness as text if the turn had already been interrupted', async () => {
   await start({ ...scripted('echo'), ...ask });
   fake.next = 'wait';
   await fake.until(() => fake.finished.length === 1);

@@ -27,7 +27,7 @@ describe('artifacts', () => {
     ]);
   });
 
-  test('have their whole path if they are outside of the workspace', async () => {
+  test('are reported with their whole path if they are outside of the workspace', async () => {
     await start(sh('f=$(mktemp) && report-artifact "$f" && echo "at $f" && rm "$f"'));
     await ended();
     const filepath = (fake.artifacts[0]!.data as { filepath?: string }).filepath;
@@ -35,7 +35,7 @@ describe('artifacts', () => {
     expect(fake.output(of('action')[0]!.action_id)).toContain(`at ${filepath}\n`);
   });
 
-  test('have the data of each type', async () => {
+  test('are reported with the data of their type', async () => {
     await start(
       sh(
         'echo "# Plan" > plan.md; report-artifact plan.md --type PLAN --title "My plan"',

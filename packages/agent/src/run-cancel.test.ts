@@ -3,7 +3,7 @@ import { eventually, isRunning } from '../test/agent.ts';
 import { agent, fake, numbered, of, scripted, sh, start } from '../test/run.ts';
 
 describe('a cancel', () => {
-  /** No program here ends by itself: work that is not stopped would run into the timeout of the test. */
+  /** No program in these tests ends by itself. If the agent did not stop a program, the test would time out. */
   async function cancelled(stop: () => void = () => fake.cancel()): Promise<void> {
     stop();
     await agent.exited;
@@ -30,7 +30,7 @@ describe('a cancel', () => {
     expect(fake.shutdowns).toEqual(['cancelled']);
   });
 
-  test('ends a harness that ignores it, with its detached processes', async () => {
+  test('ends a harness that ignores the cancel, with its detached processes', async () => {
     await start(scripted('ignores-cancel'));
     await fake.until(() => of('action').length === 1);
     const { pid } = of('action')[0]!.input as { pid: number };
@@ -57,7 +57,7 @@ describe('a cancel', () => {
     expect(await agent.exited).toBe(0);
   });
 
-  test('happens in the same way on SIGTERM', async () => {
+  test('is also done on SIGTERM, and the agent then exits with 143', async () => {
     await start(sh('echo begun; sleep 600'));
     await fake.until(() => of('action_output').length === 1);
     await cancelled(() => agent.child.kill('SIGTERM'));

@@ -1,4 +1,4 @@
-/** Checkpoints of the workspace in the middle of a turn, and turns that resume after the loss of a machine. */
+/** Tests checkpoints of the workspace in the middle of a turn, and turns that resume after the loss of a machine. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { describe, expect, test } from 'vitest';
 import { ended, fake, of, scripted, sh, start } from '../test/run.ts';
@@ -8,7 +8,7 @@ const checkpoints = { ...keeps, checkpoint_seconds: 1 };
 const loss: AgentTask['loss'] = { message: 'The machine burnt.', done_blocks: 1, record: 'I pushed the branch.' };
 
 describe('checkpoints', () => {
-  test('are sent in the middle of a turn with the place in the conversation, and only when files have changed', async () => {
+  test('are sent in the middle of a turn with the position in the conversation, but only when files have changed', async () => {
     await start({ ...sh('echo a > file', 'until [ -e stop ]; do sleep 0.05; done'), ...checkpoints });
     await fake.until(() => of('checkpoint').filter(({ state }) => state === 'unchanged').length > 0);
     const [begun] = of('checkpoint');
@@ -21,7 +21,7 @@ describe('checkpoints', () => {
     expect(fake.workspaces.at(-1), 'the end of the turn').toMatchObject({ turn: 1, checkpoint: null });
   });
 
-  test('are not created for other runs', async () => {
+  test('are not taken if the task asks for none', async () => {
     await start({ ...sh('echo a > file; sleep 2.5'), ...keeps });
     await ended();
     expect(of('checkpoint')).toEqual([]);
@@ -47,7 +47,7 @@ describe('a turn whose machine was lost', () => {
     expect(fake.text()).toContain('The commands run again from the first.');
   });
 
-  test('gives the harness the parts that may have been lost', async () => {
+  test('tells the harness which work may have been lost', async () => {
     const conversation = { kind: 'text' as const, text: 'Before it.' };
     const task = { ...scripted('echo'), prompt: 'Do it.', workspace: { kind: 'missing' as const }, loss, conversation };
     await start(task);

@@ -4,7 +4,7 @@ import { ended, fake, of, start } from '../test/run.ts';
 const command = (script: string) => ({ harness: { type: 'command', command: ['sh', '-c', script] } });
 
 describe('the harness command', () => {
-  test('gets the prompt on standard input, and its output is the transcript', async () => {
+  test('gets the prompt on standard input, and its output becomes the transcript', async () => {
     const script = 'echo "got: $(cat)"; echo "$WORD"; echo "no transcript" >&2';
     const { harness } = command(script);
     await start({ prompt: 'Do it.', harness: { ...harness, env: { WORD: 'from-env' } } });
@@ -13,7 +13,7 @@ describe('the harness command', () => {
     expect(fake.finished).toEqual([{ turn: 1, success: true, summary: 'got: Do it.\nfrom-env' }]);
   });
 
-  test('fails with its exit code and the end of its standard error', async () => {
+  test('fails the turn with its exit code and the end of its standard error', async () => {
     await start(command('echo "the reason" >&2; exit 7'));
     await ended();
     expect(fake.finished[0]).toMatchObject({
@@ -22,7 +22,7 @@ describe('the harness command', () => {
     });
   });
 
-  test('fails the turn if there is no such program', async () => {
+  test('fails the turn if its program does not exist', async () => {
     await start({ harness: { type: 'command', command: ['/nowhere/program'] } });
     await ended();
     expect(fake.finished[0]?.error?.message).toContain('could not be started');

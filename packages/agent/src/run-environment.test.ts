@@ -26,7 +26,7 @@ describe('the variables of an environment', () => {
 });
 
 describe('the working directory of an environment', () => {
-  test('is the working folder of the agent; setup commands run in the workspace and may create it', async () => {
+  test('is the folder in which the agent works, and setup commands, which run in the workspace, may create it', async () => {
     await start({
       ...sh('pwd; echo made > it; report-artifact it'),
       ...environment({ working_directory: 'a/b', setup_commands: ['pwd > place', 'mkdir -p a/b'] }),
@@ -88,7 +88,7 @@ describe('git in the sandbox', () => {
     expect(outputs()[0]).not.toContain(fake.token);
   });
 
-  test('cannot reach another repository, or any repository without the path in its variables', async () => {
+  test('cannot reach another repository, and reaches its own repository only with the secret path in its variables', async () => {
     git = await startFakeGitHost();
     await git.commit('acme', 'hello', { README: 'old\n' });
     await git.commit('acme', 'other', { README: 'secret\n' });
@@ -118,7 +118,7 @@ describe('git in the sandbox', () => {
     });
   });
 
-  test('runs no program of a hostile repository during the clone', async () => {
+  test('does not run programs of a hostile repository during the clone', async () => {
     git = await startFakeGitHost();
     await git.commit(
       'acme',

@@ -1,4 +1,4 @@
-/** The agent started by a worker that is not Runyard's: on the machine itself, with the home of the machine's user. */
+/** Tests an agent that another worker than Runyard's starts on the machine itself, with the home of the machine's user. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ const outputs = () => fake.events.flatMap((event) => (event.type === 'action_out
 const notices = () => fake.events.flatMap((event) => (event.type === 'notice' ? [event.name] : []));
 
 describe('started by another worker, in the folder of the run', () => {
-  test('saves the workspace and the home that the agent made, and no file of the user’s home', async () => {
+  test('saves the workspace and the home that the agent created, and no file of the user’s home', async () => {
     await play(sh('echo made > file; echo setting > ~/.setting; echo "HOME=$HOME"; pwd'));
     expect(outputs()).toBe(`HOME=${agent?.cwd}/home\n${agent?.cwd}/workspace\n`);
     expect(notices()).toEqual([]);
@@ -78,8 +78,8 @@ describe('started by another worker, in the folder of the run', () => {
 });
 
 describe('started by another worker, with the run token in its environment', () => {
-  test('shows the run token in no environment while commands run', async () => {
-    // Prints the command itself, the agent, and the agent's parent process.
+  test('has the run token in the environment of no process while commands run', async () => {
+    // Prints the environments of the command itself, the agent, and the agent's parent process.
     const look =
       'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" "\\n" </proc/$p/environ; p=$(awk "/^PPid/ { print \\$2 }" /proc/$p/status); done';
     await play(sh(`(${look}) | grep -e ^CONTROL -e ^RUNYARD`), { env: { CONTROL_OF_THE_TEST: 'visible' } });
@@ -98,7 +98,7 @@ describe('started by another worker, in a folder that others use', () => {
     return folder;
   };
 
-  test('works in that folder, and does not send the folder, its patches or the home', async () => {
+  test('works in this folder, and does not send the folder, its patches or the home', async () => {
     const targetDir = checkout();
     await play(sh('pwd; echo "HOME=$HOME"; ls; ls -A ~'), { targetDir });
     expect(outputs()).toContain(`${targetDir}\n`);

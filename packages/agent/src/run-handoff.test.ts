@@ -7,7 +7,7 @@ import { agent, ended, fake, of, sh, start } from '../test/run.ts';
 const output = (index: number) => fake.output(of('action')[index]?.action_id ?? '');
 
 describe('a snapshot', () => {
-  test('has a patch of each repository and the handed-off files, in their state at the end', async () => {
+  test('has a patch of each repository and the handed-off files, as they are at the end of the turn', async () => {
     await start(
       sh(
         'git init -q made; echo new > made/file',
@@ -46,7 +46,7 @@ describe('a snapshot', () => {
     expect(paths()).toEqual(['file', 'other']);
   });
 
-  test('refuses a file outside of the workspace and says why', async () => {
+  test('does not accept a file outside of the workspace, and says why', async () => {
     await start(
       sh(
         'report-artifact handoff /etc/passwd || echo refused-$?',

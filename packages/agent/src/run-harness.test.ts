@@ -3,7 +3,7 @@ import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
 import { agent, ended, fake, of, scripted, start } from '../test/run.ts';
 
 describe('an external harness', () => {
-  test('is driven over stdio, and its start is a step of the setup', async () => {
+  test('is driven over stdio and started as a step of the setup', async () => {
     await start({ ...scripted('hello'), agent_config: { model_id: 'm' } });
     await ended();
     expect(of('setup_step_finished')).toEqual([expect.objectContaining({ kind: 'harness', name: 'acp' })]);
@@ -17,7 +17,7 @@ describe('an external harness', () => {
     expect(JSON.parse(fake.text())).toEqual({ socket: expect.any(String) });
   });
 
-  test('starts after the clones, because it reads the files of its project at its start', async () => {
+  test('starts after the clones, because it reads project files when it starts', async () => {
     const git = await startFakeGitHost();
     try {
       await git.commit('acme', 'hello', { README: 'from git\n' });
@@ -63,7 +63,7 @@ describe('an external harness', () => {
     ]);
   });
 
-  test('reports why it exited at once', async () => {
+  test('fails the run with the reason if it exits at once', async () => {
     await start(scripted('exits-at-once'));
     await ended();
     expect(fake.finished[0]?.error).toEqual({

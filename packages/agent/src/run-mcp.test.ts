@@ -5,7 +5,7 @@ import { ended, fake, of, scripted, start } from '../test/run.ts';
 const hostile = fileURLToPath(new URL('../test/hostile-mcp-server.mjs', import.meta.url));
 const program = (mode: string) => ({ name: mode, command: process.execPath, args: [hostile, mode], env: { A: 'b' } });
 
-test('tests the servers before it passes them to an external harness', async () => {
+test('the agent tests the MCP servers before it passes them to an external harness', async () => {
   await start({ ...scripted('hello'), mcp_servers: [program('echo')] });
   await ended();
   expect(of('setup_step_finished')).toContainEqual(expect.objectContaining({ kind: 'mcp_server', name: 'echo' }));
@@ -18,7 +18,7 @@ test('tests the servers before it passes them to an external harness', async () 
   expect(fake.finished[0]?.success).toBe(true);
 });
 
-test('fails the run before an external harness starts, with the name of the server and its last output', async () => {
+test("a failing MCP server fails the run before an external harness starts, with the server's name and last output", async () => {
   await start({ ...scripted('hello'), mcp_servers: [program('echo'), program('no-start')] });
   await ended();
   expect(of('agent_started')).toEqual([]);
@@ -31,7 +31,7 @@ test('fails the run before an external harness starts, with the name of the serv
   });
 });
 
-test('reports how many tools it withholds from the model', async () => {
+test('the agent reports how many tools of MCP servers the model does not get', async () => {
   await start({ ...scripted('hello'), mcp_servers: [program('large-schema')] });
   await ended();
   expect(of('notice')).toContainEqual(

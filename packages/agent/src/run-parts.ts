@@ -31,7 +31,7 @@ export interface RunPartsOptions {
   readonly harnessStartMs: number;
 }
 
-/** Creates the parts of an execution and connects them to each other. The caller must close the socket. */
+/** Creates the objects that work together in an execution, and connects them. The caller must close the socket. */
 export async function openRunParts(options: RunPartsOptions) {
   const { client, secrets, workspace, ownFolders } = options;
   const egress = await openEgress(options.egressSocket);
@@ -82,7 +82,7 @@ export async function openRunParts(options: RunPartsOptions) {
     pullRequest: async (request, gone) => {
       const { openPullRequest } = await import('./pull-requests/open.ts');
       const answer = await openPullRequest(client, request, AbortSignal.any([gone, reporting.signal]));
-      // The service has made it an artifact.
+      // The service has already recorded the pull request as an artifact.
       if (answer.ok) pullRequests.markReported(answer.url);
       return answer;
     },
@@ -114,7 +114,7 @@ export async function openRunParts(options: RunPartsOptions) {
     onLeftOut: (what, reason) => notice('handoff_left_out', { what, reason }),
     onNotSaved: (reason) => notice('workspace_not_kept', { reason }),
   });
-  /** Takes checkpoints from now on, if the task says so. */
+  /** Begins to take checkpoints if the task asks for them. */
   const beginCheckpoints = async ({ checkpoint_seconds: seconds }: AgentTask): Promise<void> => {
     if (seconds === undefined || !ownFolders) return;
     const { startCheckpoints } = await import('./turns/checkpoints.ts');
@@ -125,7 +125,7 @@ export async function openRunParts(options: RunPartsOptions) {
   const approvals = createApprovals({
     emit: reporter.emit,
     flush: reporter.flush,
-    // Saved now, because the worker may die while a person thinks.
+    // Save the workspace now, because the worker may die before the person answers.
     onWait: () => void saver.save(position.turn),
     onWaitEnd: () => saver.abort(),
   });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ended, fake, of, sh, start } from '../test/run.ts';
 
-/** Creates programs that print the output of the real ones. */
+/** Creates programs that print the same output as the real programs. */
 const tools = `mkdir -p bin
 cat > bin/git <<'END'
 #!/bin/sh
@@ -67,7 +67,7 @@ test('does not fail a run if its pull request cannot be reported', async () => {
   expect(fake.finished[0]?.success).toBe(true);
 });
 
-test("opens a pull request with the command pull-request, for the folder's last commit, branch and remote", async () => {
+test('the command pull-request opens a pull request for the last commit, branch and remote of its folder', async () => {
   const commit = 'git -c user.name=a -c user.email=a@example.invalid commit --quiet --allow-empty';
   await start(
     sh(

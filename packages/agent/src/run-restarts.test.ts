@@ -11,7 +11,7 @@ const stay = (fake: FakeHarnessSupport) => {
   fake.next = 'wait';
 };
 
-/** Waits until the agent has detected the end of the harness: it has reaped the process. */
+/** Waits until the agent has noticed the end of the harness and has reaped its process. */
 async function harnessGone(): Promise<number> {
   const pid = Number(/\(process (\d+)\)$/.exec(fake.text())?.[1]);
   await eventually(() => !existsSync(`/proc/${pid}`));
@@ -43,7 +43,7 @@ describe('a harness that dies between turns', () => {
     ]);
   });
 
-  test('gets the conversation as text if it cannot load sessions', async () => {
+  test('gets the conversation as text after its restart if it cannot load sessions', async () => {
     await playAndDie('forgets-and-dies', { agent_config: { base_prompt: 'The base.' } });
     followUp(1, 'What was it?');
     await fake.until(() => fake.finished.length === 2);

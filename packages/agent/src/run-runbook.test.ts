@@ -84,7 +84,7 @@ describe('a runbook', () => {
     expect(fake.text(), 'the summary').toContain(`exit ${expected}`);
   });
 
-  test('runs a block of many lines as the shell alone would', async () => {
+  test('runs a block of many lines in the same way as the shell alone', async () => {
     const status =
       'set +e\nfalse\necho "status $?"\nset -e\nfalse && true\necho "still $?"\nx="a\nb"\necho "$x$LINENO"';
     await start({ prompt: `\`\`\`bash\n${status}\n\`\`\`\n\`\`\`bash\nset -x\ntrue\necho traced\n\`\`\`` });
@@ -95,7 +95,7 @@ describe('a runbook', () => {
     expect(fake.finished[0]?.success).toBe(true);
   });
 
-  test('continues after a failure of a block with continue-on-error', async () => {
+  test('continues after a block with continue-on-error has failed', async () => {
     await start({ prompt: '```sh continue-on-error\nfalse\n```\n```sh\necho on\n```' });
     await ended();
     expect(of('action_result')).toHaveLength(2);
@@ -194,7 +194,7 @@ describe('a runbook', () => {
     expect(fake.text()).not.toContain('language model');
   });
 
-  test('bounds an output of 200 MB in memory and in reports', async () => {
+  test('limits the memory and the reports for an output of 200 MB', async () => {
     await start(sh('echo START; head -c 200000000 /dev/zero | tr "\\0" x; echo; echo END'));
     let peak = 0;
     const watch = setInterval(() => {
@@ -231,7 +231,7 @@ describe('a runbook', () => {
     expect(fake.output(of('action')[0]!.action_id)).toBe('200000\n');
   });
 
-  test('leaves a background server alive for the next block and dead after the run', async () => {
+  test('keeps a background server running for the next block, and kills it after the run', async () => {
     await start(sh('sleep 600 & echo $! > pid', 'kill -0 $(cat pid) && echo alive'));
     await ended();
     expect(fake.finished[0]?.success).toBe(true);
@@ -245,7 +245,7 @@ describe('a runbook', () => {
     await start(sh(look, descriptors));
     await ended();
     const [first = '', second = ''] = of('action').map(({ action_id }) => fake.output(action_id));
-    // The command saw the agent itself: this name is in no other environment.
+    // Proves that the command could read the agent's environment: no other environment has this name.
     expect(first).toContain('RUNYARD_RUN_TOKEN_FD=4');
     expect(first).toContain('RUNYARD_AGENT_SOCKET=');
     expect(first).toContain('--task-id run-1');

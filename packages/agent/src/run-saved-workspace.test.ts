@@ -12,7 +12,7 @@ const keeps = { max_workspace_bytes: 100_000_000 };
 const place = '/api/v1/harness-support/workspace/earlier';
 const setup = { environment: { uid: 'e', config: { setup_commands: ['echo again > set-up'] } } };
 
-/** The saved workspace of an earlier execution: one file. */
+/** The saved workspace of an earlier execution, with one file. */
 async function archived(session?: string): Promise<{ bytes: Buffer; workspace: AgentTask['workspace'] }> {
   const folder = join(testFolder(), 'w');
   mkdirSync(folder);
@@ -76,7 +76,7 @@ describe('the workspace', () => {
     expect(fake.workspaces).toEqual([]);
   });
 
-  test('is saved for the run itself if its files came from another run of the conversation', async () => {
+  test('is saved for this run if its files came from another run of the conversation', async () => {
     const { bytes, workspace } = await archived();
     const ofOther = { ...workspace, run_id: 'other' } as AgentTask['workspace'];
     await start(
@@ -210,7 +210,7 @@ describe('the workspace', () => {
     expect(fake.workspaces.map(({ turn }) => turn)).toEqual([2]);
   });
 
-  test('gets the files of a follow-up, and only that turn fails if they cannot be written', async () => {
+  test('gets the files of a follow-up, and if they cannot be written, only the turn of this follow-up fails', async () => {
     await start(sh('rm -rf attachments; touch attachments'), {
       prepare: (fake) => {
         fake.next = 'wait';

@@ -52,7 +52,7 @@ it('are given to setup commands, and do not appear in the report of a failed com
   expect(leaks()).toEqual([]);
 });
 
-it('has no secrets in the arguments of a process', async () => {
+it('secrets are in the arguments of no process', async () => {
   await start({
     ...granted,
     ...sh('cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" "\\n" | grep -c "deploy[/]token" || true'),

@@ -33,7 +33,7 @@ test('runs the messages of a person in the sandbox of a failed setup', async () 
   ]);
 });
 
-test('informs an external harness why the setup failed', async () => {
+test('tells an external harness why the setup failed', async () => {
   await start({ ...scripted('echo'), ...broken('exit 5') }, { prepare: stay });
   await fake.until(() => fake.finished.length === 1);
   say(1, 'What is wrong?');
@@ -44,7 +44,7 @@ test('informs an external harness why the setup failed', async () => {
   expect(of('turn_started')[0]?.prompt).toBe('What is wrong?');
 });
 
-test('asks a person also in the sandbox of a failed setup', async () => {
+test('can also ask a person in the sandbox of a failed setup', async () => {
   await start({ ...sh('true'), ...broken(), agent_config: { approval_policy: 'ask' } }, { prepare: stay });
   await fake.until(() => fake.finished.length === 1);
   say(1, '```sh\ncat file\n```');

@@ -15,7 +15,7 @@ const skill = {
   ],
 };
 
-test('writes the skills into the home folder after the setup, because other runs share its result, and before an external harness starts', async () => {
+test('writes the skills into the home folder after the setup, because other runs share its result, and before a harness starts', async () => {
   const environment = { uid: 'E', config: { setup_commands: ['test ! -e "$HOME/.agents"'] } };
   await start({ ...scripted('hello'), skills: [skill], environment });
   await ended();
@@ -32,7 +32,7 @@ test('writes the skills into the home folder after the setup, because other runs
   }
 });
 
-test('also writes the skills of a runbook', async () => {
+test('also writes the skills if the harness is a runbook', async () => {
   await start({ prompt: '```sh\n"$HOME/.claude/skills/review/scripts/check.sh"\n```', skills: [skill] });
   await ended();
   expect(fake.text()).toContain('exit code 0');
@@ -45,7 +45,7 @@ test.each(['../out', 'a/../../out', '/etc/x', 'a//b', 'a\\b'])('does not write a
   expect(await readdir(home)).toEqual([]);
 });
 
-test('writes no skill whose name points outside of the folder, and no skill without a home folder', async () => {
+test('writes no skill if its name points outside of the folder, or if there is no home folder', async () => {
   await expect(writeSkills([{ ...skill, name: '..' }], testFolder())).rejects.toThrow('leaves its folder');
   await expect(writeSkills([skill], undefined)).rejects.toThrow('no home folder');
 });

@@ -18,7 +18,7 @@ interface Asked {
   body: unknown;
 }
 
-/** A service with these runs, which records the requests. */
+/** Imitates a service with these runs, and records the requests. */
 function withRuns(runs: ChildRun[], asked: Asked[]) {
   return (fake: FakeHarnessSupport) => {
     fake.more = async ({ method, path, query, body }) => {
@@ -35,7 +35,7 @@ function withRuns(runs: ChildRun[], asked: Asked[]) {
 const output = (index = 0) => fake.output(of('action')[index]?.action_id ?? '');
 
 describe('child-run in the sandbox', () => {
-  test('starts, awaits, lists, cancels and writes to runs', async () => {
+  test('starts runs, waits for them, lists them, cancels them and sends them messages', async () => {
     const asked: Asked[] = [];
     const runs = [child('a', { summary: 'It is 42.' }), child('b', { summary: 'And 43.' })];
     await start(
@@ -105,7 +105,7 @@ describe('child-run in the sandbox', () => {
     expect(output()).toContain('It broke.');
   });
 
-  test('exits with 124 when its time is over', async () => {
+  test('exits with 124 when the time of its wait is over', async () => {
     await start(sh('child-run await --timeout 0'), { prepare: withRuns([child('a', { state: 'QUEUED' })], []) });
     await ended();
     expect(of('action_result')[0]).toMatchObject({ exit_code: 124 });

@@ -6,7 +6,7 @@ import { eventually, isRunning } from '../test/agent.ts';
 import { agent, ended, fake, of, sh, start } from '../test/run.ts';
 
 describe('a service in trouble', () => {
-  test('gets each event once and in order after it answered 503', async () => {
+  test('gets each event once and in order, even if it first answered 503', async () => {
     let faults = 6;
     await start(sh('for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.05; done', 'echo end'), {
       prepare: (fake) => {
@@ -18,7 +18,7 @@ describe('a service in trouble', () => {
     expect(fake.finished[0]?.success).toBe(true);
   });
 
-  test('has stored that the agent is at work before the agent acts on the prompt', async () => {
+  test('has stored that the agent works before the agent acts on the prompt', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'runyard-trouble-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = path.join(folder, 'made');
@@ -80,7 +80,7 @@ describe('a service in trouble', () => {
     expect(fake.shutdowns).toEqual([]);
   });
 
-  test('makes the agent report and exit if the service does not know the run', async () => {
+  test('gets a report, and the agent exits, if it does not know the run', async () => {
     await start(sh('true'), {
       prepare: (fake) => {
         fake.fault = ({ path }) => (path.endsWith('/resolve-prompt') ? { status: 404 } : undefined);

@@ -16,13 +16,13 @@ export interface AgentRunOptions {
   secrets: GrantedSecrets;
   /** Working folder of the run. */
   workspace: string;
-  /** True: working folder and home were created for this run, so the agent may send their contents. */
+  /** True: the working folder and the home were created for this run. So the agent may send their contents. */
   ownFolders: boolean;
   /** Environment of everything that the run starts. It contains no credential. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Unix socket of the worker's proxy; absent: there is no proxy. */
+  /** Unix socket of the worker's proxy; absent if there is no proxy. */
   egressSocket?: string | undefined;
-  /** Called with the function that ends the run on a signal (SIGTERM). */
+  /** Gets a function that ends the run. The caller calls this function on SIGTERM. */
   onStarted?: (terminate: () => void) => void;
   timing?: Partial<typeof defaultTiming>;
 }
@@ -30,20 +30,19 @@ export interface AgentRunOptions {
 /** The times after a cancel fit into the 5 s after which the worker kills the sandbox. */
 const defaultTiming = {
   /**
-   * After a cancel: time for the harness to stop by itself. The rest is left for the last reports, also on a slow
-   * machine.
+   * After a cancel: time for the harness to stop by itself. The remaining time is enough for the last reports, even on a slow machine.
    */
   harnessGraceMs: 3_000,
   /** After a person's interrupt: time for the harness to end its turn. */
   interruptGraceMs: 10_000,
   /** After a cancel: time after which the agent exits in any case. */
   exitMs: 4_850,
-  /** For each of `initialize`, `session/new` and `session/load`. */
+  /** Timeout for each of `initialize`, `session/new` and `session/load`. */
   harnessStartMs: 60_000,
   inboxWaitMs: 25_000,
 };
 
-/** The time that the harness has to exit in the end. */
+/** Time in which the harness must exit at the end of the execution. */
 const killTimeoutMs = 2_000;
 
 /** Runs one execution from its task to the last report and returns the exit code. Rejects only for faults of the agent itself. */

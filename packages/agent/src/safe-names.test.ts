@@ -31,7 +31,7 @@ describe('safeNames', () => {
     expect(name.endsWith('ü.json')).toBe(true);
   });
 
-  test('never leads out of a folder', () => {
+  test('never returns a name that leads out of a folder', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 400 }), { maxLength: 6 }), (names) => {
         const safe = safeNames(names);

@@ -1,4 +1,4 @@
-/** Bytes of a file name on Linux. */
+/** Maximum number of bytes of a file name on Linux. */
 const maxNameBytes = 255;
 
 /** Path separators, characters that Windows forbids, C0 and C1 controls, DEL, bidirectional overrides, line separators. */

@@ -17,7 +17,7 @@ export interface TestAgent {
   startedAt: number;
 }
 
-/** Each start keeps the compiled code of the parts that are new to it, for the next ones. */
+/** Each started agent stores its newly compiled code for later agents. */
 const main = await agentProgram();
 
 /** Starts the agent program as a worker would: as a real process in a separate workspace. */
@@ -30,7 +30,7 @@ export function startTestAgent(
   const child = spawn(
     process.execPath,
     [
-      // As the agent of a sandbox (`agent-program.ts`): with fewer threads it takes less processor time.
+      // The same option as in a sandbox (`agent-program.ts`): with fewer threads, the agent takes less processor time.
       '--v8-pool-size=1',
       main,
       'agent',
@@ -63,7 +63,7 @@ export function startTestAgent(
     },
   );
   const tokenPipe = child.stdio[4] as Writable;
-  // An agent that ends early tells why by its exit code.
+  // A broken pipe is ignored: if the agent ends early, its exit code shows the reason.
   tokenPipe.on('error', () => {});
   tokenPipe.end(fake.token);
   let stderr = '';
@@ -79,11 +79,12 @@ export function testFolder(): string {
   return mkdtempSync(join(tmpdir(), 'runyard-agent-test-'));
 }
 
-/** The agent's commands on the PATH, as the sandbox has them. */
+/** Creates the agent's commands in a folder for the PATH, as in a sandbox. */
 function testBin(workspace: string): string {
   const bin = join(workspace, '.bin');
   mkdirSync(bin, { recursive: true });
-  // The agent removes the variable from the environment of its commands; here, each command would compile all of its modules.
+  // The agent removes these variables from the environment of its commands. Without them, each command in the tests would compile all of its
+  // modules.
   const cache = Object.entries({ ...compiledCode(), [keepCodeVariable]: '1' })
     .map(([name, folder]) => `export ${name}='${folder}'\n`)
     .join('');
@@ -95,7 +96,7 @@ function testBin(workspace: string): string {
   return bin;
 }
 
-/** Alive, and not only waiting to be reaped. */
+/** Returns true if the process runs and is not a zombie. */
 export function isRunning(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));

@@ -1,4 +1,4 @@
-/** Test support: a driver of the scripted agent, and all events that it reported. */
+/** Test support: drives the scripted agent and records all events that the driver reports. */
 import { fileURLToPath } from 'node:url';
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
@@ -30,7 +30,7 @@ export interface DriveOptions {
   prompt?: string;
 }
 
-/** Starts the agent of `scripted-agent.mjs`, whose behaviour `mode` selects; it ends with the test at the latest. */
+/** Starts the agent of `scripted-agent.mjs`. `mode` selects its behaviour. The agent ends with the test at the latest. */
 export function drive(mode: string, options: DriveOptions = {}) {
   const cwd = testFolder();
   const emitted: AgentEventBody[] = [];

@@ -1,4 +1,4 @@
-/** Test support: the loop against fake models, without agent and service around it. */
+/** Test support: runs the model loop against fake models, without an agent and a service. */
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
@@ -12,7 +12,7 @@ import type { TurnVoice } from '../src/harness/oz/session.ts';
 import { connectToService } from '../src/service/connection.ts';
 import { testFolder } from './agent.ts';
 
-/** A model of each protocol, and the key that its fake provider wants. */
+/** A model of each protocol, and the key that its fake provider expects. */
 export const providers: Record<string, { model: AgentModel; key: string }> = {
   anthropic: { model: agentModel('anthropic', 'claude-opus-5-5', '/v1'), key: fakeModelKeys.anthropic },
   'openai responses': { model: agentModel('openai-responses', 'gpt-5.5', '/v1'), key: fakeModelKeys.openai },
@@ -24,7 +24,7 @@ function agentModel(protocol: AgentModel['protocol'], provider_model: string, ga
   return { id: `test/${provider_model}`, protocol, provider_model, gateway_path, vision_supported: false };
 }
 
-/** A loop with its recorded events. */
+/** A loop that records its events. */
 export type TestLoop = ReturnType<typeof engine>;
 
 export interface TestLoops {
@@ -32,13 +32,13 @@ export interface TestLoops {
   /** Workspace of the current test; each test has a new one. */
   workspace(): string;
   /**
-   * An engine that is connected to the fake provider itself: a provider key replaces the run token, because there is no gateway to exchange
-   * it.
+   * Creates an engine that sends its requests directly to the fake provider. The engine uses a provider key as its run token, because
+   * there is no gateway that would replace the token.
    */
   engine(provider?: string, options?: Partial<LoopOptions>, policy?: ApprovalPolicy): TestLoop;
 }
 
-/** Starts fake models for the tests of a file, which are closed behind them. */
+/** Starts fake models for the tests of a file, and closes them after the tests. */
 export async function openTestLoops(): Promise<TestLoops> {
   const models = await startFakeModels();
   afterAll(() => models.close());
@@ -109,7 +109,7 @@ function engine(
     while (!condition()) await new Promise<void>((resolve) => waiters.push(resolve));
   };
   let stop = new AbortController();
-  /** `answer`: text about the decision in an earlier sandbox, which comes before the prompt. */
+  /** Runs a turn. `answer` is the text about the decision in an earlier sandbox, which precedes the prompt. */
   const turn = (prompt: string, images: TurnImage[] = [], files: string[] = [], answer = '') => {
     stop = new AbortController();
     return play({ prompt, promptWithAnswer: answer + prompt, files, images, voice, signal: stop.signal });
@@ -117,6 +117,6 @@ function engine(
   return { turn, approvals, decided, spoken, texts, thoughts, abort: () => stop.abort(), until };
 }
 
-/** States that actions came to, in order. */
+/** Returns the states of all actions, in order. */
 export const results = (spoken: SessionUpdate[]) =>
   spoken.flatMap((update) => (update.sessionUpdate === 'tool_call_update' && update.status ? [update.status] : []));

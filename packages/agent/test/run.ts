@@ -4,7 +4,7 @@ import { afterEach, expect } from 'vitest';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
 import { startTestAgent, type TestAgent } from './agent.ts';
 
-/** The service of the running test, and its agent; both end with the test. */
+/** The service and the agent of the current test. Both are closed after the test. */
 export let fake: FakeHarnessSupport;
 export let agent: TestAgent;
 
@@ -27,25 +27,25 @@ export async function start(
   agent = startTestAgent(fake);
 }
 
-/** A runbook of these scripts. */
+/** Returns a task whose prompt is a runbook of these scripts. */
 export const sh = (...scripts: string[]): Partial<AgentTask> => ({
   prompt: scripts.map((script) => `\`\`\`sh\n${script}\n\`\`\``).join('\n\n'),
 });
 
 const scriptedAgent = fileURLToPath(new URL('./scripted-agent.mjs', import.meta.url));
 
-/** A harness in a child process that follows the mode of the fixture. */
+/** Returns a task with a harness in a child process. `mode` selects the behaviour of the scripted agent. */
 export const scripted = (mode: string): Partial<AgentTask> => ({
   harness: { type: 'acp', command: [process.execPath, scriptedAgent, mode] },
 });
 
 type Event = FakeHarnessSupport['events'][number];
 
-/** The events of one type that have arrived. */
+/** Returns the events of one type that have arrived. */
 export const of = <T extends Event['type']>(type: T) =>
   fake.events.filter((event): event is Extract<Event, { type: T }> => event.type === type);
 
-/** Waits for the end of the agent: with this exit code, and with events numbered without a gap. */
+/** Waits until the agent exits. Expects this exit code, and events that are numbered without a gap. */
 export async function ended(exitCode = 0): Promise<void> {
   expect(await agent.exited, agent.stderr()).toBe(exitCode);
   numbered();

@@ -3,16 +3,16 @@ import { commandGroups, type ListedCommand } from './command-list.ts';
 
 /** The commands of the program, and their modules. */
 export interface CommandList {
-  /** Declares options and subcommands of a command, once. */
+  /** Declares the options and subcommands of a command. A second call for the same command does nothing. */
   load(command: Command): Promise<void>;
   loadAll(): Promise<void>;
-  /** Returns the words of a command in the list of the program's help. */
+  /** Returns the text of a command in the command list of the help: its name, options and arguments. */
   termOf(command: Command): string;
 }
 
 /**
- * Adds all commands to the program, with their names and descriptions only. `onLoad` is called with a command after its options and
- * subcommands have been declared.
+ * Adds all commands to the program, with their names and descriptions only. Calls `onLoad` with a command after the options and subcommands
+ * of that command have been declared.
  */
 export function addCommands(program: Command, onLoad: (command: Command) => void): CommandList {
   const listed = new Map<Command, ListedCommand>();

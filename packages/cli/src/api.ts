@@ -24,7 +24,7 @@ export function connect(context: Context, send?: typeof fetch): Client {
   });
 }
 
-/** Longest time without an answer before a stream is given up. A restart of the service takes a few seconds. */
+/** Longest time without an answer before the command stops waiting for a stream. A restart of the service takes a few seconds. */
 const patienceMs = 60_000;
 
 /**
@@ -64,7 +64,7 @@ export async function* followRun(
   yield* connect(context, send).streamRunEvents(runId, { ...options, signal: both });
 }
 
-/** Describes a refusal: which member is wrong and why, and the trace id of an internal error. */
+/** Describes an error of the service: which members are wrong and why, or the trace id of an internal error. */
 export function describeProblem({ problem }: ApiError): string {
   const trace = problem.status >= 500 && problem.trace_id ? ` (trace id ${problem.trace_id})` : '';
   const detail = problem.detail ?? problem.title;

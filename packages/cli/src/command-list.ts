@@ -7,9 +7,9 @@ import type { Command } from 'commander';
 
 export interface ListedCommand {
   readonly name: string;
-  /** Another name, which the help does not list. */
+  /** Second name of the command, which the help does not list. */
   readonly alias?: string;
-  /** Options and arguments, shown behind the name in the list. */
+  /** Options and arguments. The list shows them after the name. */
   readonly usage: string;
   readonly description: string;
   /** Imports the module. Returns the function that declares the options and subcommands. */

@@ -1,6 +1,6 @@
 /** Replaces API advice in service errors with the matching commands. */
 
-/** Requests that the service recommends, and the commands that do the same. */
+/** API requests that messages of the service recommend, each with the command that does the same. */
 const commands: readonly (readonly [request: RegExp, command: string])[] = [
   [/GET \/agent\/models\b/g, 'bin/runyard models'],
   [/GET \/agent\/environments\b/g, 'bin/runyard environments'],
@@ -17,7 +17,7 @@ const commands: readonly (readonly [request: RegExp, command: string])[] = [
   [/GET \/teams\b/g, 'bin/runyard teams'],
 ];
 
-/** Commands that list the kinds of things that an error calls missing. */
+/** Commands that list the existing things, by the kind of thing that an error reports as missing. */
 const lists: Readonly<Record<string, string>> = {
   run: 'runs',
   environment: 'environments',
@@ -32,7 +32,7 @@ const lists: Readonly<Record<string, string>> = {
   'person in the team': 'users',
 };
 
-/** Returns the text of the service with commands in the place of requests. */
+/** Replaces API requests in a text of the service by commands. */
 export function inCommandWords(text: string): string {
   const advice = commands.reduce((before, [request, command]) => before.replaceAll(request, command), text);
   const [, thing = ''] = /^There is no such ([\w ]+), or it belongs to another team\.$/.exec(advice) ?? [];
@@ -40,7 +40,7 @@ export function inCommandWords(text: string): string {
   return list === undefined ? advice : `${advice} See: bin/runyard ${list}`;
 }
 
-/** Options of `run`, by the member of the request that each of them sets. */
+/** Options of `run`, by the member of the request that each option sets. */
 const options: readonly (readonly [member: string, option: string])[] = [
   ['title', '--title'],
   ['metadata', '--metadata'],
@@ -61,7 +61,7 @@ const options: readonly (readonly [member: string, option: string])[] = [
   ['config.on_worker_loss', '--on-worker-loss'],
 ];
 
-/** Returns faults of a request for a run, in lines or sentences, with the options of `run` in the place of members. */
+/** Replaces the names of members by options of `run`, in a text that lists the faults of a request. */
 export function inOptionWords(text: string): string {
   return text.replace(/(^|: |\n *)([a-z_]+(?:\.[a-z_]+)*)((?:\[\d+\]|\.\w+)*)(?=: )/g, (all, before, path) => {
     const found = options.find(([member]) => path === member || path.startsWith(`${member}.`));

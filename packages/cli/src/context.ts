@@ -53,7 +53,7 @@ export function dataPlace({ folder, settings }: Context): DataPlace {
 
 /**
  * Returns the origin of the service that commands use, without `/api/v1`: RUNYARD_BASE_URL if it is set, or else the service of this data
- * folder. `null` if there is neither of them.
+ * folder. `null` if neither is known.
  */
 export function serviceOrigin(context: Context): string | null {
   return context.settings.RUNYARD_BASE_URL ?? originOfFolder(context.folder);

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { curlExample, shellQuote } from './curl-example.ts';
 
-test('quotes the curl example so that a shell reads the same words, with the key of any file', () => {
+test('quotes the curl example so that a shell reads the intended words, whatever the name of the key file is', () => {
   const file = "it's a 'folder'/key";
-  // Replacing curl by a program that prints its arguments shows what curl would get.
+  // Replaces curl by a program that prints its arguments, to see the arguments that curl would get.
   const script = curlExample('http://127.0.0.1:4180', `$(printf %s ${shellQuote(file)})`).replace(
     /^curl/,
     'printf "%s\\0"',

@@ -1,9 +1,9 @@
 import type { RunState } from '@runyard/contract/runs/states';
 
-/** A signal, or the end of the reader of the output, ended the command early. */
+/** Exit code of a command that was ended early, by a signal or because the reader of its output closed the pipe. */
 export const interruptedCode = 130;
 
-/** Returns the exit code of a command that watched a run. If the state is not settled, the command left the run. */
+/** Returns the exit code of a command that watched a run. If the state is not settled, the command stopped watching before the run ended. */
 export function exitCodeOf(state: RunState): number {
   switch (state) {
     case 'SUCCEEDED':

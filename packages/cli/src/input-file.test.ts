@@ -50,7 +50,7 @@ inTerminal('reads a terminal until Ctrl-D, also when Node has opened it already'
   const child = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
   let shown = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    // The text is typed only when the program waits for it.
+    // Types the text only after the program has shown that it waits for input.
     if (!shown.includes('Ctrl-D') && (shown + text).includes('Ctrl-D')) child.stdin.write('hello\n\u0004');
     shown += text;
   });

@@ -21,8 +21,8 @@ export function unreadable(name: string, error: unknown): string {
 const pauseMs = 20;
 
 /**
- * Reads a descriptor to its end, even a non-blocking one: Node makes it non-blocking when it opens `process.stdin`, and other programs may
- * do so too.
+ * Reads a descriptor to its end, even if it is non-blocking. Node makes standard input non-blocking when it opens `process.stdin`, and
+ * other programs may do so too.
  */
 function readToEnd(descriptor: number): Buffer {
   const chunks: Buffer[] = [];

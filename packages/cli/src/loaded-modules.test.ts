@@ -1,5 +1,6 @@
 /**
- * Loading modules is most of the time of a command. So each command loads only its own modules, and loads no schemas unless it checks data.
+ * Most of the time of a command is spent on loading modules. So each command loads only its own modules. It loads schemas only if it checks
+ * data.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -11,7 +11,7 @@ export interface Login {
 
 const fileOf = (folder: DataFolder): string => path.join(folder.path, 'logins.json');
 
-/** Returns the logins by the origin of their service. A damaged file has none. */
+/** Returns the logins by the origin of their service. Returns no logins if the file is damaged. */
 function readLogins(folder: DataFolder): Map<string, Login> {
   try {
     const entries = Object.entries(JSON.parse(readFileSync(fileOf(folder), 'utf8')));
@@ -32,7 +32,7 @@ const isLogin = (value: unknown): value is Login =>
 /** Returns the login at the service with this origin; undefined: there is none. */
 export const loginAt = (folder: DataFolder, origin: string): Login | undefined => readLogins(folder).get(origin);
 
-/** Stores the login at a service, for this user only; `null` removes it. */
+/** Stores the login at a service in a file that only this user can read. `null` removes the login. */
 export function keepLogin(folder: DataFolder, origin: string, login: Login | null): void {
   const logins = readLogins(folder);
   if (login === null) logins.delete(origin);

@@ -30,7 +30,8 @@ program
     showHelpOf(program, names);
   });
 program.hook('preSubcommand', (_, command) => list.load(command));
-// The list of commands shows options and arguments of modules that are not loaded. Set last: subcommands would inherit it.
+// Takes the options and arguments of the command list from the list itself, because the modules are not loaded. This is set last, because
+// commands that are added later would inherit it.
 const { subcommandTerm } = new Help();
 program.configureHelp({
   subcommandTerm: (command) => (command.name() === 'help' ? subcommandTerm(command) : list.termOf(command)),
@@ -38,7 +39,7 @@ program.configureHelp({
 
 explainUsageErrors(program);
 
-// If a reader closes the pipe (`runyard logs … | head`), this is not an error.
+// If the reader of a pipe closes it, as in `runyard logs … | head`, this is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 try {

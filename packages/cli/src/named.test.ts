@@ -25,7 +25,7 @@ test.each([
   expect(() => pickNamed(things, wanted, kind)).toThrow(message);
 });
 
-test('asks the service only for names', async () => {
+test('sends a request only for a name, and not for an id', async () => {
   const never = async () => {
     throw new Error('asked');
   };

@@ -13,7 +13,7 @@ interface Named {
   readonly name: string;
 }
 
-/** The kind of things, for messages, and the command that lists them. */
+/** Names of a kind of thing in messages, and the command that lists things of this kind. */
 interface Kind {
   readonly one: string;
   readonly several: string;
@@ -135,7 +135,7 @@ export async function findAutomation(
   return found;
 }
 
-/** Returns the id of a thing that a person names, by its kind. */
+/** For each kind of thing, the function that returns the id of a thing that a person names. */
 export const idOf = {
   environment: environmentUid,
   factory: factoryUid,

@@ -24,8 +24,8 @@ export function wholeNumberOrZero(text: string): number {
 }
 
 /**
- * Accepts the word `list` after a command that lists when it has no subcommand: most groups have a subcommand of this name, so people type
- * it everywhere. Options before and after the word belong to the command.
+ * Accepts the word `list` after a command that lists things when it has no subcommand. Most groups have a subcommand `list`, so people type
+ * the word everywhere. Options before and after the word belong to the command.
  */
 // biome-ignore lint/suspicious/noExplicitAny: commander has no type for parsed options
 export function addListWord(command: Command, list: (options: any) => Promise<void>): void {

@@ -51,7 +51,7 @@ test.each([
   expect(queries).toHaveLength(1);
 });
 
-test('lists the runs that an ambiguous beginning can mean', async () => {
+test('if several runs have the given beginning of an id, lists them', async () => {
   const { client } = fakeList([one, two, later]);
   const refused = resolveRunId(client, '01a2019c');
   await expect(refused).rejects.toThrow(/several runs.*01a2019c; give more characters:\n {2}01a2019c-09f1-7415-a527/s);

@@ -11,7 +11,7 @@ type Listing = Pick<Client, 'listRuns'>;
 export const latest = 'latest';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Runs in one request, and the largest number of requests. */
+/** Number of runs in one answer, and largest number of requests. */
 const pageSize = 20;
 const mostPages = 10;
 const mostCandidates = 10;
@@ -22,8 +22,8 @@ const mostCandidates = 10;
 const clockSkewMs = 60_000;
 
 /**
- * Returns the id of the run that a person names: with its whole id, with the beginning of its id, or with `latest`. Sends no request for a
- * whole id, else at most ten.
+ * Returns the id of the run that a person names by its whole id, by the beginning of its id, or by `latest`. Sends no request for a whole
+ * id. Otherwise sends at most ten requests.
  * @throws Failure if no run has the name, or several have
  */
 export async function resolveRunId(client: Listing, name: string): Promise<string> {
@@ -45,7 +45,7 @@ export async function resolveRunId(client: Listing, name: string): Promise<strin
   return only.run_id;
 }
 
-/** Number of characters of an id that encode the millisecond of its creation. Few runs share them. */
+/** Number of characters at the beginning of an id that encode the millisecond of its creation. Few runs have the same beginning. */
 const shortLength = 13;
 
 /** Returns the shortest unique beginning of each id, which commands accept. */
@@ -71,8 +71,8 @@ async function latestRun(client: Listing): Promise<string> {
 }
 
 /**
- * Returns the range of times in which a run with such an id can have been created: a UUID of version 7 begins with the milliseconds since
- * 1970 in 48 bits (RFC 9562, 5.7). `undefined` if they are not in the years that RFC 3339 can write.
+ * Returns the range of times in which a run with such an id can have been created. A UUID of version 7 begins with 48 bits for the
+ * milliseconds since 1970 (RFC 9562, 5.7). Returns `undefined` if the year of the time is greater than RFC 3339 can write.
  */
 function timesOf(digits: string): { created_after: string; created_before: string } | undefined {
   const first = Number.parseInt(digits.slice(0, 12).padEnd(12, '0'), 16) - clockSkewMs;

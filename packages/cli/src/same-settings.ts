@@ -16,11 +16,11 @@ export function settingDifferences(context: Context, names?: readonly SettingNam
   const claim = readClaim(context.folder.supervisorFile);
   const holder = claim ?? readServiceFile(context.folder.serviceFile);
   if (!holder) return [];
-  // The process id of another container names another process here.
+  // Reads the environment only if the process is in this container: its process id may belong to another process here.
   const running = stateOf(holder) === 'alive' ? readEnvironmentOf(holder.pid) : undefined;
   if (running === undefined) return undefined;
   const origin = claim?.origin ?? readServiceFile(context.folder.serviceFile)?.base_url;
-  // With port 0 the service listens on a port that no setting names.
+  // If the port is 0, takes the real port from the origin, because the service listens on a port that no setting names.
   const port = Number(running.RUNYARD_PORT) === 0 && origin !== undefined ? new URL(origin).port : undefined;
   return differencesTo(
     { ...running, ...(port ? { RUNYARD_PORT: port } : {}) },

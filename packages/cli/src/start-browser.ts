@@ -19,7 +19,7 @@ export function whyNoBrowser(env: Context['env'], platform: string = process.pla
 async function startBrowser(url: string): Promise<void> {
   const started = await openWithSystem(url);
   await new Promise<void>((resolve, reject) => {
-    // Launchers end at once, but a browser started directly keeps running.
+    // Waits at most two seconds: a launcher ends at once, but a browser that was started directly keeps running.
     const timer = setTimeout(resolve, 2000);
     started.once('error', reject);
     started.once('exit', (code) => {
@@ -43,8 +43,8 @@ async function removeOldFiles(): Promise<void> {
 }
 
 /**
- * Writes a page that leads to the link, for this user only, and returns its URL. Every user of the machine can see the arguments of a
- * browser's process, so the arguments do not contain the link with its secret.
+ * Writes a page that redirects to the link, readable only for this user. Returns the URL of the page. Every user of the machine can see the
+ * arguments of a browser's process, so the arguments do not contain the link with its secret.
  */
 async function writeRedirect(link: string): Promise<string> {
   await removeOldFiles();

@@ -12,7 +12,10 @@ function groupOf(command: Command): Command | null {
   return command.parent?.parent ? command.parent : null;
 }
 
-/** Returns the message without the prefix of the parser. A misspelt subcommand arrives as surplus argument of the default one. */
+/**
+ * Returns the message without the prefix of the parser. The parser reports a misspelt subcommand as a surplus argument; such a message is
+ * replaced.
+ */
 function usageError(command: Command, text: string): string {
   const group = groupOf(command);
   const surplus = /^error: too many arguments.* got \d+: ([^,\n]*?)[,.\n]/.exec(text)?.[1];
@@ -22,7 +25,7 @@ function usageError(command: Command, text: string): string {
   return `runyard: ${fullName(group)} has no command "${surplus}"${rest}; its commands are ${names}\n`;
 }
 
-/** Makes wrong usage look as other failures do, and names the help of the command. Call this function after all commands are added. */
+/** Prints usage errors in the form of other failures, and names the help of the command. Must be called after all commands were added. */
 export function explainUsageErrors(command: Command): void {
   command
     .configureOutput({ outputError: (text, write) => write(usageError(command, text)) })

@@ -18,7 +18,7 @@ export class ApiError extends Error {
   }
 }
 
-/** 410: the service no longer keeps the events behind the last id. Follow again without an id and read the current state. */
+/** Status 410: the service no longer has the events after `lastEventId`. Read the current state, and follow again without an id. */
 export class EventsGoneError extends ApiError {
   override readonly name = 'EventsGoneError';
 }
@@ -28,7 +28,7 @@ export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 }
 
-/** Returns the 404 for an id that cannot be part of a path. */
+/** Returns a 404 error without a request, for an id that cannot be part of a path. */
 export function unknownId(parameter: string, value: string): ApiError {
   const { title } = errorCatalogue.resource_not_found;
   const detail = `${parameter}: ${JSON.stringify(value)} is not an id`;
@@ -59,8 +59,9 @@ export async function readError(response: Response): Promise<ErrorAnswer> {
 }
 
 /**
- * Returns the error of an answer with status 400 or above. Makes a problem document if the body is not one, as with the page of a proxy.
- * Checks the members that callers rely on without the contract's schema, whose library is most of the time of a short program.
+ * Returns the error of an answer with status 400 or above. If the body is not a problem document (for example the page of a proxy), makes a
+ * problem document. Checks by hand the members that callers use, because loading the library of the contract's schemas would take most of
+ * the time of a short program.
  */
 export function errorOf({ status, url, text }: ErrorAnswer): ApiError {
   const document = tryJson(text);

@@ -12,7 +12,7 @@ afterEach(async () => {
   close = undefined;
 });
 
-/** Starts a server that gives the answers in order and repeats the last one. */
+/** Starts a server that gives the answers in order and then repeats the last answer. */
 async function serve(...answers: Answer[]) {
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -34,7 +34,7 @@ const cut =
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
     response.write(body.slice(0, 10), () => response.destroy());
   };
-/** Does the same without a Content-Length: only the incomplete JSON shows that something is missing. */
+/** Sends the first bytes without a Content-Length, then closes the connection. Only the incomplete JSON shows that bytes are missing. */
 const cutWithoutLength =
   (body: string): Answer =>
   (response) => {

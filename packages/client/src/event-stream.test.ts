@@ -35,7 +35,7 @@ describe.each([
     expect(await partsOf(text)).toEqual(parts);
   });
 
-  test('parses the same events for all ways to split the stream into chunks', async () => {
+  test('parses the same events, however the stream is split into chunks', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(text.length), { maxLength: 20 }), async (places) => {
         const cuts = [0, ...places.toSorted((one, other) => one - other), text.length];

@@ -3,7 +3,7 @@ import { createParser } from 'eventsource-parser';
 /** One part of a server-sent event stream (HTML standard, section 9.2). */
 export type StreamPart =
   /**
-   * The stream can be continued after this id. The id comes before the event of the same block; a block may have an id without an event.
+   * Id after which the stream can be continued. It is yielded before the event of the same block. A block may have an id but no event.
    */
   | { readonly type: 'id'; readonly id: string }
   | { readonly type: 'event'; readonly data: string }
@@ -12,10 +12,10 @@ export type StreamPart =
   /** The service sends an empty comment as a heartbeat. */
   | { readonly type: 'comment'; readonly text: string };
 
-/** Longer waits are ignored: a timer takes at most 2^31 ms. */
+/** Longest accepted time. Longer times are ignored, because a timer can wait at most 2^31 ms. */
 const longestRetryMs = 999_999_999;
 
-/** Reads the parts of an event stream as they become complete. A block without its final empty line is dropped. */
+/** Yields each part of an event stream as soon as the part is complete. Drops a last block without an empty line at its end. */
 export async function* readEventStream(chunks: AsyncIterable<string>): AsyncGenerator<StreamPart> {
   let parts: StreamPart[] = [];
   const parser = createParser({

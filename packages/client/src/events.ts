@@ -14,7 +14,7 @@ export interface RunFollowOptions extends FollowOptions {
 export const followRunEvents = (open: Open, options: FollowOptions): AsyncGenerator<ReceivedEvent<LiveEvent>> =>
   follow(open, options, {
     parse: (data) => LiveEvent.safeParse(data).data,
-    // Later events belong to the sandbox of a failed setup, which stays open for debugging.
+    // Events after this one come only from the sandbox of a failed setup, which stays open for debugging.
     endsWith: (event) => event.type === 'state' && isTerminal(event.state),
   });
 

@@ -8,12 +8,12 @@ import { watchSilence } from './silence.ts';
 
 /** One event of a stream. */
 export interface ReceivedEvent<E> {
-  /** Given as `lastEventId`, it continues the stream after this event. */
+  /** Id of the event. A stream with this id as `lastEventId` continues after the event. */
   readonly id: string;
   readonly event: E;
 }
 
-/** Longest time without a byte before the client reconnects: the service sends a heartbeat every 15 s. */
+/** After this time without a byte, the client reconnects. The service sends a heartbeat every 15 s. */
 const silenceMs = 60_000;
 /** Wait before the first reconnection, until the service sends another time. */
 const firstDelayMs = 200;
@@ -42,7 +42,7 @@ export interface Reading<E> {
   readonly parse: (data: unknown) => E | undefined;
   /** Returns whether the stream ends with this event; undefined if this is unknown. */
   readonly endsWith: (event: E) => boolean | undefined;
-  /** Called when a connection has opened, and when one has broken, with the wait before the next. */
+  /** Called when a connection has opened. Also called when a connection has broken, with the wait before the next attempt. */
   readonly onOpen?: () => void;
   readonly onWait?: (ms: number) => void;
 }
@@ -86,7 +86,7 @@ export async function* follow<E>(
       silence.stop();
     }
     if (!hasEnded) {
-      // The first wait is the service's; later waits are longer. Random, so that clients do not reconnect together.
+      // The service sets the first wait; later waits are longer. Jitter prevents all clients from reconnecting at the same time.
       const longest = Math.max(retryMs, maxDelayMs);
       const waitMs = backoffMs({ firstMs: retryMs, longestMs: longest }, failures + 1);
       onWait?.(waitMs);

@@ -26,7 +26,7 @@ export interface ClientOptions {
   readonly teamUid?: string;
   /** Value of the `User-Agent` header, such as `runyard-cli/1.0`. */
   readonly userAgent?: string;
-  /** Longest silence of the service, before its answer and between two chunks of a JSON body. Default: 60,000. */
+  /** Longest time in milliseconds without data from the service, before its answer and between two chunks of a JSON body. Default: 60,000. */
   readonly timeoutMs?: number;
   /** How often a safe request is repeated after a lost connection, a cut body or a retryable problem. Default: 2. */
   readonly retries?: number;
@@ -48,7 +48,7 @@ type Input<R extends Route> = CallOptions &
   (R['query'] extends z.ZodType ? { readonly query?: Part<R, 'query'> } : unknown) &
   (R['body'] extends z.ZodType ? { readonly body: Part<R, 'body'> } : unknown);
 
-/** The JSON body of the answer, the target of a redirect, or the response itself if its body is not JSON. */
+/** Result of a call: the JSON body of the answer, the target of a redirect, or the response itself if its body is not JSON. */
 type Output<R extends Route> = R['answer'] extends { schema: infer S extends z.ZodType }
   ? z.output<S>
   : R['answer'] extends { status: 302 }
@@ -61,7 +61,7 @@ type Arguments<R extends Route> = R['params'] extends z.ZodType
     ? [input: Input<R>]
     : [input?: Input<R>];
 
-/** Routes that have a method: not the event streams. */
+/** Routes that have a method of their own name. Event streams have other methods. */
 type MethodName = {
   [N in ClientRouteName]: (typeof routes)[N]['answer'] extends { contentType: 'text/event-stream' } ? never : N;
 }[ClientRouteName];
@@ -83,7 +83,7 @@ interface AnyInput extends CallOptions {
   readonly body?: unknown;
 }
 
-/** Loads node:http on the first request. A caller with its own fetch, such as a browser, never loads it. */
+/** Loads node:http on the first request. It is never loaded if the caller passes its own fetch, for example in a browser. */
 const loadPlain = () => import('./send-plain.ts');
 
 /** Loads the module of streams on their first use, because its schemas take long to load. */
@@ -167,7 +167,7 @@ export function createClient(options: ClientOptions): Client {
     ...(options.userAgent === undefined ? {} : { 'user-agent': options.userAgent }),
     ...(options.strict ? { prefer: 'handling=strict' } : {}),
     ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
-    // Each repetition sends the same key, so a repeated create has no second effect if only the answer was lost.
+    // Each repetition sends the same key. So a repeated create has no second effect if only the answer to the first request was lost.
     ...(route.isOnce ? { 'idempotency-key': randomKey() } : {}),
     ...input.headers,
   });

@@ -11,8 +11,8 @@ export interface PlainRequest {
 
 /**
  * Sends a request without fetch, whose first call loads undici (`docs/decisions/starts.md`). Returns status and body of the answer, and
- * calls `heard` for each chunk; does not follow redirects. Throws if the answer is incomplete, or when the signal is aborted. The body of
- * an error is empty if it is cut.
+ * calls `heard` for each chunk. Does not follow redirects. Throws if the answer is incomplete, or when the signal is aborted. If the body
+ * of an error answer is cut, returns an empty body.
  */
 export async function sendPlain(
   url: string,
@@ -33,7 +33,7 @@ function answerOf(url: string, { method, headers, body, signal }: PlainRequest):
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
     const client = url.startsWith('https:') ? process.getBuiltinModule('node:https') : http;
     const request = client.request(url, { method, headers: { ...headers, ...length }, signal });
-    // Stays after the answer, because a connection that breaks then is also an error of the request.
+    // This listener stays after the answer has begun, because a connection that breaks later is also reported as an error of the request.
     request.once('response', resolve).on('error', reject);
     request.end(body);
   });

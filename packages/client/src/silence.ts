@@ -1,12 +1,12 @@
 /** Detects silence: aborts its signal when no data arrives for too long. */
 export interface Silence {
   readonly signal: AbortSignal;
-  /** Restarts the time. Call it whenever data arrives. */
+  /** Restarts the time limit. Must be called whenever data arrives. */
   readonly heard: () => void;
   readonly stop: () => void;
 }
 
-/** Aborts its signal when `ms` pass without a call of `heard`. */
+/** Returns a watch whose signal aborts when `ms` milliseconds pass without a call of `heard`. */
 export function watchSilence(ms: number): Silence {
   const controller = new AbortController();
   const begin = () => setTimeout(() => controller.abort(new Error(`nothing came for ${ms} ms`)), ms);

@@ -20,7 +20,7 @@ export const maxWaitingFollowups = 100;
 export const maxMetadataKeys = 20;
 /** Metadata pairs by which a list or a subscription may filter. */
 export const maxMetadataFilters = 5;
-/** Factories by which a list may filter at once. */
+/** Factories that the filter of a list may name. */
 export const maxFactoryFilters = 50;
 /** Runs that `run_id` of a list names. */
 export const maxRunIdFilters = 100;
@@ -44,7 +44,7 @@ export const maxMessagesOfRun = 10_000;
 /** Maximum number of runs that one call may wait for. */
 export const maxAwaited = 100;
 
-/** How often a run resumes one turn after its machine was lost (`on_worker_loss: resume`). */
+/** Maximum number of times that a run resumes one turn after its machine was lost (`on_worker_loss: resume`). */
 export const maxResumesOfTurn = 3;
 
 /** Bytes of one file-like artifact. */
@@ -53,7 +53,7 @@ export const maxArtifactBytes = 100 * 1024 * 1024;
 export const maxArtifactsPerRun = 100;
 /** Characters of a locator, as requested and in its canonical form. */
 export const maxLocatorLength = 2048;
-/** Bytes of a preview: of a text (a page shows only its beginning), of an image, and of HTML or SVG in a frame. */
+/** Bytes of a preview: of a text, of an image, and of HTML or SVG in a frame. A page shows only the beginning of a longer text. */
 export const maxTextPreviewBytes = 1024 * 1024;
 export const maxImagePreviewBytes = 25 * 1024 * 1024;
 export const maxFramePreviewBytes = 5 * 1024 * 1024;
@@ -137,7 +137,7 @@ export const maxDifferenceLength = 1024 * 1024;
 /** Bytes of a secret's value. */
 export const maxSecretBytes = 16 * 1024;
 /**
- * Least number of characters of a secret's value, and of different characters in it, because a shorter value occurs in ordinary text by
+ * Minimum number of characters, and of different characters, in a secret's value, because a shorter value occurs in ordinary text by
  * chance.
  */
 export const minSecretLength = 8;
@@ -199,13 +199,13 @@ export const maxSetupOutputBytes = 8 * 1024;
 
 /** Bytes of JSON of an action that a person is asked about. */
 export const maxAskedInputBytes = 64 * 1024;
-/** Objects and lists in each other in such an action. */
+/** Nesting levels of objects and lists in such an action. */
 export const maxAskedInputDepth = 20;
 
 /** Characters of `resume` in a request to a person. */
 export const maxResumeLength = 64 * 1024;
 
-/** Characters of a conversation as text, about 50,000 tokens: a model can take that before a prompt. */
+/** Characters of a conversation as text, about 50,000 tokens. A model can read this much before a prompt. */
 export const maxConversationTextLength = 200_000;
 
 /** Bytes of a harness's memory. */
@@ -217,7 +217,7 @@ export const maxDefinitionFiles = 1_000;
 export const maxDefinitionBytes = 8 * 1024 * 1024;
 /** Bytes of a request without a key that checks the files of a definition. */
 export const maxKeylessDefinitionBytes = 256 * 1024;
-/** Requests of this kind in a minute: of one address, and of all. */
+/** Checks of definition files without a key in a minute: from one address, and from all addresses. */
 export const keylessChecksPerMinute = { address: 20, total: 120 };
 /** Requests from one address in a minute that begin or complete a sign-in with an identity provider. */
 export const signOnsPerMinute = { address: 60 };
@@ -229,7 +229,7 @@ export const maxDefinitionFileBytes = 1024 * 1024;
 export const maxDefinitionYamlBytes = 32 * 1024;
 /** Bytes of the YAML of all files of a factory definition. */
 export const maxDefinitionYamlTotalBytes = 512 * 1024;
-/** Values in the YAML of all files of a factory definition, maps and lists among them. */
+/** Values in the YAML of all files of a factory definition, including maps and lists. */
 export const maxDefinitionYamlValues = 20_000;
 /** Agents of a factory. */
 export const maxFactoryAgents = 50;

@@ -17,7 +17,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/app.tsx';
 
-// After an upgrade the service has other files, and a screen that was not loaded yet is missing.
+// After an upgrade, the service has new files. A screen that was not loaded before is then missing.
 addEventListener('vite:preloadError', () => location.reload());
 
 const root = document.getElementById('root');

@@ -13,7 +13,7 @@ import { makeSpelling } from '@runyard/contract/wire/spelling';
 import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner } from './definition.ts';
 import type { ReadFile, ReadSkill } from './read-files.ts';
 
-/** Parts of a definition that name one another. */
+/** Parts of a definition that refer to each other by name. */
 export interface Checked {
   readonly factory: DefinedFactory | undefined;
   readonly agents: readonly DefinedAgent[];

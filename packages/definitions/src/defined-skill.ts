@@ -11,7 +11,10 @@ export interface DefinedSkill {
   readonly path: string;
 }
 
-/** Returns the spec with which runs name the skill. It cannot be the spec of a repository, because an owner has no `@`. */
+/**
+ * Returns the spec by which runs name the skill. It cannot be mistaken for the spec of a repository, because the name of an owner cannot
+ * contain `@`.
+ */
 export const definedSkillSpec = ({ factoryUid, path }: DefinedSkill): string => `@factory/${factoryUid}:${path}`;
 
 /** Parses the spec of a skill of a definition; undefined if it is the spec of another kind of skill, or not a spec. */
@@ -20,7 +23,7 @@ export function parseDefinedSkill(spec: string): DefinedSkill | undefined {
   return factoryUid === undefined || path === undefined ? undefined : { factoryUid, path };
 }
 
-/** Returns true for the path of a SKILL.md, but not for one below another skill. */
+/** Returns true for the path of a skill's own SKILL.md, and false for a SKILL.md in a deeper folder of a skill. */
 export const isSkillPath = (file: string): boolean => pathPattern.test(file);
 
 /** Returns true for the spec of a skill of a definition. */

@@ -14,7 +14,7 @@ import type { z } from 'zod';
 /** `factory.yaml`, without the version of its format. */
 export type DefinedFactory = Omit<z.output<typeof FactoryFile>, 'schemaVersion'>;
 
-/** An agent; `prompt` may be empty. MAIN is written FOREMAN. */
+/** An agent. `prompt` may be empty. The agent MAIN has the name FOREMAN here. */
 export type DefinedAgent = Omit<z.output<typeof AgentFile>, 'agentType'> & {
   readonly name: string;
   readonly agentType: Exclude<z.output<typeof AgentFile>['agentType'], 'MAIN' | undefined>;

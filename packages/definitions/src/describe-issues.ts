@@ -43,7 +43,8 @@ function describeIssue(of: IssuesOf, issue: Issue, path: Path): void {
 }
 
 /**
- * Reports the faults of the alternative that matches: the one with the right provider and event, or else the one with the fewest faults.
+ * Reports the faults of only one alternative of a union: the alternative with the right provider and event, or else the one with the fewest
+ * faults.
  */
 function describeUnion(of: IssuesOf, issue: Extract<Issue, { code: 'invalid_union' }>, path: Path): void {
   const { file, located, faults } = of;
@@ -139,7 +140,7 @@ function valueAt(root: unknown, path: Path): unknown {
   );
 }
 
-/** `triggers[0].filter.labels`; empty for the file. */
+/** Returns the path as text, such as `triggers[0].filter.labels`; empty for the whole file. */
 function pathText(path: Path): string {
   const text = path.reduce<string>((parent, key) => {
     if (typeof key === 'number') return `${parent}[${key}]`;

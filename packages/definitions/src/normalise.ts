@@ -1,4 +1,4 @@
-/** Converts checked files into the members of a definition: with defaults, and without members that only inherit. */
+/** Converts checked files into the members of a definition. Fills in defaults, and removes members that only inherit their value. */
 
 import { presetAliases } from '@runyard/contract/agent/harness-presets/presets';
 import type { AgentFile } from '@runyard/contract/factories/files/agent-file';
@@ -9,11 +9,12 @@ import type { WebhookFile } from '@runyard/contract/factories/files/webhook-file
 import type { z } from 'zod';
 import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner, DefinedWebhook } from './definition.ts';
 
-/** Keys for which null clears the inherited value. For other keys, null means the same as an absent key. */
+/** Keys for which null clears the inherited value. For all other keys, null has the same meaning as an absent key. */
 const clearing = new Set(['workerHost', 'reasoningLevel', 'auth']);
 
 /**
- * Removes undefined members, nulls that only inherit, and filters that match everything. An empty text also clears the inherited value.
+ * Removes undefined members, and null members that only inherit their value. For a key that can clear an inherited value, null stays, and
+ * an empty text becomes null.
  */
 function compact(value: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(value).flatMap(([key, member]): [string, unknown][] => {

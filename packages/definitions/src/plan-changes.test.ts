@@ -22,7 +22,7 @@ test('the plan of a new factory creates all things of its definition', () => {
   ]);
 });
 
-test('the plan is empty if only the form differs: order of keys, defaults, MAIN for FOREMAN, blank lines', () => {
+test('the plan is empty if only the form differs, such as the order of keys, explicit defaults, MAIN for FOREMAN or blank lines', () => {
   const one = definition({
     ...push(', filter: {repos: [a/b], branches: [main]}'),
     'webhooks/w.yaml': 'secretName: S\n',
@@ -63,14 +63,14 @@ test('the plan shows each member that differs, with its value before and after',
   ]);
 });
 
-test('lists are compared as a whole', () => {
+test('a changed list is one change, with the whole list before and after', () => {
   const { changes } = planChanges(definition(push()), definition(push(', filter: {repos: [a/b]}')));
   expect(changes).toEqual([
     expect.objectContaining({ members: [expect.objectContaining({ member: 'triggers', before: expect.any(Array) })] }),
   ]);
 });
 
-test('a webhook cannot be renamed, and may get another secret', () => {
+test('a webhook cannot be renamed, but can get another secret', () => {
   const old = definition({ 'webhooks/old.yaml': 'secretName: S\n' });
   const renamed = planChanges(old, definition({ 'webhooks/new.yaml': 'secretName: S\nenabled: false\n' }));
   expect(renamed.refusals).toEqual([

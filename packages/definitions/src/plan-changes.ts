@@ -1,4 +1,4 @@
-/** Compares two definitions of a factory: finds the things that applying the new one would create, change and delete. */
+/** Compares two definitions of a factory. Finds the things that would be created, changed and deleted if the new definition was applied. */
 
 import { compare } from '@runyard/contract/factories/files/faults';
 import type { FactoryDefinition } from './definition.ts';
@@ -6,9 +6,9 @@ import type { FactoryDefinition } from './definition.ts';
 /** The kinds of things that a definition holds. A skill's name is its path. */
 export type DefinedKind = 'factory' | 'agent' | 'automation' | 'webhook' | 'runner' | 'skill';
 
-/** A member that differs. Without `before`, the thing is new. Absent `after`: it is removed. */
+/** A member that differs. If `before` is absent, the definition had no such member. If `after` is absent, the member is removed. */
 export interface MemberChange {
-  /** A path such as `agentDefaults.model`; lists are compared as a whole. */
+  /** Path of the member, such as `agentDefaults.model`. A list counts as one member. */
   readonly member: string;
   readonly before?: unknown;
   readonly after?: unknown;
@@ -19,7 +19,7 @@ export type PlannedChange = { readonly kind: DefinedKind; readonly name: string 
   | { readonly action: 'change'; readonly members: readonly MemberChange[] }
 );
 
-/** Reasons why a new definition cannot be applied, although its files are right. */
+/** Reasons why a new definition cannot be applied, although its files have no faults. */
 export interface Refusal {
   readonly kind: DefinedKind;
   readonly name: string;
@@ -33,7 +33,7 @@ export interface ChangePlan {
   readonly refusals: readonly Refusal[];
 }
 
-/** Plans the changes from the current definition, `undefined` for a new factory, to the new one. */
+/** Plans the changes from the current definition to the new definition. For a new factory, `current` is undefined. */
 export function planChanges(current: FactoryDefinition | undefined, next: FactoryDefinition): ChangePlan {
   const kinds: readonly DefinedKind[] = ['factory', 'agent', 'automation', 'webhook', 'runner', 'skill'];
   const changes = kinds.flatMap((kind) =>
@@ -108,8 +108,8 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /**
- * Finds renamed webhooks: one webhook is removed, and a new one has the same secret. Senders and automations know a webhook by its
- * UID, and a new name would silently mean a new UID.
+ * Finds renamed webhooks: a webhook is removed, and a new webhook has the same secret. A rename is refused, because a new name would
+ * silently mean a new UID, and senders and automations use the UID.
  */
 function refuseRenames(current: FactoryDefinition, next: FactoryDefinition): Refusal[] {
   const [had, has] = [current.webhooks, next.webhooks].map((list) => new Set(list.map(({ name }) => name)));

@@ -6,7 +6,7 @@ import type { FactoryDefinition } from './definition.ts';
 import { planChanges } from './plan-changes.ts';
 import { readDefinition } from './read-definition.ts';
 
-/** Text that YAML and Markdown could misread. */
+/** Texts that a reader of YAML or Markdown could interpret wrongly. */
 const tricky = fc.constantFrom(
   'null',
   '~',
@@ -89,7 +89,7 @@ const values = fc.array(
   ),
   { minLength: 1, maxLength: 3 },
 );
-/** No request and no file can contain the excluded name, but fast-check tries it often. */
+/** The excluded name cannot occur in a request or a file, but fast-check generates it often. */
 const memberName = text.filter((each) => each !== '__proto__');
 const payload = fc.dictionary(
   memberName.filter((key) => key !== 'in'),

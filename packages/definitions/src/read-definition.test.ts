@@ -103,7 +103,7 @@ test('the harness claude-code is read as claude, and every harness that needs no
     );
 });
 
-test('triggers of other providers are kept, with a note that they never fire', () => {
+test('triggers of other providers are kept, and a notice says that they never fire', () => {
   const read = readFilesOf(trigger('provider: githb\nevent: issue_created\nfilter:\n  a: [b]'));
   expect(read).toMatchObject({ ok: true, definition: { automations: [{ triggers: [{ provider: 'githb' }] }] } });
   expect(read.notices).toEqual([
@@ -134,7 +134,7 @@ test('each key that only the public service supports is kept, and reported with 
   expect(readFilesOf(agent('harness:\n  type: codex\n  auth: null\n')).notices).toEqual([]);
 });
 
-test('a filter on a fact that GitHub does not send gets a notice that it never matches', () => {
+test('a notice says that a filter never matches if GitHub does not send its fact', () => {
   const read = readFilesOf(trigger('provider: github\nevent: pull_request_opened\nfilter:\n  paths: [src/**]'));
   expect(read.ok && read.notices).toEqual([
     expect.objectContaining({ line: 6, column: 14, message: expect.stringContaining('does not have paths') }),

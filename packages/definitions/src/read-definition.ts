@@ -1,4 +1,4 @@
-/** Reads a factory from its definition files, whole or not at all. */
+/** Reads a factory from its definition files. If any file has a fault, returns no definition. */
 
 import { AgentFile } from '@runyard/contract/factories/files/agent-file';
 import { AutomationFile } from '@runyard/contract/factories/files/automation-file';
@@ -33,7 +33,7 @@ export type ReadDefinition =
   | {
       readonly ok: true;
       readonly definition: FactoryDefinition;
-      /** Parts that are kept and have no effect on this service. */
+      /** Parts of the definition that are kept but have no effect on this service. */
       readonly notices: readonly DefinitionFault[];
       /** Returns the position of a member in a file, for faults that only the service can find. */
       readonly locate: (file: string, path: readonly (string | number)[]) => Position;
@@ -45,7 +45,7 @@ export type ReadDefinition =
       readonly notices: readonly DefinitionFault[];
     };
 
-/** The checked things, while they are collected. */
+/** Collects the things that were checked. */
 interface Parts {
   factory: DefinedFactory | undefined;
   readonly agents: DefinedAgent[];
@@ -67,7 +67,7 @@ export function readDefinition(all: Iterable<DefinitionFile>): ReadDefinition {
   if (!files.some(({ path }) => path === 'factory.yaml') && faults.count() === 0)
     faults.add('factory.yaml', start, 'is missing: every factory has this file');
   const { factory } = parts;
-  // References to a faulty file are not checked, because its own faults come first.
+  // Does not check references if a file has faults, because these faults must be fixed first.
   if (faults.count() === 0) checkReferences({ ...parts, skills, files }, faults, notices);
   if (faults.count() > 0 || factory === undefined) return { ok: false, faults: faults.list(), notices: notices.list() };
   const byName = <T extends { readonly name: string }>(list: readonly T[]) =>

@@ -34,7 +34,7 @@ type FrontMatter =
       readonly linesBefore: number;
       /** The text behind the front matter, without blank lines around it. */
       readonly body: string;
-      /** Position at which the body begins, or would begin. */
+      /** Position of the body. If there is no body, the position at which it would begin. */
       readonly bodyStart: Position;
     }
   | { readonly ok: false; readonly position: Position; readonly message: string };
@@ -43,7 +43,7 @@ const fence = /^---[ \t]*$/;
 
 /**
  * Splits a Markdown file whose first line is `---`. The front matter must be YAML. A language after the first fence, such as `---js`, is
- * refused, because other parsers execute it as code.
+ * refused, because other parsers execute such front matter as code.
  */
 function splitFrontMatter(text: string): FrontMatter {
   const lines = text.split('\n');
@@ -126,7 +126,7 @@ function placeFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faul
   const seen = new Map<string, string>();
   let bytes = 0;
   for (const { path, content } of all) {
-    // Only short paths are split, because the parts of a long path take gigabytes.
+    // Splits only short paths, because the parts of a very long path would take gigabytes.
     const message = pathFault(path);
     const placed: Placed = message === undefined ? placeOf(path) : { kind: 'fault', message };
     if (placed.kind === 'other') continue;
@@ -195,7 +195,8 @@ function readContents(placed: readonly PlacedFile[], faults: Faults): ReadFiles 
       continue;
     }
     yamlValues += yaml.values;
-    // The service reads a definition whenever it compares it, and a value takes more time than its bytes.
+    // Limits the number of values: the service reads a definition for each comparison, and the time depends on the number of values more
+    // than on the bytes.
     if (yamlValues > maxDefinitionYamlValues) {
       faults.add(path, start, `the YAML of all files has at most ${maxDefinitionYamlValues} values together`);
       break;

@@ -37,7 +37,7 @@ function decode(content: Uint8Array): string | undefined {
   }
 }
 
-/** Returns the position of an index of a text. */
+/** Returns the line and column of an index in a text. */
 export function positionAt(text: string, index: number): Position {
   const before = text.slice(0, index);
   return { line: before.split('\n').length, column: index - before.lastIndexOf('\n') };

@@ -21,9 +21,9 @@ type Path = readonly PropertyKey[];
 /** A parsed file with the positions of its members. */
 export interface Located {
   readonly value: unknown;
-  /** Returns the position of a member's value, or of its nearest existing parent. */
+  /** Returns the position of a member's value. If the member does not exist, returns the position of the nearest existing parent. */
   valueAt(path: Path): Position;
-  /** Returns the position of a member's key, or of its nearest parent's value. */
+  /** Returns the position of a member's key. If the member does not exist, returns the position of the nearest existing parent's value. */
   keyAt(path: Path): Position;
 }
 
@@ -33,15 +33,15 @@ export interface YamlFault {
 }
 
 export type ReadYaml =
-  /** `values`: their number, maps and lists among them. */
+  /** `values`: number of values in the file. Each map and each list also counts as a value. */
   | { readonly ok: true; readonly located: Located; readonly values: number }
   | { readonly ok: false; readonly faults: readonly YamlFault[] };
 
-/** Levels of maps and lists in a file. */
+/** Most levels of nested maps and lists in a file. */
 const maxDepth = 32;
 const maxFaults = 20;
 
-/** Contents of one file, as far as they were read. */
+/** State of reading one file. */
 interface Reading {
   readonly faults: YamlFault[];
   /** Number of the values so far. */
@@ -51,8 +51,8 @@ interface Reading {
 }
 
 /**
- * Offsets of a value in the text, of its key, and of its members by key or index. It is a tree, because the paths of all members together
- * can take gigabytes: a key may be as long as the text.
+ * Offset of a value in the text, offset of its key, and the places of its members by key or index. The places form a tree, because a map of
+ * all paths could take gigabytes: each key may be as long as the text.
  */
 interface Place {
   readonly value: number | undefined;
@@ -68,8 +68,8 @@ const makePlace = (value: Node | null, key?: Node): Place => ({
 });
 
 /**
- * Reads one YAML document, version 1.2, as plain values. Anchors, aliases, tags and duplicate keys are faults, and merge keys are plain
- * keys. So no value refers to another value, and the result is never larger than the text. `linesBefore` is added to every line.
+ * Reads one YAML document, version 1.2, as plain values. Anchors, aliases, tags and duplicate keys are faults. Merge keys are plain keys.
+ * So no value refers to another value, and the result is never larger than the text. `linesBefore` is added to every line.
  */
 export function readYaml(text: string, linesBefore: number): ReadYaml {
   const moved = ({ line, column }: Position): Position => ({ line: line + linesBefore, column });
@@ -83,7 +83,8 @@ export function readYaml(text: string, linesBefore: number): ReadYaml {
     return moved({ line: Math.max(1, line), column: Math.max(1, col) });
   };
   const document = parse(text, lines);
-  // The library composes nested collections by recursion, and catches errors of some.
+  // The library composes nested collections by recursion. If they are too deep, it throws a RangeError, for which `parse` returns
+  // undefined, or it reports RESOURCE_EXHAUSTION.
   if (document === undefined || document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION'))
     return refuse(tooDeep);
   const errors = [...document.errors, ...document.warnings];
@@ -129,10 +130,10 @@ export function readYaml(text: string, linesBefore: number): ReadYaml {
 
 function parse(text: string, lineCounter: LineCounter) {
   const { stackTraceLimit } = Error;
-  // A hostile file has an error at every character, and their stack traces would take most of the time.
+  // Turns off stack traces: a hostile file can have an error at every character, and the traces would take most of the time.
   Error.stackTraceLimit = 0;
   try {
-    // The library compares each pair of keys for uniqueKeys; `toValue` uses a set.
+    // Turns off `uniqueKeys`, because the library compares each pair of keys for it. `toValue` finds duplicate keys with a set.
     return parseDocument(text, {
       lineCounter,
       version: '1.2',
@@ -157,12 +158,15 @@ function fault(reading: Reading, node: Node, message: string): undefined {
   return undefined;
 }
 
-/** `place`: the place of the node; the members are added to it. `level`: 0 for the whole document. */
+/**
+ * Converts a node into a plain value. `place`: the place of the node, to which the places of its members are added. `level`: 0 for the
+ * whole document.
+ */
 function toValue(node: Node, place: Place, level: number, reading: Reading): unknown {
   reading.values += 1;
   if (isAlias(node)) return fault(reading, node, 'aliases (*name) are not taken; repeat the value');
   if (node.anchor) return fault(reading, node, 'anchors (&name) are not taken; repeat the value');
-  // The tag is undefined unless the text has one.
+  // The tag is defined only if the text has a tag.
   if (node.tag) return fault(reading, node, 'tags (!name) are not taken; use quotes to make a text');
   if (level > maxDepth) return fault(reading, node, `maps and lists nest at most ${maxDepth} levels`);
   if (isScalar(node)) return toScalar(node, reading);

@@ -9,8 +9,8 @@ export interface TextFile {
 }
 
 /**
- * Returns the files of a definition without faults that are sent and stored. Omits files that do not belong to a definition, and files
- * without effect that are not text, such as those of benchmarks, because the database stores only text.
+ * Returns the files that are sent and stored for a definition without faults. Omits files that do not belong to a definition. Also omits
+ * files that have no effect and are not text, such as files of benchmarks, because the database stores only text.
  */
 export function storedFiles(all: Iterable<DefinitionFile>): TextFile[] {
   const files: TextFile[] = [];

@@ -14,7 +14,7 @@ agentDefaults:
 `;
 export const foreman = '---\nagentType: FOREMAN\n---\nRoute the work.\n';
 
-/** The smallest definition, with these files besides or instead. */
+/** Returns the smallest definition. The given files are added, or replace its files. */
 export const withFiles = (files: Files = {}): Files => ({
   'factory.yaml': factoryYaml,
   'agents/foreman/agent.md': foreman,
@@ -24,7 +24,7 @@ export const withFiles = (files: Files = {}): Files => ({
 export const readFilesOf = (files: Files) =>
   readDefinition(Object.entries(files).map(([path, content]) => ({ path, content })));
 
-/** Returns the faults in the form of a compiler's output. */
+/** Returns the faults in the form in which compilers print them. */
 export function faultsOf(files: Files): string[] {
   const read = readFilesOf(files);
   return read.ok ? [] : read.faults.map(({ file, line, column, message }) => `${file}:${line}:${column}: ${message}`);

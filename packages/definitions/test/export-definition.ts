@@ -37,7 +37,7 @@ export function exportDefinition(definition: FactoryDefinition): ExportedFile[] 
 }
 
 /**
- * Keys that come first, in this order. The other keys follow in alphabetical order, so that the same definition always gives the same text.
+ * Keys that come first, in this order. All other keys follow in alphabetical order, so that equal definitions have equal texts.
  */
 const keyOrder = [
   'schemaVersion',

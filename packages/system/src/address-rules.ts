@@ -1,10 +1,10 @@
 /**
- * Decides which addresses a connection to a host that users chose may use: deliveries, MCP servers, sandboxes. Without these rules, a
- * connection could reach the internal network.
+ * Decides which addresses may be used for a connection to a host that users chose, such as deliveries, MCP servers and sandboxes. Without
+ * these rules, such a connection could reach the internal network.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
-/** `public`: on the internet. `allowed`: not public, but the operator allows it. */
+/** `public`: an address of the internet. `allowed`: an address that is not public but that the operator allows. */
 export type AddressKind = 'public' | 'allowed' | 'refused';
 
 /** IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast. */
@@ -32,7 +32,10 @@ const specialIpv4 = [
   '240.0.0.0/4',
 ];
 
-/** The addresses that IANA assigns for the internet (RFC 4291, 2.4). Other addresses, such as ::1 and ::ffff:…, are not public. */
+/**
+ * The IPv6 addresses that IANA assigns for the internet (RFC 4291, 2.4). Addresses outside of this range, such as ::1 and ::ffff:…, are not
+ * public.
+ */
 const globalIpv6 = ['2000::/3'];
 
 /** IANA IPv6 Special-Purpose Address Registry, for addresses in 2000::/3. 6to4 and Teredo contain IPv4 addresses. */
@@ -61,10 +64,10 @@ export function makeAddressRules(
   const allowed = blockList(allowedNetworks);
   return (address) => {
     const version = isIP(address);
-    // fe80::1%eth0: a zone is for link-local addresses only.
+    // Refuses an address with a zone, such as fe80::1%eth0, because only link-local addresses have zones.
     if (version === 0 || address.includes('%')) return 'refused';
     const family = version === 6 ? 'ipv6' : 'ipv4';
-    // An IPv4-mapped address is never public: it is a second spelling of the IPv4 addresses.
+    // An IPv4-mapped address is never public, because it is only a second spelling of an IPv4 address.
     const isPublic =
       !special.check(address, family) && (family === 'ipv4' || global.check(address, family)) && !isOwn(address);
     if (isPublic) return 'public';

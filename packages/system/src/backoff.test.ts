@@ -36,7 +36,7 @@ test.each([
 });
 
 describe('delay', () => {
-  test('rejects with the reason of a signal that aborts, before it or while it waits', async () => {
+  test('rejects with the reason of a signal that is aborted before the call or during the wait', async () => {
     const reason = new Error('stopped');
     await expect(delay(60_000, AbortSignal.abort(reason))).rejects.toBe(reason);
     const stopping = new AbortController();

@@ -1,4 +1,4 @@
-/** Waits between tries: doubling (or by `factor`) from `firstMs` to `longestMs`. */
+/** Options for the waits between attempts. Each wait is twice the previous wait, or `factor` times, from `firstMs` up to `longestMs`. */
 export interface Backoff {
   readonly firstMs: number;
   readonly longestMs: number;
@@ -7,12 +7,12 @@ export interface Backoff {
 }
 
 /**
- * Returns the milliseconds to wait after `failures` failed attempts in a row (1: the first attempt has just failed). It adds ± 25 % of
- * jitter, so that callers that failed together do not retry together. `random` returns 0 ≤ x < 1.
+ * Returns the milliseconds to wait after `failures` failed attempts in a row (1: the first attempt has just failed). Adds ± 25 % of jitter,
+ * so that callers that fail at the same time do not retry at the same time. `random` returns 0 ≤ x < 1.
  */
 export function backoffMs(backoff: Backoff, failures: number, random: () => number = Math.random): number {
   const { firstMs, longestMs, factor = 2 } = backoff;
-  // 2^50 times the first wait is longer than every `longestMs`, and the limit keeps the number finite.
+  // The exponent is limited to 50 so that the number stays finite. 2^50 times the first wait is longer than every `longestMs`.
   const exact = Math.min(longestMs, firstMs * Math.min(factor ** (failures - 1), 2 ** 50));
   return exact * (0.75 + random() * 0.5);
 }

@@ -1,12 +1,12 @@
 /**
- * A claim on a folder: a kernel lock, which is free as soon as its holder has ended, and a file that describes the holder. Loads
- * no zod.
+ * A claim on a folder. It consists of a kernel lock, which is released as soon as its holder has ended, and of a file that describes the
+ * holder. Loads no zod.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { tryLockFile } from './file-lock.ts';
 
 export interface ClaimFiles {
-  /** Locked; never removed. */
+  /** Path of the file that is locked. The file is never removed. */
   readonly lock: string;
   /** JSON about the holder. The file stays when the claim is released. */
   readonly holder: string;

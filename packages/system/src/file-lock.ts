@@ -1,12 +1,13 @@
 /**
- * Locks of the kernel on files (flock(2)). A lock belongs to an open file description: it is free as soon as every process with the
- * descriptor has ended, for any reason. Other containers of the same machine, in which process ids mean nothing, also see the lock.
+ * Locks of the kernel on files (flock(2)). A lock belongs to an open file description. So the kernel releases it as soon as every process
+ * with the descriptor has ended, for any reason. Other containers of the same machine, in which process ids mean nothing, also see the
+ * lock.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 
 export interface FileLock {
-  /** Children that inherit the descriptor hold the lock too. */
+  /** Descriptor of the locked file. Child processes that inherit the descriptor also hold the lock. */
   readonly fd: number;
   /** Releases the lock for this process. */
   release(): void;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type LogGap, openLogDestination } from './log-destination.ts';
 
-/** A file that accepts as many bytes as it has space for, like write(2). */
+/** A fake file that accepts only as many bytes as it has space for, in the same way as write(2). */
 function fakeFile(room: number) {
   let text = '';
   const file = {
@@ -19,7 +19,7 @@ function fakeFile(room: number) {
   return file;
 }
 
-test('writes every line whole and in order after a full pipe, and marks the gap', () => {
+test('after a full pipe, writes complete lines in order, and marks the gap', () => {
   const file = fakeFile(8);
   const gaps: LogGap[] = [];
   const log = openLogDestination(2, (gap) => gaps.push(gap), file.write);

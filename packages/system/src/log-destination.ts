@@ -5,20 +5,21 @@ export interface LogDestination {
   write(line: string): void;
 }
 
-/** Number of lines that are missing in a log because it could not be written for a while. */
+/** Lines that are missing in a log, because the log could not be written for a while. */
 export interface LogGap {
   readonly error: string;
   readonly dropped: number;
 }
 
-/** Largest number of bytes that wait while they cannot be written. Further lines are dropped. */
+/** Most bytes that wait in memory while they cannot be written. Further lines are dropped. */
 const maxWaitingBytes = 1024 * 1024;
 const retryMs = 100;
 
 /**
  * Opens the destination of a program's log. Failures of the destination neither end the program nor make it wait. While the disk is full,
- * up to 1 MB of lines wait in memory. They are written with the first line after there is space again; then `onResumed` is called. Pino's
- * own destination ends the process at such an error, and its `flushSync` repeats the write forever (sonic-boom 4.2).
+ * up to 1 MB of lines wait in memory. As soon as there is space, they are written together with the next line, and `onResumed` is called.
+ * Pino's own destination is not used, because it ends the process at such an error, and its `flushSync` repeats the write forever
+ * (sonic-boom 4.2).
  */
 export function openLogDestination(
   descriptor: number,
@@ -38,7 +39,7 @@ export function openLogDestination(
         written = write(descriptor, first);
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException;
-        // A pipe with a slow reader is no failure. A later line may never come, so the rest is written from a timer.
+        // A pipe with a slow reader is not a failure. The waiting lines are written from a timer, because a next line may never come.
         if (code === 'EAGAIN') retryLater();
         else failed = message;
         return;

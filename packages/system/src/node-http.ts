@@ -1,7 +1,7 @@
 import type * as Http from 'node:http';
 
 /**
- * Node's http module without its ESM facade: `import 'node:http'` reads every export of the module, and one export loads undici
- * (`bench/modules.md` has the times of both ways).
+ * Node's http module without its ESM facade. The statement `import 'node:http'` would read every export of the module, and one of the
+ * exports loads undici (`bench/modules.md` has the times of both variants).
  */
 export const http: typeof Http = process.getBuiltinModule('node:http');

@@ -1,7 +1,10 @@
-/** The standard input of a program that another program keeps running: the parent writes to it to ask the program to stop. Loads no zod. */
+/**
+ * The standard input of a program that another program keeps running. The parent process asks the program to stop by writing to this input.
+ * This module does not load zod.
+ */
 import type { Readable, Writable } from 'node:stream';
 
-/** If the pipe closes without this word, the kernel closed it because the parent ended: by kill -9, or by a fault. */
+/** Word that asks a program to stop. If the pipe closes without this word, the parent was killed or has crashed, and the kernel closed the pipe. */
 const stopWord = 'stop\n';
 
 /** Returns whether this program ends with its parent. */
@@ -12,7 +15,7 @@ export function askToStop(input: Writable | null | undefined): void {
   input?.end(stopWord);
 }
 
-/** Calls `end` once when the input closes. `asked`: the parent asked the program to stop; `crashed`: the parent is gone. */
+/** Calls `end` once, when the input closes. `asked`: the parent asked the program to stop. `crashed`: the parent has ended without asking. */
 export function onParentGone(end: (how: 'asked' | 'crashed') => void, input: Readable = process.stdin): void {
   let said = '';
   let isOver = false;

@@ -11,11 +11,11 @@ test('distinguishes a process from a later process with the same id', () => {
   expect(stateOf({ ...thisProcess(), start_ticks: 1 })).toBe('gone');
 });
 
-test('cannot judge a process of another namespace', () => {
+test('cannot tell whether a process of another namespace is alive', () => {
   expect(stateOf({ ...thisProcess(), pid_namespace: '1' })).toBe('elsewhere');
 });
 
-test('finds no start of a process that does not exist', () => {
+test('returns no start time for a process that does not exist', () => {
   expect(startTicks(2 ** 22 + 1)).toBeUndefined();
 });
 

@@ -1,9 +1,9 @@
-/** Distinguishes a process from a later process with the same id, and from a process in another container. Loads no zod. */
+/** Distinguishes a process from a later process with the same id, and from a process in another container. This module does not load zod. */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Start of the process in clock ticks since boot. */
+  /** Time at which the process started, in clock ticks since boot. */
   readonly start_ticks: number;
   /** Number of the pid namespace in which the pid is valid. */
   readonly pid_namespace: string;
@@ -24,7 +24,7 @@ export type ProcessState = 'alive' | 'gone' | 'elsewhere';
 /** Returns the identity of this process. */
 export const thisProcess = (): ProcessIdentity => identityOf(process.pid);
 
-/** Returns the identity of the process that started this one. */
+/** Returns the identity of the parent of this process. */
 export const parentProcess = (): ProcessIdentity => identityOf(process.ppid);
 
 const identityOf = (pid: number): ProcessIdentity => ({

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Returns the version of this checkout, as its package.json has it. */
+/** Returns the version in the package.json of this checkout. */
 export function productVersion(): string {
   const manifest: { version: string } = JSON.parse(
     readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),

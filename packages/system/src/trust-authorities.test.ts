@@ -15,14 +15,14 @@ const file = (name: string, text: string): string => {
 
 const bundled = tls.getCACertificates('bundled');
 
-test('adds each certificate of the file to the certificates that this process trusts, with any text between them', () => {
+test('this process trusts each certificate of the file, even if there is other text between the certificates', () => {
   const made = ['one', 'two'].map((name) => {
     const args = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', `/CN=${name}`];
     const output = execFileSync('openssl', ['req', '-x509', ...args, '-keyout', '/dev/null'], { stdio: 'pipe' });
     return String(output).trim();
   });
   trustCaFile(file('two', `# of the company\n${made.join('\nthe next\n')}\n`));
-  // Node breaks the lines of the texts in several ways.
+  // Removes line breaks, because Node breaks the lines of certificates in several ways.
   const plain = (text: string) => text.replaceAll(/\s/g, '');
   const trusted = new Set(tls.getCACertificates('default').map(plain));
   expect([...made, ...bundled].filter((text) => !trusted.has(plain(text)))).toEqual([]);

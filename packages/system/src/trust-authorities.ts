@@ -1,4 +1,7 @@
-/** Adds certificate authorities to Node's own list: for connections to a service or provider whose certificate a company has signed. */
+/**
+ * Adds certificate authorities to Node's own list. They are needed for connections to a service or provider whose certificate a company has
+ * signed itself.
+ */
 import { readFileSync } from 'node:fs';
 
 const certificate = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
@@ -17,9 +20,9 @@ export function readAuthorities(file: string): string[] {
   return found;
 }
 
-/** Makes this thread trust additional authorities for all its later connections. Throws if one is no certificate. */
+/** Makes this thread trust additional authorities for all its later connections. Throws if a text is not a certificate. */
 export function trustAuthorities(certificates: readonly string[]): void {
-  // Most programs need no TLS, which takes time to load.
+  // Loads TLS only here, because most programs do not need TLS, and loading it takes time.
   const tls = process.getBuiltinModule('node:tls');
   tls.setDefaultCACertificates([...tls.getCACertificates('default'), ...certificates]);
 }

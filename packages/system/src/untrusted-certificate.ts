@@ -1,4 +1,4 @@
-/** Codes of OpenSSL for a certificate with an authority that is unknown here. */
+/** Codes of OpenSSL for a certificate of an authority that this machine does not trust. */
 const untrusted: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -7,7 +7,10 @@ const untrusted: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Returns the sentence for a connection that failed because the authority of a certificate is unknown here; undefined: another reason. */
+/**
+ * Returns the message about a connection that failed because this machine does not trust the authority of a certificate. Returns undefined
+ * if the connection failed for another reason.
+ */
 export function untrustedCertificate(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return untrusted.has(code)

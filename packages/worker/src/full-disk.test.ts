@@ -16,7 +16,7 @@ test('recognizes a full disk in the cause of an error and in the output of a pro
   expect(isFullDisk(new Error('permission denied'))).toBe(false);
 });
 
-test('a stop ends a worker that waits for room', async () => {
+test('a stop ends a worker that waits for disk space', async () => {
   const stopping = new AbortController();
   const log = { warn: vi.fn(() => stopping.abort()), info: vi.fn() };
   const start = () => Promise.reject(Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }));

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 
 /** Time between two tries to start on a full disk. */
 const retryMs = 5_000;
-/** The system's messages, also in the output of programs that the worker starts. */
+/** Error messages of the system. They also appear in the output of programs that the worker starts. */
 const messages = /ENOSPC|EDQUOT|no space left on device|disk quota exceeded/i;
 
 /** Returns whether an error, or one of its causes, means that a disk is full. */
@@ -14,7 +14,7 @@ export function isFullDisk(error: unknown): boolean {
 
 interface Waiting {
   readonly log: Pick<Logger, 'warn' | 'info'>;
-  /** Aborts the wait for room. */
+  /** Aborts the wait for disk space. */
   readonly signal: AbortSignal;
   readonly waitMs?: number;
 }

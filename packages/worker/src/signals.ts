@@ -2,8 +2,8 @@ import { onParentGone } from '@runyard/system/parent-input';
 import type { Worker } from './worker.ts';
 
 /**
- * Handles the signals: SIGTERM ends the worker for an upgrade (`terminate`), SIGUSR2 drains it, and SIGINT, or a second signal, stops
- * it within about six seconds.
+ * Handles the signals. SIGTERM ends the worker for an upgrade (`terminate`). SIGUSR2 drains the worker. SIGINT, or any second signal, stops
+ * the worker within about six seconds.
  */
 export function endOnSignals(worker: Pick<Worker, 'terminate' | 'drain' | 'stop'>): void {
   let asked = false;
@@ -20,13 +20,13 @@ export function endOnSignals(worker: Pick<Worker, 'terminate' | 'drain' | 'stop'
 }
 
 /**
- * Stops the worker when its parent asks for this. When the parent crashed, leaves the sandboxes to the next worker. `waiting`: is aborted,
- * so that a worker that is waiting to start ends.
+ * Stops the worker when its parent asks for it. If the parent crashed, leaves the sandboxes to the next worker. Also aborts `waiting`, so
+ * that a worker ends that is still waiting to start.
  */
 export function endWithParent(starting: Promise<Pick<Worker, 'stop' | 'leave'>>, waiting: AbortController): void {
   onParentGone((how) => {
     waiting.abort();
-    // If the start fails, the process ends anyway.
+    // Ignores a failed start, because the process then ends anyway.
     starting.then((worker) => (how === 'asked' ? worker.stop() : worker.leave())).catch(() => {});
   });
 }

@@ -29,7 +29,7 @@ export function keepWaitingFile(workerFolder: string, read: () => PoolCounts, on
     try {
       writeWhole(file, { ...about, pool });
     } catch (error) {
-      // For example a full disk. Only doctor misses the file.
+      // For example, the disk is full. The worker continues, because only `runyard doctor` reads the file.
       onFault(error as Error);
     }
   };
@@ -47,8 +47,7 @@ export function keepWaitingFile(workerFolder: string, read: () => PoolCounts, on
 }
 
 /**
- * Returns the description that the worker of this data folder wrote at most a few seconds ago; undefined: no worker runs, or it has no
- * pool.
+ * Returns the latest description that the running worker of this data folder wrote. Undefined: no worker runs, or the worker has no pool.
  */
 export function readWaitingFile(dataDir: string): WaitingFile | undefined {
   const found = readHolder(fileIn(path.join(dataDir, 'worker')), isWaitingFile);

@@ -22,7 +22,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
 
-  test('finishes running executions after SIGUSR2, accepts no new ones, and then exits', async () => {
+  test('after SIGUSR2, finishes running executions, rejects new executions, and then exits', async () => {
     await using worker = await spawnTestWorker(service, dataDir);
     service.send(fakeAssignment('long', ['--fixture', 'sh', 'while ! [ -e /workspace/go ]; do sleep 0.05; done']));
     await service.waitFor('sandbox_ready');
@@ -35,7 +35,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(await worker.exited).toBe(0);
   });
 
-  test('ends stubborn agents at a second signal, also of a worker without adoption', async () => {
+  test('a second signal ends agents that ignore SIGTERM, even if adoption is turned off', async () => {
     await using worker = await spawnTestWorker(service, dataDir, { RUNYARD_ADOPT_SECONDS: '0' });
     service.send(fakeAssignment('stubborn', ['--fixture', 'stubborn']));
     await service.waitFor('sandbox_ready');
@@ -54,7 +54,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     await service.waitFor('sandbox_ready');
     const sandboxes = path.join(dataDir, 'worker/state/s');
     await until(async () => {
-      // The folder of a sandbox that is being made may not exist yet.
+      // A sandbox that is still being made may have no workspace folder yet.
       const filesOf = (id: string) => readdir(path.join(sandboxes, id, 'workspace')).catch(() => []);
       const up = await Promise.all((await readdir(sandboxes)).map(filesOf));
       return up.flat().includes('up');
@@ -65,7 +65,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     expect(exit_code, 'by SIGTERM, not by SIGKILL').toBe(128 + 15);
   });
 
-  test('leaves no sandbox process after kill -9 without adoption; the next start removes folders and cgroups', async () => {
+  test('kill -9 of a worker without adoption ends all its sandbox processes, and the next start removes folders and cgroups', async () => {
     const first = await spawnTestWorker(service, dataDir, { RUNYARD_ADOPT_SECONDS: '0' });
     const mark = `4712.${process.pid}`;
     service.send(fakeAssignment('orphan', ['--fixture', 'sh', `setsid sleep ${mark} & sleep ${mark}`]));

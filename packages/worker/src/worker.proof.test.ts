@@ -1,4 +1,4 @@
-/** Sandboxes whose processes end slowly: no message may report the end before the last process has ended. */
+/** Tests sandboxes whose processes end slowly. No message may report the end of a sandbox before its last process has ended. */
 import { rm } from 'node:fs/promises';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { pino } from 'pino';
@@ -43,7 +43,7 @@ describe.skipIf(!works).each(['bubblewrap', 'none'])('a process of a %s sandbox 
   const saysThatItWaits = () => until(() => logged.some((line) => line.includes(waiting)));
   const count = (type: string) => service.messages.filter((message) => message.type === type).length;
 
-  test('delays the hello of the next worker until it has ended', async () => {
+  test('delays the hello of the next worker until the process has ended', async () => {
     const mark = `${sandbox === 'none' ? 4721 : 4722}.${process.pid}`;
     const first = await spawnTestWorker(service, dataDir, settings);
     const { instance_id } = await service.waitFor('worker_hello');
@@ -63,7 +63,7 @@ describe.skipIf(!works).each(['bubblewrap', 'none'])('a process of a %s sandbox 
     expect(await running(mark)).toBe(0);
   });
 
-  test('delays the report about its execution until it has ended', async () => {
+  test('delays the report about its execution until the process has ended', async () => {
     const mark = `${sandbox === 'none' ? 4723 : 4724}.${process.pid}`;
     const worker = await startHere();
     try {

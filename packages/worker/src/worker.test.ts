@@ -127,7 +127,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     },
   );
 
-  test('runs an execution that was taken back and assigned again only after its old sandbox has ended', async () => {
+  test('after an execution was taken back, accepts its new assignment only when the old sandbox has ended', async () => {
     const id = assign('stubborn');
     await ready(id);
     const again = () => it.service.send(fakeAssignment(id, ['--fixture', 'exit', '0'], {}, 'another'));
@@ -232,7 +232,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect((await completed(id)).task_state).toBeUndefined();
   });
 
-  test('rejects an assignment when all slots are in use, and takes the next when one is free', async () => {
+  test('rejects an assignment if all slots are in use, and accepts the next assignment when a slot is free', async () => {
     const busy = [assign('polite'), assign('polite'), assign('polite')];
     await Promise.all(busy.map(ready));
     const tooMany = assign('exit', '0');
@@ -244,7 +244,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     await completed(assign('exit', '0'));
   });
 
-  test('makes a sandbox for each of several assignments that come at once', async () => {
+  test('makes one sandbox for each assignment if several assignments arrive at the same time', async () => {
     const script = '[ -e mine ] && exit 9; touch mine; sleep 0.3; [ "$(ls)" = mine ]';
     const ids = [1, 2, 3].map(() => assign('sh', script));
     const about = (type: string): string[] =>
@@ -275,11 +275,14 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(about('sandbox_ready')).toBe(1);
   });
 
-  test.runIf(limitsMemory)('reports a sandbox that used up its memory, and names the remedy', async () => {
-    const { failure_reason, message } = await failed(assign('memory'));
-    expect(failure_reason).toBe('out_of_memory');
-    expect(message).toContain('RUNYARD_SANDBOX_MEMORY_MB');
-  });
+  test.runIf(limitsMemory)(
+    'if a sandbox has used up its memory, reports this and names the setting to raise',
+    async () => {
+      const { failure_reason, message } = await failed(assign('memory'));
+      expect(failure_reason).toBe('out_of_memory');
+      expect(message).toContain('RUNYARD_SANDBOX_MEMORY_MB');
+    },
+  );
 
   test('ends a sandbox whose workspace exceeds its limit, and reports this', async () => {
     const { failure_reason, message } = await failed(

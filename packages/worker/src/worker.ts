@@ -29,7 +29,7 @@ import { keepWaitingFile } from './waiting-file.ts';
 /** Longest wait for the service to confirm the last messages before the worker ends. */
 const lastWordsMs = 5000;
 const lastWordsStoppingMs = 1500;
-/** Maximum time that a stopping worker waits for the start of sandboxes that are being made. */
+/** Longest time that a leaving worker waits until the sandboxes that are being made have started. */
 const settleMs = 5000;
 
 export interface WorkerContext {
@@ -46,17 +46,17 @@ export interface WorkerContext {
 export interface Worker {
   /** Takes no new executions. `drained` resolves when the last one has ended. */
   drain(): void;
-  /** Leaves the sandboxes to the next worker of the data folder and ends. A worker whose sandboxes end with it drains first. */
+  /** Leaves the sandboxes to the next worker of the data folder and ends. If the sandboxes cannot outlive this worker, drains first. */
   terminate(): void;
-  /** Leaves the sandboxes to the next worker of the data folder and ends. Sandboxes that end with their worker are ended instead. */
+  /** Leaves the sandboxes to the next worker of the data folder and ends. If the sandboxes cannot outlive this worker, ends them. */
   leave(): void;
   /** Ends all executions within about six seconds, or later if the kernel cannot end a process of a sandbox yet. */
   stop(): Promise<void>;
   /** Resolves when the worker has ended and released everything. Exit code 2: the service never accepted its key. */
   readonly drained: Promise<{ exitCode: 0 | 2 }>;
-  /** Id of this process, as the service knows it. */
+  /** Id by which the service knows this process. */
   readonly instanceId: string;
-  /** Folder of sandboxes and agent bundle. */
+  /** Folder with the sandboxes and the agent's bundle. */
   readonly stateRoot: string;
 }
 
@@ -222,10 +222,10 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       log,
     });
 
-    // Adopt before the first hello, which lists the adopted executions.
+    // Adopts the executions before the first hello, because the hello lists them.
     executions.adopt([...opened.left, ...left]);
 
-    /** Executions whose end the service has not confirmed; the service still counts them for this worker. */
+    /** Executions whose end the service has not confirmed. The service still assumes that they run on this worker. */
     const unconfirmedEnds = (): { task_id: string; execution_id: string }[] =>
       outbox
         .kept()
@@ -273,7 +273,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       executions.drain();
       backend.drain?.();
       log.info({ executions: executions.list().length }, 'leaving: the next worker adopts the sandboxes');
-      // A claimed assignment still gets its sandbox, so that the next worker finds it.
+      // Waits until each claimed assignment has its sandbox, so that the next worker finds the sandbox.
       await Promise.race([executions.settled(), sleep(settleMs)]);
       await Promise.race([outbox.drained(), sleep(lastWordsStoppingMs)]);
       await end(0);

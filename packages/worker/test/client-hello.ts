@@ -1,10 +1,10 @@
-/** Makes first messages of TLS as clients send them, and as they must not. */
+/** Makes the first messages of TLS clients, both valid and invalid. */
 export interface HelloParts {
   /** Names of the extension `server_name`; absent: the message has no such extension. */
   readonly names?: readonly string[];
   /** Further extensions, by type. */
   readonly extensions?: readonly (readonly [type: number, data: Buffer])[];
-  /** Bytes of each record; absent: all in one. */
+  /** Bytes of each record; absent: the whole message is one record. */
   readonly recordBytes?: number;
 }
 

@@ -1,4 +1,4 @@
-/** The proxy of a sandbox with names, addresses and servers of a test. */
+/** Starts the proxy of a sandbox with host names, addresses and servers that a test defines. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
@@ -22,7 +22,10 @@ export interface TestProxyOptions {
 }
 
 export interface TestProxy extends AsyncDisposable {
-  /** Addresses by name; of a list of lists, each look-up takes the next. Names end in a dot, as the proxy asks. */
+  /**
+   * Addresses by host name. If the value is a list of lists, each look-up takes the next list. Names end with a dot, because the proxy
+   * looks them up in this form.
+   */
   readonly names: Record<string, readonly string[] | (readonly string[])[]>;
   /** Addresses that the proxy connected to, as `address:port`. */
   readonly dialled: string[];

@@ -1,8 +1,8 @@
-/** Replaces the agent in the worker's tests: runs `--fixture NAME ARGUMENT`, or does nothing if it is absent. */
+/** Replaces the agent in the worker's tests. Runs the fixture that `--fixture NAME ARGUMENT` names, or does nothing without this option. */
 import { spawn } from 'node:child_process';
 import { readFileSync, writeSync } from 'node:fs';
 
-/** Waits for a run as the agent does. Returns the arguments of the run; an empty list if the worker has ended. */
+/** Waits for a run in the same way as the agent. Returns the arguments of the run; an empty list if the worker has ended. */
 function waitForRun(): string[] {
   const descriptor = Number(process.env.RUNYARD_RUN_TOKEN_FD);
   writeSync(descriptor, '\n');

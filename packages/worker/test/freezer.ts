@@ -1,9 +1,9 @@
-/** Processes that no signal ends for a while, as when the kernel waits for a broken disk. */
+/** Makes processes that no signal can end for a while. Processes that wait for a broken disk behave in the same way. */
 import { access, constants, mkdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { findProcesses } from '../src/state/processes.ts';
 
-/** Version 1 of the kernel's freezer: a frozen process does not even end on SIGKILL. Version 2 lets killed processes end. */
+/** Uses version 1 of the kernel's freezer, in which SIGKILL does not end a frozen process. In version 2, it does. */
 const root = '/sys/fs/cgroup/freezer';
 
 /** True if `freeze` works on this machine. */
@@ -28,7 +28,7 @@ export async function freeze(mark: string): Promise<{ thaw(): Promise<void> } & 
     thaw,
     async [Symbol.asyncDispose]() {
       await thaw();
-      // The group is busy until the last process has left it.
+      // Tries again, because the group is busy until its last process has left.
       for (;;) {
         const busy = await rmdir(group).then(
           () => false,

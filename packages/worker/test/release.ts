@@ -2,8 +2,8 @@ import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /**
- * Creates the file `go` in the workspace of each sandbox; agents of a test wait for this file. `stateRoot` is the worker's state folder. A
- * sandbox that the pool is preparing has no workspace yet, and an ending sandbox has none any more.
+ * Creates the file `go` in the workspace of each sandbox. The agents of a test wait for this file. `stateRoot` is the worker's state
+ * folder. Skips sandboxes without a workspace: the pool is still preparing them, or they are ending.
  */
 export async function releaseAgents(stateRoot: string): Promise<void> {
   const sandboxes = path.join(stateRoot, 's');

@@ -16,10 +16,13 @@ import { startWorker, type Worker } from '../src/worker.ts';
 
 export const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.meta.url));
 
-/** The isolation of sandboxes on this machine, or `undefined` if there are no sandboxes: tests that need more isolation are skipped. */
+/**
+ * Returns the isolation features of bubblewrap sandboxes on this machine; `undefined` if they do not work. Tests that need a missing
+ * feature are skipped.
+ */
 export const bubblewrapFeatures = () => featuresOf('bubblewrap');
 
-/** The same for sandboxes with gVisor. */
+/** Returns the isolation features of gVisor sandboxes on this machine; `undefined` if they do not work. */
 export const gvisorFeatures = () => featuresOf('gvisor');
 
 async function featuresOf(backend: string): Promise<readonly string[] | undefined> {
@@ -60,13 +63,13 @@ export function workerEnvironment(
     RUNYARD_API_KEY: 'test-key',
     RUNYARD_WORKER_NAME: 'runyard-test',
     RUNYARD_DATA_DIR: dataDir,
-    // Most tests start no second run.
+    // Keeps no waiting agent, because most tests start only one run.
     RUNYARD_WARM_SANDBOXES: '0',
     ...settings,
   };
 }
 
-/** Time for a worker process on a busy machine. */
+/** Time in which a worker process must start, also on a busy machine. */
 const startLimitMs = 60_000;
 
 /** Name under which a test run keeps the agent's runtime. */
@@ -140,7 +143,7 @@ export async function spawnTestWorker(
   };
 }
 
-/** Waits until `holds` returns true. Reading all processes takes long, so the pauses grow to 100 ms. Rejects after `limitMs`. */
+/** Waits until `holds` returns true. The pauses grow to 100 ms, because many callers read all processes of the machine. Rejects after `limitMs`. */
 export async function until(holds: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
   const startedAt = performance.now();
   while (!(await holds())) {
@@ -150,10 +153,10 @@ export async function until(holds: () => boolean | Promise<boolean>, limitMs = 6
   }
 }
 
-/** Returns how many processes of the machine have an argument that begins with `text`: marks that only a test's own processes have. */
+/** Returns how many processes of the machine have an argument that begins with `text`. Tests pass a mark that only their own processes have. */
 export const running = async (text: string): Promise<number> => processesWith(text).length;
 
-/** Does what `findProcesses` does for `cmdline`, at once: a test that waits asks often. */
+/** Returns the same as `findProcesses` for `cmdline`, but synchronously, because a waiting test calls it often. */
 export function processesWith(prefix: string): number[] {
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];

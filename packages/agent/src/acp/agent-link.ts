@@ -20,15 +20,15 @@ export interface AgentLink {
   loadSession(params: LoadSessionRequest): Promise<LoadSessionResponse>;
   prompt(params: PromptRequest): Promise<PromptResponse>;
   cancel(params: CancelNotification): void;
-  /** Aborts when the connection has closed, so that no answer can come. */
+  /** Aborts when the connection has closed. No answer can arrive after that. */
   readonly closed: AbortSignal;
   /** False as soon as the process has ended, even before the rest of its output was read. */
   isAlive(): boolean;
-  /** The first lines of its output that were not messages. Absent: the harness does not run in a separate process. */
+  /** The first lines of the harness's output that were not messages. Absent if the harness does not run in a separate process. */
   readonly strayLines?: readonly string[];
   /** Resolves when the harness has exited; never rejects. */
   readonly exited: Promise<HarnessExit>;
-  /** Records the processes that run before a turn. Absent: the harness does not run in a separate process. */
+  /** Records the processes that run before a turn. Absent if the harness does not run in a separate process. */
   beginTurn?(): void;
   /** Kills the processes that have started since `beginTurn`, because some harnesses leave the commands of an interrupted turn running. */
   endStrays?(): void;
@@ -39,7 +39,7 @@ export interface AgentLink {
 export interface HarnessExit {
   /** A text for messages: `exited with code 1`, `was ended by SIGKILL`, `could not be started: …`. */
   description: string;
-  /** The last bytes of its standard error, at most 8 KB. */
+  /** The last bytes of the harness's standard error, at most 8 KB. */
   stderrTail: string;
 }
 
@@ -51,6 +51,6 @@ export interface LinkEvents {
   update(update: unknown, sessionId?: unknown): void;
   /** Answers a permission request of any shape with the option to select; undefined cancels the request. Never rejects. */
   permission(params: Record<string, unknown>): Promise<string | undefined>;
-  /** Resolves when there is room for more. A link reads nothing until then. */
+  /** Resolves when the driver can take more messages. Until then, the link does not read further messages. */
   ready(): Promise<void>;
 }

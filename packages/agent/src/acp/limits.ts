@@ -1,8 +1,8 @@
-/** The transcript has only the beginning and the size of a longer line. */
+/** Characters of one transcript line. The transcript stores only the beginning and the size of a longer line. */
 export const maxTranscriptLine = 1024 * 1024;
 
-/** Characters of one text event; a harness may send megabytes in one chunk. */
+/** Characters of one text event. A harness may send megabytes in one chunk. */
 export const maxTextChunk = 64 * 1024;
 
-/** JSON of an action's input or a notice's data. */
+/** Characters of JSON in the input of an action or the data of a notice. */
 export const maxDataChars = 256 * 1024;

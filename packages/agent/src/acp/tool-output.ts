@@ -44,8 +44,8 @@ export function blockText(value: unknown): string | undefined {
 }
 
 /**
- * Returns output that comes beside the protocol: codex sends `terminal_output_delta`, pi and others `terminal_output`. Both
- * append.
+ * Returns terminal output from `_meta`, which ACP does not define. Codex sends `terminal_output_delta`; pi and others send
+ * `terminal_output`. Each value is a new piece of the output.
  */
 export function terminalOutput(meta: unknown): string | undefined {
   const members = asObject(meta);
@@ -87,7 +87,7 @@ export function commandDuration(raw: unknown): number | undefined {
 }
 
 /**
- * Returns untrusted data with shortened strings, lists and nesting, so that an action that writes a file does not contain the whole file.
+ * Returns untrusted data with shortened strings, lists and nesting. So an action that writes a file does not contain the whole file.
  */
 export function boundedData(value: unknown, maxStringLength = 16 * 1024): unknown {
   const bounded = cutDeep(value, maxStringLength, 0);

@@ -19,7 +19,7 @@ export interface SocketHandlers {
   artifact: (request: ArtifactSocketRequest) => Promise<ArtifactResult>;
   /** `report-artifact handoff` */
   handoff: (paths: readonly string[], cwd: string) => Promise<HandoffResult>;
-  /** `pull-request`; `gone` as below. */
+  /** `pull-request`; `gone` aborts when the command has exited. */
   pullRequest: (request: Readonly<Record<string, unknown>>, gone: AbortSignal) => Promise<PullRequestAnswer>;
   /** `child-run`; `gone` aborts when the command has exited. */
   tree: (request: Readonly<Record<string, unknown>>, gone: AbortSignal) => Promise<TreeAnswer>;

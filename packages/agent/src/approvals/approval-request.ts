@@ -9,11 +9,11 @@ import { createHash } from '../builtin-modules.ts';
 export interface ApprovalRequest extends Pick<AgentRequest, 'kind' | 'title' | 'options' | 'resume'> {
   readonly action?: { readonly id: string } & Pick<NonNullable<AgentRequest['action']>, 'name' | 'category' | 'input'>;
   /**
-   * True: the harness cannot be given a message as the answer. A message without a decision denies, and the message of a denial
+   * True: the harness accepts no message as an answer. A message without a decision then counts as a denial, and the message of a denial
    * becomes the next turn.
    */
   readonly messageIsTurn?: boolean;
-  /** Awaited before a person is asked, with the id of the request. Saves what another sandbox needs to continue. */
+  /** Saves the state that another sandbox needs to continue. The agent awaits this call before it asks a person. */
   readonly beforeAsked?: (requestId: string) => Promise<void>;
 }
 
@@ -33,8 +33,8 @@ const maxNameLength = 200;
 export const requestTitle = (title: string): string => shorten(title, maxTitleLength);
 
 /**
- * Returns why this permission request cannot be shown: a person must see the whole action to approve it. Returns
- * undefined if a person can be asked.
+ * Returns the reason why this permission request cannot be shown to a person. A person must see the whole action to approve it. Returns
+ * undefined if the request can be shown.
  */
 export function unshowable({ kind, title, action }: ApprovalRequest): string | undefined {
   if (kind !== 'permission') return undefined;

@@ -9,24 +9,24 @@ import { decisionText } from './decision-text.ts';
 
 export interface ApprovalsOptions {
   emit: (event: AgentEventBody) => void;
-  /** Resolves when the service has every event so far. So the use of an approval is recorded before the agent acts on it. */
+  /** Resolves when the service has stored every event so far. So the service records the use of an approval before the agent acts. */
   flush: () => Promise<void>;
-  /** Called when a person was asked, which may take long. */
+  /** Called when a person was asked. The answer may take long. */
   onWait?: () => void;
   /** Called when the wait has ended, and awaited before the agent continues. */
   onWaitEnd?: () => Promise<void>;
 }
 
 export interface Approvals {
-  /** `auto-approve` before `begin`. */
+  /** The policy; `auto-approve` until `begin` sets another one. */
   readonly policy: ApprovalPolicy;
   /** Sets the policy, and the decision about a request of an earlier sandbox. */
   begin(policy: ApprovalPolicy | undefined, earlierDecision: AgentTask['decision']): void;
   /** Sets the step of the conversation for requests from now on. */
   startTurn(stepId: string): void;
   /**
-   * Returns the decision about this request of an earlier sandbox, for a harness that continues the call which asked. The decision can
-   * be taken once. `undecided`: the person only continued the run; undefined if the decision is about another request.
+   * Returns the decision about this request of an earlier sandbox, so that the harness can continue the call. Returns the decision only
+   * once. Returns `undecided` if the person only continued the run, and undefined if the decision is about another request.
    */
   takeUp(requestId: string): Promise<Verdict | 'undecided' | undefined>;
   /** Decides by the policy, or asks a person and waits. Requests are decided one after another. Rejects when `signal` aborts. */
@@ -86,7 +86,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     return undefined;
   }
 
-  /** Uses up the approval that a person gave to this action before; returns undefined if there is no approval. */
+  /** Takes the earlier approval of this action, which is valid only once. Returns undefined if there is no approval. */
   function takeGranted(fingerprint: string | undefined): string | undefined {
     const followUpId = fingerprint === undefined ? undefined : granted.get(fingerprint);
     if (fingerprint !== undefined) granted.delete(fingerprint);
@@ -190,7 +190,7 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
       const { id, request } = question;
       const message = followUp.message.trim() === '' ? undefined : followUp.message;
       const decision = followUp.decision ?? (request.messageIsTurn ? 'deny' : 'answer');
-      // An approval never becomes a turn: after a crash it would be delivered again, and could be acted on twice.
+      // An approval never becomes a turn. After a crash the turn would be delivered again, and the agent could act on it twice.
       const hasMessage = message !== undefined || followUp.decision === undefined;
       const isTurn = request.messageIsTurn === true && decision === 'deny' && hasMessage;
       const verdict: Verdict = { decision, by: 'person', ...(message === undefined ? {} : { message }) };

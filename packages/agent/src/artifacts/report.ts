@@ -31,7 +31,7 @@ export interface ArtifactOptions {
 
 const maxPlanBytes = 1024 * 1024;
 
-/** Reports an artifact and uploads its file, if it has one. A mistake of the caller is a result, not an error. */
+/** Reports an artifact and uploads its file, if it has one. Returns a mistake of the caller as a result and does not throw. */
 export async function reportArtifact(request: ArtifactRequest, options: ArtifactOptions): Promise<ArtifactResult> {
   try {
     switch (request.type) {

@@ -21,7 +21,7 @@ async function* chunksOf(file: FileHandle, size: number): AsyncGenerator<Buffer>
   }
 }
 
-/** Returns the path of a signed URL, for the connection to the service, which is the only way out of a sandbox. */
+/** Returns the path of a signed URL. The upload uses the connection to the service, because a sandbox may reach no other host. */
 export function pathOf(urlOrPath: string): string {
   if (urlOrPath.startsWith('/')) return urlOrPath;
   const url = new URL(urlOrPath);

@@ -21,7 +21,7 @@ export function lineSplitter(maxBytes: number, keptBytes: number) {
       if (part.length > 0) chunks.push(part);
       return;
     }
-    // The line is over the limit: shrinks to the kept bytes once, then only counts.
+    // The line is over the limit: keep only its first `keptBytes`, and only count the bytes that follow.
     const collected = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     if (collected < keptBytes) chunks.push(part);
     if (chunks.length > 1 || collected > keptBytes) chunks = [Buffer.concat(chunks).subarray(0, keptBytes)];

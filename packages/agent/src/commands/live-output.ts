@@ -2,8 +2,8 @@ import { joinHalves } from '@runyard/contract/wire/shorten';
 import type { OutputWindow } from './output-window.ts';
 
 /**
- * Puts an output into the window and emits it: its head while it arrives, the rest at its end. The emitted pieces together are the text
- * of the window.
+ * Puts an output into the window and emits the text of the window in pieces. Emits the head while it arrives, and the remaining text when
+ * the output ends.
  */
 export function liveOutput(window: OutputWindow, emit: (text: string) => void) {
   // Joins the halves of a character that the end of the head split.

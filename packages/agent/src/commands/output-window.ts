@@ -19,21 +19,21 @@ export interface OutputWindow {
   readonly leftOut: LeftOut;
   /** Adds bytes and lines that the program itself has left out of the output. */
   addLeftOut(leftOut: LeftOut): void;
-  /** Returns the whole output; or head, a line with the size of the omitted part, and tail. */
+  /** Returns the whole output. If bytes were omitted, returns the head, a line with the size of the omitted part, and the tail. */
   text(): string;
   /** Returns the bytes after the head, if no bytes were omitted. */
   afterHead(): Buffer;
-  /** Returns the rest of `text()` after the head, if some bytes are left out. */
+  /** Returns the part of `text()` after the head. Call it only if bytes were omitted. */
   markAndTail(): string;
   /** Returns only the end of the output. */
   tailText(): string;
 }
 
 const newline = 0x0a;
-/** Half of the kept part of an output. */
+/** Bytes of the head, and of the tail with its marks, that are kept of an output. */
 export const halfWindowBytes = 32 * 1024;
 
-/** Room for the marks, and for a note behind the output of an action that was interrupted. */
+/** Bytes for the marks, and for a note behind the output of an action that was interrupted. */
 export const roomForMarks = 1024;
 
 export function outputWindow(headBytes = halfWindowBytes, tailBytes = halfWindowBytes - roomForMarks): OutputWindow {
@@ -136,7 +136,7 @@ function countNewlines(bytes: Buffer): number {
 
 const printable = (bytes: Buffer): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 
-/** Replaces NUL, because text of the database cannot have it. */
+/** Replaces NUL, because the database cannot store it in a text. */
 export function withoutNul(text: string): string {
   return text.includes('\u0000') ? text.replaceAll('\u0000', '\uFFFD') : text;
 }
@@ -159,8 +159,8 @@ function withoutCutStart(bytes: Buffer): Buffer {
 }
 
 /**
- * Shortens text to at most `maxBytes` (at least 1 KB): head, size of the omitted part, tail. `leftOut` is the amount that its
- * middle lacks already.
+ * Shortens text to its head, the size of the omitted part, and its tail: together at most `maxBytes`, which is at least 1 KB. `leftOut`
+ * is the amount that the middle of the text has already lost.
  */
 export function cutText(
   text: string,

@@ -18,9 +18,9 @@ export interface CommandOptions {
   argv: readonly [string, ...string[]];
   cwd: string;
   env: Readonly<Record<string, string | undefined>>;
-  /** Called with the head of the output while it comes, and with the rest of `CommandResult.output` at its end. */
+  /** Called with the head of the output while it arrives, and with the remaining text of `CommandResult.output` when the output ends. */
   onOutput?: (text: string) => void;
-  /** Called with all of the output while it comes. */
+  /** Called with each piece of the whole output when it arrives. */
   onText?: (text: string) => void;
   /** Called after each chunk. A promise pauses the output of the command until it resolves. */
   backpressure?: () => Promise<void> | undefined;
@@ -46,8 +46,8 @@ export interface CommandResult {
 }
 
 /**
- * Times after the exit of a command until reading stops: after a short silence, and at the latest after a second. A background process
- * may keep the pipe open, but the output of the command itself is in the pipe (at most 64 KB) when it exits.
+ * Reading stops this long after the exit of a command: after a short silence, and at the latest after a second. A background process may
+ * keep the pipe open. The command's own output is in the pipe (at most 64 KB) when the command exits.
  */
 const drainQuietMs = 100;
 const drainMaxMs = 1_000;
@@ -57,8 +57,9 @@ const maxArgumentBytes = 128 * 1024 - 1;
 const notStarted = { outcome: 'not_started', exitCode: 127, signal: undefined } as const;
 
 /**
- * Runs a command in a separate process group, with stdin closed and both outputs in one pipe, in order. Output of any size takes constant
- * memory. On abort or timeout, the group gets SIGTERM. After `graceMs`, the group and processes that left it get SIGKILL. A
+ * Runs a command in a separate process group. Its stdin is closed, and both outputs share one pipe, so that their order is kept. Output of any
+ * size takes constant
+ * memory. On abort or timeout, the group gets SIGTERM. After `graceMs`, the group gets SIGKILL, and so do processes that left the group. A
  * background process of a command keeps running until the agent exits.
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
@@ -123,7 +124,7 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
   }
 }
 
-/** Starts the command, or returns why that is not possible. spawn throws if the kernel refuses the arguments. */
+/** Starts the command. Returns an error if the command cannot be started: spawn throws if the kernel refuses the arguments. */
 function spawnShell({ argv, cwd, env }: CommandOptions, commandId: string): ChildProcess | Error {
   if (argv.some((argument) => argument.includes('\u0000')))
     return new Error('it has a NUL character, which no argument of a program can have');
@@ -151,7 +152,7 @@ type Exit = { bytes: number } & ({ exitCode: number; signal: string | undefined 
 function exitAndOutput(child: ChildProcess, window: OutputWindow, options: CommandOptions): Promise<Exit> {
   return new Promise((resolve) => {
     const live = liveOutput(window, options.onOutput ?? (() => {}));
-    // Decoded first: invalid bytes and NUL become U+FFFD, which takes more bytes.
+    // Decode before the limit applies: invalid bytes and NUL become U+FFFD, which takes more bytes.
     const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
     let bytes = 0;
     const stdout = child.stdout as Socket | null;

@@ -1,10 +1,10 @@
 import { type LeftOut, type OutputWindow, outputWindow } from './output-window.ts';
 
-/** The text that a terminal shows of an output: a reader of the raw output would read every redraw of a progress bar. */
+/** The text that a terminal shows for an output. The raw output would contain every redraw of a progress bar. */
 export interface TerminalScreen {
   /** Takes the next part of the output. */
   push(text: string): void;
-  /** Returns the head and tail of the screen's text, and the size of the part between them. No more may be pushed. */
+  /** Returns the head and tail of the screen's text, and the size of the part between them. Do not call `push` afterwards. */
   end(): { readonly text: string; readonly leftOut: LeftOut };
 }
 
@@ -12,7 +12,7 @@ export interface TerminalScreen {
 const reachableLines = 100;
 /** Characters of a line that the cursor can reach. A terminal breaks lines much earlier. */
 const reachableColumns = 4_096;
-/** A longer control sequence is no sequence. */
+/** An incomplete control sequence that is longer counts as plain text. */
 const maxSequence = 4_096;
 
 /** The parts of an output: plain text, control sequences (ECMA-48 5.4), terminal strings (5.6), other escapes, control characters. */
@@ -26,12 +26,12 @@ const parts = new RegExp(
   ].join('|'),
   'y',
 );
-/** Matches the beginning of a sequence whose rest has not arrived yet. */
+/** Matches an incomplete sequence at the end of a chunk. */
 const openSequence = new RegExp(
   ['\\[[0-?]*[ -/]*', '[\\]P^_X][^\\u0007\\u001b]*\\u001b?', '[ -/]*'].map((rest) => `^\\u001b${rest}$`).join('|'),
 );
 
-/** A line of the screen. `length`: its characters. */
+/** A line of the screen. `length` is its number of characters. */
 interface Row {
   text: string;
   length: number;

@@ -32,7 +32,7 @@ test('passes bytes on in both directions until both sides have ended', async () 
   expect(Buffer.concat(got).equals(sent)).toBe(true);
 });
 
-test('names the proxy in every spelling, and excludes loopback addresses', () => {
+test('sets the proxy variables in every spelling, and excludes loopback addresses', () => {
   const { variables } = forwarder;
   for (const name of ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']) {
     expect(variables[name]).toBe(`http://127.0.0.1:${port()}`);

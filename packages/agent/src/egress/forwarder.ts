@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import { listenOnLoopback } from '../listen-on-loopback.ts';
 
 /**
- * The hosts that programs of the run can reach. `open`: all hosts, as on the machine; `allow_list`: the hosts of the environment, through
- * the proxy in the variables; `none`: no host.
+ * The hosts that programs of the run can reach. `open`: all hosts that the machine reaches. `allow_list`: the hosts of the environment's
+ * allow-list, through the proxy. `none`: no host.
  */
 export type NetworkAccess = 'open' | 'allow_list' | 'none';
 
@@ -15,13 +15,13 @@ export interface EgressForwarder {
 }
 
 /**
- * The port of the proxy in a sandbox with a separate network. The port is always the same, because programs of a setup write the address
- * into files that later runs get.
+ * The port of the proxy in a sandbox with a separate network. The port never changes, because setup programs may write the address into
+ * files that later runs reuse.
  */
 const proxyPort = 23_128;
 
 /**
- * Listens on loopback and forwards every byte to the proxy on a Unix socket, because programs know only proxies with a port. The proxy
+ * Listens on loopback and forwards every byte to the proxy on a Unix socket, because programs can only use a proxy with a port. The proxy
  * does all checks.
  */
 export async function startEgressForwarder(proxySocket: string): Promise<EgressForwarder> {
@@ -52,7 +52,10 @@ export async function startEgressForwarder(proxySocket: string): Promise<EgressF
   };
 }
 
-/** Programs differ in the spelling that they read. Loopback addresses are reached directly, because the forwarders of models and git listen there. */
+/**
+ * Sets each variable in upper and lower case, because programs read different spellings. Loopback addresses are excluded, because the
+ * forwarders for models and git listen there.
+ */
 function proxyVariables(url: string): Record<string, string> {
   const direct = '127.0.0.1,localhost,::1';
   return {

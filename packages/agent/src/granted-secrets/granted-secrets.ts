@@ -6,9 +6,9 @@ import { fs } from '../builtin-modules.ts';
 import type { ServiceClient } from '../service/client.ts';
 
 export interface GrantedSecrets {
-  /** Returns the variables of the task's secrets. For secrets that are files, the first call writes the files. */
+  /** Returns the environment variables with the task's secrets. The first call also writes the files of secrets that are files. */
   variablesOf(task: Pick<AgentTask, 'secrets'>): Readonly<Record<string, string>>;
-  /** Replaces the secrets in every string of a value. Returns values as they are before `begin`. */
+  /** Replaces the secrets in every string of a value. Before `begin`, returns the value unchanged. */
   redact<T>(value: T): T;
   /** Begins to redact the values of a task. */
   begin(task: Pick<AgentTask, 'redact'>): void;
@@ -16,7 +16,7 @@ export interface GrantedSecrets {
   remove(): void;
 }
 
-/** Creates the secrets of a run. Files are in a new folder of `temporaryFolder`, which no workspace archive includes. */
+/** Creates the secrets of a run. Writes files into a new folder of `temporaryFolder`, because workspace archives do not include it. */
 export function grantedSecrets(temporaryFolder: string): GrantedSecrets {
   let redactor: Redactor | undefined;
   let folder: string | undefined;

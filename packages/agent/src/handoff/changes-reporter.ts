@@ -18,7 +18,7 @@ export interface ChangesReporterOptions {
 export interface ChangesReporter {
   /** Reports the files as they are now. Rejects if it failed. */
   report(signal: AbortSignal): Promise<void>;
-  /** Called while a person views the changes. Reports them soon, and uses at most a tenth of the time for reports. Never rejects. */
+  /** Called while a person views the changes. Reports the changes soon, and spends at most a tenth of the time on reports. Never throws. */
   ask(): void;
 }
 

@@ -97,7 +97,7 @@ test('hostile file names and contents that look like headers do not change paths
   expect(patches.get('a.txt')).toBe('@@ -1 +1,4 @@\n-a\n+diff --git a/x b/x\n+--- a/x\n++++ b/x\n+@@ -1 +1 @@\n');
 });
 
-test('a report limits the size of each file, the total size and the number of files, and omits large files', async () => {
+test('limits the size of each file, the total size and the number of files in a report, and omits large files', async () => {
   const { workspace, clone } = cloned({ 'a.txt': 'a\n' });
   writeFileSync(join(clone, '00-long-line'), 'x'.repeat(200_000));
   writeFileSync(join(clone, '01-huge'), 'y\n'.repeat(700_000));
@@ -124,7 +124,7 @@ test('a report limits the size of each file, the total size and the number of fi
   expect(file('19')).toMatchObject({ too_large: true });
 });
 
-test('there is a pause between two reports, and a report that was requested during the pause is the newest', async () => {
+test('pauses between two reports, and sends the newest state for a report that was requested during the pause', async () => {
   const { workspace, clone } = cloned({ 'a.txt': 'a\n' });
   const sent: { at: number; files: number }[] = [];
   const end = new AbortController();

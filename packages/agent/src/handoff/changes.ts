@@ -18,16 +18,16 @@ export interface ChangesOptions {
   readonly signal: AbortSignal;
 }
 
-/** Time for one repository. */
+/** Time limit for reading one repository. */
 const timeoutMs = 60_000;
-/** Bytes of patches that are read of one repository. */
+/** Bytes of patches that are read from one repository. */
 const maxReadBytes = 64 * 1024 * 1024;
-/** Git compares no lines of a larger file. */
+/** Git does not compare the lines of a larger file. */
 const maxFileBytes = 1024 * 1024;
 const largeFiles: readonly [string, string] = ['core.bigFileThreshold', String(maxFileBytes)];
 const shape = ['--no-color', '--no-ext-diff', '--no-textconv', '--ignore-submodules=all', '--find-renames', '-l200'];
 
-/** Room for files and patches of all repositories together. */
+/** The number of files and the bytes of patches that still fit into the report, for all repositories together. */
 interface Room {
   files: number;
   bytes: number;

@@ -1,4 +1,7 @@
-/** Reads the output of `git diff-index`: the list of changed files, and the patch of each. File names are in latin1, a character for each byte. */
+/**
+ * Reads the output of `git diff-index`: the list of changed files, and the patch of each. File names are decoded as latin1, one character
+ * for each byte.
+ */
 import type { ChangedFile } from '@runyard/contract/runs/changes';
 
 type Status = ChangedFile['status'];
@@ -19,7 +22,7 @@ const statuses: Readonly<Record<string, Status>> = {
   T: 'type_changed',
 };
 
-/** Parses the output of `--raw --numstat -z`: the states of all files, then their numbers of lines. */
+/** Parses the output of `--raw --numstat -z`, which lists first the states of all files and then their numbers of lines. */
 export function parseFileList(output: string): ListedFile[] {
   const fields = output.split('\0');
   const states: { status: Status; path: string; oldPath?: string }[] = [];
@@ -41,7 +44,7 @@ export function parseFileList(output: string): ListedFile[] {
     }
     const [, additions, deletions, name] = /^(\d+|-)\t(\d+|-)\t(.*)$/s.exec(field) ?? [];
     if (additions === undefined || deletions === undefined) continue;
-    // For a renamed file, the old and the new path follow.
+    // For a renamed file, the name is empty, and the next two fields are the old and the new path.
     const path = name || fields[at + 1] || '';
     if (name === '') at += 2;
     if (additions !== '-') lines.set(path, { additions: Number(additions), deletions: Number(deletions) });
@@ -55,8 +58,8 @@ export function parseFileList(output: string): ListedFile[] {
 const escapes: Readonly<Record<string, string>> = { a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 
 /**
- * Returns the path of a header line: of `+++ b/x`, and of `+++ "b/\303\244"` (git quotes as C does). Returns undefined if the header has no
- * file.
+ * Returns the path of a header line such as `+++ b/x` or `+++ "b/\303\244"`. Git quotes paths like C strings. Returns undefined if the
+ * header names no file.
  */
 function pathOfHeader(line: string): string | undefined {
   const text = line.slice(4).replace(/\t$/, '');
@@ -73,12 +76,12 @@ function pathOfHeader(line: string): string | undefined {
 export interface PatchReader {
   /** Reads a piece of the output. Returns false if no further piece is needed. */
   read(piece: string): boolean;
-  /** Returns the hunks of each file that fits, by its path, and the paths of files that do not fit. */
+  /** Returns the hunks of each file whose patch is within the limits, by path, and the paths of the other files. */
   end(): { readonly patches: ReadonlyMap<string, string>; readonly tooLarge: ReadonlySet<string> };
 }
 
 export interface PatchLimits {
-  /** Bytes of the patch of one file, and of all files together. */
+  /** Bytes of the patch of one file (`ofFile`), and of all files together (`together`). */
   readonly ofFile: number;
   readonly together: number;
   /** Bytes that are read. */
@@ -106,7 +109,7 @@ export function patchReader(limits: PatchLimits): PatchReader {
     }
   };
   const takeLine = (line: string) => {
-    // Lines of hunks begin with another character.
+    // A line inside a hunk begins with a space, `+`, `-` or a backslash, so it cannot match.
     if (line.startsWith('diff --git ')) {
       endFile();
       path = undefined;
@@ -126,7 +129,7 @@ export function patchReader(limits: PatchLimits): PatchReader {
       const end = rest.lastIndexOf('\n') + 1;
       for (const line of rest.slice(0, end).match(/[^\n]*\n/g) ?? []) takeLine(line);
       rest = rest.slice(end);
-      // Of a line that is too long, only the size is used.
+      // The line is too long: its text is not kept, but its file is marked as cut.
       if (rest.length > limits.ofFile && hunks !== undefined) {
         isCut = true;
         rest = rest.slice(0, 1);

@@ -29,8 +29,8 @@ export const baseRef = 'refs/runyard/base';
 const objectId = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /**
- * Returns the commit at which a repository was cloned; undefined if the repository was created in the sandbox. The commit is read from
- * files, because git would read the configuration of the repository, which may name programs to run.
+ * Returns the commit at which a repository was cloned; undefined if the repository was created in the sandbox. Reads the commit from
+ * files and does not run git, because the repository's configuration may make git run programs.
  */
 export async function clonedAt(repository: string): Promise<string | undefined> {
   const text = (name: string) => smallText(join(repository, '.git', name));
@@ -45,7 +45,7 @@ export async function clonedAt(repository: string): Promise<string | undefined> 
   return /\tclone: /.test(first) && objectId.test(id) ? id : undefined;
 }
 
-/** Returns the branch that is checked out; undefined: none. */
+/** Returns the branch that is checked out; undefined if no branch is. */
 export async function branchOf(repository: string): Promise<string | undefined> {
   const head = await smallText(join(repository, '.git/HEAD'));
   return /^ref: refs\/heads\/(.{1,1024})\n?$/.exec(head)?.[1];

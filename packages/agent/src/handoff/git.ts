@@ -13,15 +13,15 @@ export interface GitOptions {
   env: Readonly<Record<string, string>>;
   signal: AbortSignal;
   input?: string;
-  /** Writes the output to a file, at most so many bytes. Absent: the output is returned. */
+  /** Writes the output to a file of at most `maxBytes`. Absent: `git` returns the output. */
   to?: { file: string; maxBytes: number };
-  /** Gets the output in pieces instead. Git is ended when it returns false. */
+  /** Gets the output in pieces; `git` then returns an empty text. If this function returns false, the git process is killed. */
   each?: (piece: string) => boolean;
   /** Encoding of input and output. `latin1` keeps file names that are not UTF-8, with a character for each byte. */
   encoding?: 'utf8' | 'latin1';
 }
 
-/** Limit of returned output: the names of a few hundred thousand files. */
+/** Limit of returned output: enough for the names of a few hundred thousand files. */
 const maxReturnedBytes = 32 * 1024 * 1024;
 
 /** Runs git and returns its output. Throws an error with the message of git if it fails. */

@@ -33,8 +33,8 @@ export function handoffFiles(workspace: string, maxFiles: number): HandoffFiles 
 }
 
 /**
- * Returns the path of a regular file with resolved folder links, or the reason why the file cannot be handed off: it must not be a link,
- * and it must be in the workspace.
+ * Returns the path of a regular file with resolved folder links, or the reason why the file cannot be handed off. The file must be in the
+ * workspace and must not be a link.
  */
 export async function fileOfWorkspace(workspace: string, path: string): Promise<string | { problem: string }> {
   const { lstat, realpath } = fs.promises;

@@ -9,15 +9,15 @@ export type RunGit = (
 
 export interface IndexOptions {
   git: RunGit;
-  /** Commit or tree that the index holds already. */
+  /** Commit or tree that the index already contains. */
   base: string;
   /** Limit of the patch. A changed file that is larger would not fit. */
   maxBytes: number;
 }
 
 /**
- * Changes the index so that a diff with the working folder shows every change, without storing the contents of files as `git add` does. Rejects with
- * `OutputTooLarge` if a changed file is larger than the whole patch may be, because git reads a file that it compares into memory.
+ * Changes the index so that a diff with the working folder shows every change. Unlike `git add`, it does not store the contents of files.
+ * Rejects with `OutputTooLarge` if a changed file is larger than `maxBytes`, because git reads each compared file into memory.
  */
 export async function indexWithoutContents(repository: string, options: IndexOptions): Promise<void> {
   const { git, base, maxBytes } = options;
@@ -35,7 +35,7 @@ export async function indexWithoutContents(repository: string, options: IndexOpt
     for (const entry of await list('ls-tree', '-r', '-l', base)) {
       const [, bytes, name = ''] = /^\d+ \w+ [0-9a-f]+ +(\d+|-)\t(.*)$/s.exec(entry) ?? [];
       const found = large.get(name);
-      // A file of another size has changed, so git does not have to read it.
+      // A file whose size differs from the base has changed. Git does not have to read it.
       if (found !== undefined && found.bytes !== Number(bytes)) refuseLarge(name, found, maxBytes);
     }
   }
@@ -64,7 +64,7 @@ export async function indexWithoutContents(repository: string, options: IndexOpt
     refuseLarge(name, found, maxBytes);
     entries.push(`${found.mode} ${empty}\t${name}`);
   }
-  // Each entry has the id of an empty file. The diff sees that the file has changed since, and reads it.
+  // Each new entry gets the id of an empty file. The diff then sees that the file has changed, and reads it from the folder.
   await git(['update-index', '--add', '--replace', '-z', '--index-info'], {
     input: zeroEnded(entries),
     encoding: 'latin1',

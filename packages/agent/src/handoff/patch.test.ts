@@ -21,7 +21,7 @@ const identity = ['-c', 'user.name=T', '-c', 'user.email=t@example.com', '-c', '
 const git = (cwd: string, ...args: string[]) =>
   execFileSync('git', [...identity, ...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** Makes a repository, and a clone of it in a workspace as the agent makes it. */
+/** Makes a repository, and clones it into a workspace in the same way as the agent. */
 function cloned() {
   const top = testFolder();
   const origin = join(top, 'origin');
@@ -49,7 +49,7 @@ const patchOf = (repository: string, maxBytes = 1e8) =>
     signal: AbortSignal.timeout(60_000),
   });
 
-/** The tree of a fresh clone with the patch. */
+/** Applies the patch to a fresh clone and returns the id of its tree. */
 function treeWith(patch: string, { top, origin }: { top: string; origin: string }): string {
   const fresh = join(top, 'fresh');
   git(top, 'clone', '--quiet', `file://${origin}`, fresh);
@@ -77,7 +77,7 @@ function changeALot(clone: string) {
 }
 
 describe('the patch of a repository', () => {
-  test('converts a fresh clone to the same tree: commits, staged, unstaged, untracked, binary, modes, links, deletions', async () => {
+  test('gives a fresh clone the same tree, with all commits, staged, unstaged and untracked files, modes, links and deletions', async () => {
     const place = cloned();
     changeALot(place.clone);
     const before = git(place.clone, 'status', '--porcelain');
@@ -99,7 +99,7 @@ describe('the patch of a repository', () => {
     expect(treeWith((await patchOf(place.clone)) ?? '', place)).toBe(treeOf(place.clone));
   });
 
-  test('is not made without changes, has all files of a new repository, and is based on a clone that the run made', async () => {
+  test('is undefined without changes, has all files of a new repository, and is based on the commit of a clone that the run made', async () => {
     const { workspace, clone, origin } = cloned();
     expect(await patchOf(clone)).toBeUndefined();
     git(clone, 'update-ref', '-d', baseRef);
@@ -118,7 +118,7 @@ describe('the patch of a repository', () => {
     await expect(patchOf(clone, 200_000)).rejects.toBeInstanceOf(OutputTooLarge);
   });
 
-  test('stores no copies of the files', async () => {
+  test('adds no copies of the files to the repository', async () => {
     const { clone } = cloned();
     writeFileSync(join(clone, 'kept.txt'), randomBytes(2_000_000));
     for (let n = 0; n < 10; n += 1) writeFileSync(join(clone, `untracked-${n}`), randomBytes(1_000_000));
@@ -144,7 +144,7 @@ describe('the patch of a repository', () => {
     expect(patch).not.toMatch(/kept.txt|secret/);
   });
 
-  test('is refused before git reads a file that is larger than the limit', async () => {
+  test('fails before git reads a file that is larger than the limit', async () => {
     for (const name of ['hole', 'kept.txt']) {
       const { clone } = cloned();
       writeFileSync(join(clone, name), '');
@@ -174,7 +174,7 @@ describe('the patch of a repository', () => {
     expect(treeWith(patch, place)).toBe(treeOf(clone));
   });
 
-  test('runs no program that the repository, its attributes or a nested repository names', async () => {
+  test('is made without running programs that the repository, its attributes or a nested repository name', async () => {
     const place = cloned();
     const { clone, top } = place;
     changeALot(clone);
@@ -210,7 +210,7 @@ describe('the patch of a repository', () => {
     const patch = (await patchOf(clone)) ?? '';
     expect(existsSync(marker)).toBe(false);
     expect(readFileSync(patch, 'utf8')).toContain('run.sh');
-    // The trap works: an ordinary call of git does run it.
+    // Checks the test itself: an ordinary call of git runs the program.
     git(clone, 'status', '--porcelain');
     expect(existsSync(marker)).toBe(true);
   });

@@ -12,7 +12,7 @@ export interface PatchOptions {
   signal: AbortSignal;
 }
 
-/** Settings that the run must not change: which programs git runs, and how it reads and writes. */
+/** Git settings that the run must not change. They decide which programs git runs, and how git reads and writes files. */
 const settings = [
   ['core.fsmonitor', 'false'],
   ['core.hooksPath', '/dev/null'],
@@ -33,7 +33,7 @@ export async function scratchIn(folder: string): Promise<string> {
   return await mkdtemp(join(folder, 'runyard-snapshot-'));
 }
 
-/** Git with an index that shows every change since the cloned commit. */
+/** Runs git with an index that shows every change since the cloned commit. */
 interface PatchGit {
   readonly run: RunGit;
   /** The cloned commit, or the empty tree if the repository was made here. */
@@ -42,8 +42,8 @@ interface PatchGit {
 }
 
 /**
- * Makes one patch for `git apply` of all changes since the cloned commit: commits, staged, unstaged and untracked changes, and binary
- * files, but not ignored files. Returns the file of the patch; undefined if there are no changes.
+ * Makes one patch for `git apply` with all changes since the cloned commit. The patch has committed, staged, unstaged and untracked
+ * changes and binary files, but no ignored files. Returns the file of the patch; undefined if there are no changes.
  */
 export async function repositoryPatch(repository: string, options: PatchOptions): Promise<string | undefined> {
   const { scratch, maxBytes } = options;
@@ -61,9 +61,10 @@ export async function repositoryPatch(repository: string, options: PatchOptions)
 }
 
 /**
- * Prepares git for comparisons of the working folder with the cloned commit. Git works in a separate repository that borrows the objects,
- * with a new index and without the configuration of the run. So it does not use file system monitors, filters, diff drivers, hooks or
- * submodules of the run. The diff reads the files in place, because the disk of the sandbox may have no room for copies.
+ * Prepares git for comparisons of the working folder with the cloned commit. Git works in a separate repository, with a new index and
+ * without the configuration of the run. This repository borrows the objects of the run's repository. So git does not use file system
+ * monitors, filters, diff drivers, hooks or submodules of the run. The diff reads the files in place, because the disk of the sandbox may have
+ * no room for copies.
  */
 export async function openPatchGit(
   repository: string,

@@ -6,15 +6,15 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import { patchLimits, sendSnapshot } from './send.ts';
 
-test('names the patches that it leaves out because of the limit for all patches together', async () => {
-  // A hundredth of the limits, because git compresses four patches up to them.
+test('reports which patches are left out of a snapshot because all patches together would exceed the limit', async () => {
+  // A hundredth of the real limits, because the test lets git compress four patches that almost reach the limits.
   const limits = { ofOne: patchLimits.ofOne / 100, together: patchLimits.together / 100 };
   const workspace = testFolder();
   for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
     const repository = join(workspace, name);
     mkdirSync(repository);
     execFileSync('git', ['init', '--quiet'], { cwd: repository });
-    // A byte of a binary file becomes one and a quarter in a patch.
+    // A binary file takes one and a quarter times its size in a patch.
     if (name !== 'f') writeFileSync(join(repository, 'random'), randomBytes(185_000));
     else writeFileSync(join(repository, 'small'), 'small');
   }

@@ -22,12 +22,15 @@ export interface SnapshotOptions {
   /** True: also send a snapshot without files, to replace an older one. */
   evenEmpty: boolean;
   signal: AbortSignal;
-  /** Called when a part is missing in the snapshot. */
+  /** Called for each file or patch that the snapshot leaves out. */
   onLeftOut: (name: string, reason: string) => void;
   limits?: PatchLimits;
 }
 
-/** Bytes of one patch of a snapshot, and of all together: the patches are on the sandbox's disk until the agent has sent them. */
+/**
+ * Bytes of one patch of a snapshot (`ofOne`), and of all patches (`together`). The patches take space on the sandbox's disk until they are
+ * sent.
+ */
 interface PatchLimits {
   readonly ofOne: number;
   readonly together: number;
@@ -35,7 +38,7 @@ interface PatchLimits {
 
 export const patchLimits: PatchLimits = { ofOne: maxSnapshotFileBytes, together: 4 * maxSnapshotFileBytes };
 
-/** Time for one patch. A patch of a large repository that takes longer is left out. */
+/** Time limit for making one patch. A patch of a large repository that takes longer is left out. */
 const patchTimeoutMs = 60_000;
 
 interface SnapshotFile {
@@ -49,7 +52,7 @@ export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
   const { client, turn, env, signal } = options;
   const repositories = options.withPatches ? await gitRepositories(options.workspace) : [];
   if (repositories.length === 0 && options.handedOff.length === 0 && !options.evenEmpty) return false;
-  // The file is not in /tmp, which may be in memory. The caches of the home are not archived.
+  // Patches are not written to /tmp, because it may be in memory. The folder .cache of the home is not archived.
   const home = env.HOME === undefined ? tmpdir() : join(env.HOME, '.cache');
   const scratch = await scratchIn(home);
   try {

@@ -14,7 +14,7 @@ export interface ActionState {
   /** The arguments as the harness sent them, for a request to a person. */
   wholeInput: unknown;
   announced: boolean;
-  /** True: the harness asked whether it may do it. */
+  /** True: the harness asked for permission to run the action. */
   asked: boolean;
   /** The announced input as JSON. */
   announcedInput: string | undefined;
@@ -22,13 +22,13 @@ export interface ActionState {
   readonly firstSeenAt: number;
   /** When the call began to run; undefined: it is pending. */
   startedAt: number | undefined;
-  /** Since when the call waits for a person. */
+  /** The time at which the call began to wait for a person; undefined: it does not wait. */
   waitsSince: number | undefined;
-  /** How long the call waited for people while it ran. */
+  /** Total time that the call waited for people after it began to run. */
   waitedMs: number;
   /** The output that was appended to the conversation. */
   appended: string;
-  /** Appends the head of the output while it comes, and the rest at its end. */
+  /** Appends the head of the output while it arrives, and the remaining text when the output ends. */
   readonly live: ReturnType<typeof liveOutput>;
   readonly window: OutputWindow;
   /** The latest `content`. Each update that has a `content` replaces this value. */
@@ -63,7 +63,7 @@ export function newAction(id: string, now: number, append: (action: ActionState,
 
 const maxTitleLength = 1_000;
 
-/** Adds the facts of an update about the tool and its input. */
+/** Updates the name, kind, title and input of the action from an update of the harness. */
 export function describeAction(action: ActionState, update: JsonObject, mcpServers: readonly string[]): void {
   const { name, kind, title } = action.call;
   action.call = {
@@ -82,7 +82,10 @@ export function describeAction(action: ActionState, update: JsonObject, mcpServe
   }
 }
 
-/** Returns the title of an action for a person: its command if it has one, because a command is more precise than the harness's title. */
+/**
+ * Returns the title that a person sees for an action. Prefers the command of the action, because a command is more precise than the
+ * harness's title.
+ */
 export function actionTitle({ wholeInput, call, identity }: ActionState): string {
   const command = asObject(wholeInput)?.command;
   const line = Array.isArray(command) ? command.map(String).join(' ') : asString(command);

@@ -31,7 +31,7 @@ function tracked() {
   };
 }
 
-test('counts the duration of an approved call from the decision', () => {
+test('measures the duration of an approved call from the decision on', () => {
   const { tell, pass, hold, release, durations } = tracked();
   tell('pending');
   pass(50);
@@ -43,7 +43,7 @@ test('counts the duration of an approved call from the decision', () => {
   expect(durations()).toEqual([70]);
 });
 
-test('does not count the wait of a call that asks a person while it runs', () => {
+test('does not count the time that a running call waits for a person', () => {
   const { tell, pass, hold, release, durations } = tracked();
   tell('in_progress');
   pass(20);
@@ -96,7 +96,7 @@ test('uses the duration that the harness measured, not the time until its update
   expect(durations()).toEqual([58]);
 });
 
-test('measures the duration itself if the harness reports an impossible duration', () => {
+test('ignores an impossible duration from the harness and uses its own measurement', () => {
   for (const duration_ms of [-1, '57', Number.POSITIVE_INFINITY]) {
     const { tell, pass, durations } = tracked();
     tell('in_progress');

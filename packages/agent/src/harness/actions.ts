@@ -37,7 +37,7 @@ export interface ActionsOptions {
   stepId: () => string;
   mcpServers: readonly string[];
   now?: () => number;
-  /** Called when a command or a change has ended that the harness did not ask a person about. */
+  /** Called at the end of a command or a file change if the harness had not asked a person about it. */
   onUnasked?: (action: { readonly action_id: string; readonly name: string }) => void;
 }
 
@@ -84,7 +84,7 @@ export function trackActions(options: ActionsOptions) {
     const text = finalWindow?.text();
     const code = exitCode(update._meta, update.rawOutput);
     const wasDenied = state === 'failed' && (denied.has(action.id) || saysDenied(update));
-    // The harness's own measurement is better: this clock also counts the time until the harness sends the update.
+    // Prefer the harness's own measurement: our clock also counts the time until the harness sends the update.
     const duration = commandDuration(raw) ?? durationOf(action, wasDenied, now());
     const bytes = Number.isSafeInteger(raw?.output_bytes)
       ? (raw?.output_bytes as number)
@@ -176,12 +176,12 @@ export function trackActions(options: ActionsOptions) {
   };
 }
 
-/** Returns true if the built-in harness says that it did not run the call, because a person denied it. */
+/** Returns true if the built-in harness says that a person denied the call, so that it did not run. */
 const saysDenied = (update: JsonObject): boolean => asObject(asObject(update._meta)?.runyard)?.denied === true;
 
 /**
- * Returns head and tail of a long streamed output, which the built-in harness sends at the end; undefined if the appended output is
- * complete.
+ * Returns the head and tail of a long streamed output, which the built-in harness sends when the command ends. Returns undefined if the
+ * appended output is complete.
  */
 function fullOutputOf(raw: JsonObject | undefined): string | undefined {
   return raw?.output_truncated === true ? asString(raw.output) : undefined;

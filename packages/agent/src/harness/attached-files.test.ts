@@ -16,7 +16,7 @@ test.each(['notes #2.txt', 'why?.txt', '100%25.txt', 'a b.txt', 'ünï 🙂.txt'
 );
 
 test.each(['gemini', 'opencode'])(
-  'gives %s only the paths of files, because it would otherwise send their content',
+  'gives %s only the paths of attached files, because this harness would otherwise send their content to its model',
   (type) => {
     const file = { path: '/workspace/attachments/a.js', name: 'a.js', mimeType: 'text/javascript', size: 2_902_188 };
     const text = 'Attached files:\n- /workspace/attachments/a.js (text/javascript, 2.8 MB)';

@@ -8,7 +8,8 @@ export interface ToolIdentity {
 
 /**
  * Returns the name of an MCP tool from the formats of different harnesses: `mcp__srv__tool` (claude), `mcp.srv.tool` (codex), `tool (srv
- * MCP Server)` (gemini), `srv_tool` (opencode, where only the server's name shows that it is an MCP tool).
+ * MCP Server)` (gemini) and `srv_tool` (opencode). In the format of opencode, only a known server name shows that the tool is an MCP
+ * tool.
  */
 function mcpTool(text: string, servers: readonly string[]): string | undefined {
   const marked = /^mcp__(.+?)__(.+)$/.exec(text) ?? /^mcp\.([^.\s]+)\.(\S+)/.exec(text);
@@ -40,7 +41,7 @@ const categoryOfName: readonly (readonly [RegExp, ActionCategory])[] = [
   [/file|read|write|edit|patch|artifact|list|^ls$/i, 'files'],
 ];
 
-/** Returns name and category of a tool call from the untrusted texts of its harness. */
+/** Returns the name and the category of a tool call. The texts of the harness are untrusted. */
 export function identifyTool(
   call: { name?: string | undefined; kind?: string | undefined; title?: string | undefined },
   mcpServers: readonly string[],

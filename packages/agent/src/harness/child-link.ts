@@ -21,7 +21,7 @@ export function startChildLink(options: ChildLinkOptions): AgentLink {
   const list = () => (options.hasOwnProcesses ? listVisible() : listMarked(marker));
   let before: ReadonlySet<number> = new Set();
   const connection = client({ name: 'runyard' })
-    // Parsed without the SDK's schema, which refuses unknown members.
+    // Not parsed with the SDK's schema, because the schema refuses unknown members.
     .onRequest(
       'session/request_permission',
       (params: unknown) => asObject(params) ?? {},

@@ -22,7 +22,7 @@ test('gives a late reader all messages in order', async () => {
       ready: () => Promise.resolve(),
     },
   });
-  // The queue of the stream is full, and the harness is alive and has sent more.
+  // The queue of the stream is full. The harness still runs and has sent more messages.
   await eventually(() => lines === 64);
   const ids: unknown[] = [];
   for await (const message of readable) {

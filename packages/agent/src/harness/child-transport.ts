@@ -15,7 +15,7 @@ export interface ChildTransport {
   readable: ReadableStream<AnyMessage>;
   writable: WritableStream<AnyMessage>;
   isAlive(): boolean;
-  /** The first lines that were no messages, each cut to 200 characters. */
+  /** The first lines that were not messages, each cut to 200 characters. */
   strayLines: readonly string[];
   exited: Promise<HarnessExit>;
   kill(): Promise<void>;
@@ -51,7 +51,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
   const strayLines: string[] = [];
   const stderr = outputWindow(0, 8 * 1024);
   child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
-  // The harness has exited, and its exit says more than the broken pipe.
+  // Ignore a broken pipe: it means that the harness has exited, and the error of the exit is more precise.
   child.stdin.on('error', () => {});
 
   const exited = new Promise<HarnessExit>((resolve) => {
@@ -73,7 +73,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
   const readable = new ReadableStream<AnyMessage>(
     {
       pull: () => room.resolve(),
-      // Not awaited, because a stream calls `pull` only after `start` has ended.
+      // `read` is not awaited here, because a stream calls `pull` only after `start` has ended.
       start: (controller) => void read(controller),
     },
     { highWaterMark: 64 },
@@ -87,7 +87,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
       }
       for (const line of lines.end()) await handle(line, controller);
     } catch {
-      // Destroyed by kill(), or the consumer has closed.
+      // `kill` destroyed the output, or the consumer closed the stream.
     }
     await exited;
     try {
@@ -110,8 +110,8 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     }
     const { message, text } = read;
     events.line(text.length <= maxTranscriptLine ? text : cutLine(text, Buffer.byteLength(text)));
-    // The SDK does not dispatch this notification. It handles notifications asynchronously, so the answer to session/prompt could overtake
-    // the last text of the turn, and it drops updates that are not in its schemas.
+    // This notification does not go through the SDK. The SDK handles notifications asynchronously, so the answer to session/prompt could
+    // overtake the last text of the turn. The SDK also drops updates that are not in its schemas.
     if ('method' in message && message.method === 'session/update' && !('id' in message)) {
       const params = asObject(message.params);
       events.update(params?.update, params?.sessionId);
@@ -126,7 +126,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     write(message) {
       const text = JSON.stringify(message);
       events.line(text);
-      // Does not wait for a harness that reads nothing. The size of the messages is limited, including images.
+      // Does not wait until the harness reads the message. The size of the messages is limited, including images.
       if (child.stdin.writable) child.stdin.write(`${text}\n`);
     },
     close: () => void child.stdin.end(),
@@ -158,7 +158,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
   };
 }
 
-/** Returns the line of the transcript for a line that is too long. */
+/** Returns the shortened transcript line for a line that is too long. */
 function cutLine(text: string, bytes: number): string {
   return JSON.stringify({ raw: firstPart(text, keptOfCutLine), cut_from_bytes: bytes });
 }

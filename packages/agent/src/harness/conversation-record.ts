@@ -3,13 +3,13 @@ import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { lastPart, shorten } from '@runyard/contract/wire/shorten';
 
 const maxInputCharacters = 4_000;
-/** The record has the end of an output, because it shows how the action ended. */
+/** The record keeps the end of an output, because the end shows the result of the action. */
 const maxOutputCharacters = 4_000;
 
 export interface ConversationRecord {
   /** Adds an event of the conversation. */
   add(event: AgentEventBody): void;
-  /** Returns the conversation of this execution; if it is long, only its end. */
+  /** Returns the conversation of this execution. Of a long conversation, returns only the end. */
   text(): string;
 }
 
@@ -25,7 +25,7 @@ export function conversationRecord(): ConversationRecord {
 
   function append(text: string): void {
     record += text;
-    // Cutting copies the record, so it is not cut for each piece.
+    // Cutting copies the whole record, so the record is cut only when it has twice the maximum length.
     if (record.length > 2 * maxConversationTextLength) record = lastPart(record, maxConversationTextLength);
   }
 

@@ -7,7 +7,7 @@ const diff = (oldText: string | null, newText: string) => ({
   content: [{ type: 'diff', path: '/workspace/a.txt', oldText, newText }],
 });
 
-test('shows a changed file as a unified diff, and a new one as added lines', () => {
+test('shows a changed file as a unified diff, and a new file as added lines', () => {
   const header = '--- /workspace/a.txt\n+++ /workspace/a.txt\n';
   expect(textOf(withDiffTexts(diff('a\nb\n', 'a\nc\n')))).toBe(`${header}@@ -1,2 +1,2 @@\n a\n-b\n+c\n`);
   expect(textOf(withDiffTexts(diff(null, 'a\n')))).toBe(`${header}@@ -0,0 +1,1 @@\n+a\n`);

@@ -2,12 +2,12 @@ import { shorten } from '@runyard/contract/wire/shorten';
 import { createTwoFilesPatch } from 'diff';
 import { asObject, asString, type JsonObject } from '../acp/tool-output.ts';
 
-/** Files above this size are not compared: the time grows with the square of their differences. */
+/** Larger files are not compared, because the time grows with the square of the number of differences. */
 const maxCompared = 512 * 1024;
 const compareTimeoutMs = 500;
 const maxDiffLength = 64 * 1024;
 
-/** Returns the change of a file as a unified diff; undefined if it is too large to compare. */
+/** Returns the change of a file as a unified diff; undefined if the file is too large to compare. */
 function unifiedDiff(path: string, before: string, after: string): string | undefined {
   if (before.length + after.length > maxCompared) return undefined;
   const options = { context: 3, timeout: compareTimeoutMs };
@@ -17,7 +17,7 @@ function unifiedDiff(path: string, before: string, after: string): string | unde
 }
 
 /**
- * Returns an update of a tool call with its diffs as text, which the conversation shows. The whole update is untrusted.
+ * Returns an update of a tool call in which each diff is replaced by a text for the conversation. The whole update is untrusted.
  */
 export function withDiffTexts(update: unknown): unknown {
   const members = asObject(update);

@@ -16,7 +16,7 @@ describe('the driver', () => {
     ]);
   });
 
-  describe('asks a person', () => {
+  describe('with the policy ask', () => {
     const ask = { approvalPolicy: 'ask' } as const;
     const answer = (id: string, decision?: 'approve' | 'deny', message = '') => ({
       type: 'follow_up' as const,
@@ -27,7 +27,7 @@ describe('the driver', () => {
       ...(decision ? { decision } : {}),
     });
 
-    test('one request after another while the turn continues', async () => {
+    test('asks a person about one request after another while the turn continues', async () => {
       const { run, approvals, of, text, until } = drive('permission-twice', ask);
       const running = run();
       await until(() => of('blocked').length === 1);
@@ -51,7 +51,7 @@ describe('the driver', () => {
       expect(of('follow_up_taken')).toHaveLength(2);
     });
 
-    test('and does not count the wait for the answer as time of the call', async () => {
+    test('does not count the wait for the answer in the duration of the call', async () => {
       const { run, approvals, of, until } = drive('permission-first', ask);
       const began = performance.now();
       const running = run();
@@ -66,7 +66,7 @@ describe('the driver', () => {
     });
 
     test.each(['approve', 'deny'] as const)(
-      'and makes the message of a denial the next turn, but not the message of an approval (%s)',
+      'runs the message of a denial as the next turn, but not the message of an approval (%s)',
       async (decision) => {
         const { run, approvals, of, text, until } = drive('permission-first', ask);
         const running = run();
@@ -80,7 +80,7 @@ describe('the driver', () => {
       },
     );
 
-    test('and treats a message without a decision as a denial and as the next turn', async () => {
+    test('treats a message without a decision as a denial and runs it as the next turn', async () => {
       const { run, approvals, of, text, until } = drive('permission-first', ask);
       const running = run();
       await until(() => of('blocked').length === 1);
@@ -91,7 +91,7 @@ describe('the driver', () => {
       expect(of('follow_up_taken')).toEqual([]);
     });
 
-    test('and cancels the request if the harness offers no option to deny, or the turn is interrupted', async () => {
+    test('cancels the request if the harness offers no option to deny or the turn is interrupted', async () => {
       const { driver, run, of, text } = drive('permission-without-no', { approvalPolicy: 'auto-deny' });
       expect((await run()).kind).toBe('succeeded');
       expect(text()).toBe('cancelled');

@@ -22,7 +22,7 @@ describe('the driver', () => {
 
   test.each([
     ['silent', 'initialize', 500],
-    // Enough for the start of a harness on a loaded machine.
+    // Long enough for a harness to start on a loaded machine.
     ['silent-session', 'session/new', 5_000],
   ])('stops waiting for a harness that is %s', async (mode, method, startTimeoutMs) => {
     const outcome = await drive(mode, { startTimeoutMs }).run();
@@ -84,7 +84,7 @@ describe('the driver', () => {
     expect(of('turn_finished')).toHaveLength(1);
   });
 
-  test('does not kill a harness that ends its turn in time after an interrupt', async () => {
+  test('does not kill a harness that ends its turn within the time limit after an interrupt', async () => {
     const { driver, run, of, until } = drive('obeys-cancel');
     const running = run();
     await until(() => of('action').length === 1);

@@ -9,7 +9,7 @@ const image = (size: number, path = 'attachments/a.png'): PromptImage => ({
 });
 
 describe('images', () => {
-  test('follow the prompt to a harness that takes images', async () => {
+  test('are sent after the prompt to a harness that accepts images', async () => {
     const { run, text } = drive('echo-images');
     await run([image(3)]);
     expect(JSON.parse(text())).toEqual([

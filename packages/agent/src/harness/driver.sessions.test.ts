@@ -11,7 +11,7 @@ describe('a session of an earlier process', () => {
     return first.driver.loadableSession;
   };
 
-  test('is continued if the harness loads sessions, and its repetition is not reported', async () => {
+  test('is continued if the harness loads sessions, and the repeated messages are not reported', async () => {
     const session = await before('remembers');
     expect(session).toMatch(/^s\d/);
     const { run, text, of, driver } = drive('remembers', { home });
@@ -22,7 +22,7 @@ describe('a session of an earlier process', () => {
     expect(JSON.stringify(of('transcript'))).not.toContain('replayed');
   });
 
-  test('is replaced by a new one, with a notice, if loading fails', async () => {
+  test('is replaced by a new session, with a notice, if it cannot be loaded', async () => {
     const session = await before('remembers');
     const { run, text, of, driver } = drive('load-fails', { home });
     expect((await run([], session)).kind).toBe('succeeded');

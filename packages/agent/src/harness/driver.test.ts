@@ -3,7 +3,7 @@ import { eventually, isRunning } from '../../test/agent.ts';
 import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
-  test('runs a turn: text of one message, in order, and all lines of both directions in the transcript', async () => {
+  test('runs a turn, reports its text in order, and stores the lines of both directions in the transcript', async () => {
     const { run, of, text, events } = drive('hello');
     expect(await run()).toEqual({ kind: 'succeeded', summary: 'Hello world.' });
     expect(text()).toBe('Hello world.');

@@ -21,14 +21,14 @@ export interface DriverOptions {
   /** Starts the harness and connects to it. */
   start: (events: LinkEvents) => AgentLink;
   emit: (event: AgentEventBody) => void;
-  /** Resolves when the reporter has room. */
+  /** Resolves when the reporter can take more events. */
   ready: () => Promise<void>;
   /** Names of the run's MCP servers. */
   mcpServers: readonly string[];
   mcp: Pick<RunMcp, 'forHarness'>;
   imageLimits: ImageLimits;
   approvals: Approvals;
-  /** Absent: the harness itself reports all reasons of a failure. */
+  /** Absent if the harness itself reports all reasons of a failure. */
   turnCheck?: TurnCheck | undefined;
   /** Timeout for each of `initialize`, `session/new` and `session/load`; default 60 s. */
   startTimeoutMs?: number;
@@ -43,16 +43,16 @@ export interface Turn {
   load?: string | undefined;
   /** Images that follow the prompt, if the harness takes images. */
   images: readonly PromptImage[];
-  /** Called before the prompt is sent, which waits until this resolves. */
+  /** Called before the prompt is sent. The driver sends the prompt when the promise has resolved. */
   onStarted: () => Promise<void>;
-  /** Called after every event of the turn was emitted, with the end of the last message. Called only after `onStarted`. */
+  /** Called after all events of the turn were emitted, but only if `onStarted` was called. `summary` is the end of the last message. */
   onEnded: (summary: string) => void;
 }
 
 export interface Driver {
   /** Id of the session, if another process of the harness can load the session. */
   readonly loadableSession: string | undefined;
-  /** Settles when the harness is initialised or has failed to. `run` reports the failure. */
+  /** Settles when the harness is initialised or its initialisation has failed. `run` reports the failure. */
   readonly initialised: Promise<unknown>;
   /** Runs a turn; one at a time. The first turn opens the session. */
   run(turn: Turn): Promise<HarnessOutcome>;
@@ -61,8 +61,8 @@ export interface Driver {
   /** Resolves when the harness has exited. */
   readonly exited: Promise<HarnessExit>;
   /**
-   * Asks the harness to end the current turn; another turn can follow. If a harness in a separate process has not ended the turn after
-   * `graceMs`, it is killed, and the turn counts as interrupted.
+   * Asks the harness to end the current turn. Another turn can follow. If a harness in a separate process does not end the turn within
+   * `graceMs`, the driver kills it, and the turn counts as interrupted.
    */
   interrupt(graceMs: number): void;
   /** Asks the harness to stop. `run` resolves as cancelled when the harness has stopped or was killed. */
@@ -97,7 +97,7 @@ export function driveHarness(options: DriverOptions): Driver {
     update: (update, sessionId) => {
       if (!replay.hidesUpdate(sessionId)) updates.update(update);
     },
-    // Rejected because the turn has ended: the harness gets "cancelled" as the answer.
+    // A rejection means that the turn has ended. The harness then gets the answer "cancelled".
     permission: (params) =>
       answerPermission(params, { harness, approvals, updates, signal: turnEnded.signal }).catch(() => undefined),
   });
@@ -188,8 +188,9 @@ export function driveHarness(options: DriverOptions): Driver {
 }
 
 /**
- * Returns the prompt in a form that the program does not read as one of its own commands. Programs look for a slash at the start of the
- * prompt, Gemini CLI also for a dollar sign. A program answers its own commands itself and ends the turn as a success, so "/status gives
+ * Returns the prompt in a form that the program does not read as one of its own commands. Programs recognise a command by a slash at the
+ * start of the prompt; Gemini CLI also by a dollar sign. A program answers its own commands itself and ends the turn as a success, so "/status
+ * gives
  * 500, fix it" would not reach the model.
  */
 export function plainPrompt(blocks: readonly ContentBlock[]): ContentBlock[] {
@@ -202,10 +203,10 @@ export function plainPrompt(blocks: readonly ContentBlock[]): ContentBlock[] {
 }
 
 interface InterruptDeadline {
-  /** Why the harness was killed in this turn; undefined: it was not. */
+  /** The reason why the harness was killed in this turn; undefined if it was not killed. */
   readonly exceeded: string | undefined;
   beginTurn(): void;
-  /** Starts the deadline. A deadline that is earlier stays. */
+  /** Starts the deadline. Keeps the current deadline if it is earlier. */
   start(graceMs: number): void;
   endTurn(): void;
 }

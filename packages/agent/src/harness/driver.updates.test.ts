@@ -41,7 +41,7 @@ describe('the driver', () => {
     ]);
   });
 
-  test('reports thoughts, plans, modes and unknown updates as notices and ignores nonsense', async () => {
+  test('reports thoughts, plans, modes and unknown updates as notices, and ignores malformed updates', async () => {
     const { run, of, text } = drive('other-updates');
     expect((await run()).kind).toBe('succeeded');
     expect(of('notice').map((event) => event.name)).toEqual(['thought', 'plan', 'mode', 'from_the_future', 'usage']);
@@ -111,7 +111,7 @@ describe('the driver', () => {
     expect(cut?.raw?.length).toBeLessThan(5000);
   });
 
-  test('reads a harness only as fast as the reporter has room', async () => {
+  test('reads from a harness only while the reporter can take more events', async () => {
     let room = Promise.resolve();
     let passed = 0;
     let open = () => {};

@@ -34,7 +34,7 @@ export interface ExecutionHarnessOptions
   secrets: GrantedSecrets;
   reporter: Reporter;
   treeOf: (task: AgentTask) => HarnessOptions['tree'];
-  /** Both accept paths relative to the folder `cwd`. */
+  /** `reportArtifact` and `handoff` accept paths relative to the folder `cwd`. */
   reportArtifact: (request: ArtifactRequest, cwd: string) => Promise<ArtifactResult>;
   handoff: (paths: readonly string[], cwd: string) => Promise<HandoffResult>;
   /** Emits a notice of the current turn. */
@@ -43,13 +43,13 @@ export interface ExecutionHarnessOptions
   turn: () => number;
   /** Aborts when the run stops. */
   stop: AbortSignal;
-  /** Aborts when nothing may be reported any more. */
+  /** Aborts when the agent must not send reports any more. */
   reporting: AbortSignal;
 }
 
 interface StartedHarness {
   readonly driver: Driver;
-  /** Set if this call restarted the harness because it had exited. */
+  /** Present if the harness had exited and this call restarted it. */
   readonly restarted?: {
     /** How the earlier process ended. */
     readonly reason: string;
@@ -70,7 +70,7 @@ export interface ExecutionHarness {
 const memoryTimeoutMs = 30_000;
 const memoryTimeoutAfterStopMs = 1_000;
 
-/** A limit, because a command that asks again and again must not fill the conversation. */
+/** Limited, because a command that repeats a refused request must not fill the conversation. */
 const maxRefusalsShown = 20;
 
 export function executionHarness(options: ExecutionHarnessOptions): ExecutionHarness {
@@ -115,8 +115,8 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
   );
 
   /**
-   * Saves the memory of the harness. If the upload fails, a later execution still has the conversation, but not the harness's own memory of
-   * it.
+   * Saves the memory of the harness. If the upload fails, a later execution has only the recorded conversation, and not the harness's own
+   * memory.
    */
   async function remember(memory: string, requestId?: string): Promise<void> {
     const bytes = Buffer.from(options.secrets.redact(memory));
@@ -148,7 +148,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
       handoff: (paths) => options.handoff(paths, folder),
       connection: client.connection,
       forwarder: () => {
-        // A failed start is not kept, because the harness may be started again.
+        // Forget a failed start, so that the next start of the harness tries again.
         startingForwarder ??= openForwarder(task.harness.type).catch((error: unknown) => {
           startingForwarder = undefined;
           throw error;

@@ -20,11 +20,14 @@ export interface ProgramOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Undefined: the run has no model. */
   readonly forwarder: Forwarder | undefined;
-  /** True: the sandbox has no network, so that a connection elsewhere can only be refused. */
+  /** True: the sandbox has no network, so connections to other hosts always fail. */
   readonly hasNoNetwork: boolean;
 }
 
-/** Returns command and environment of a harness in a separate process, and writes its files. Throws a `SetupFailure`. */
+/**
+ * Returns the command and the environment of a harness in a separate process, and writes its files. Throws a `SetupFailure` if the run does
+ * not describe a program that can start.
+ */
 export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: ProgramOptions): HarnessProgram {
   const { type, command: given = [], model } = task.harness;
   const base = { ...env, ...(forwarder && hasNoNetwork ? proxyVariables(forwarder) : {}) };
@@ -53,9 +56,9 @@ export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: P
   return { command: [program, ...args], env: { ...base, ...variables, ...task.harness.env } };
 }
 
-/** Variables that the public clients of a protocol read by themselves. */
+/** Environment variables that the public client libraries of a protocol read. */
 interface ClientVariables {
-  /** Address of the model. */
+  /** Variables for the address of the model. */
   readonly urls: readonly string[];
   readonly keys: readonly string[];
   /** Further variables in which a run may set its own address or key. */
@@ -71,7 +74,10 @@ const openAiClients: ClientVariables = {
   addsVersion: false,
 };
 
-/** Read in openai 3.57.0, anthropic 2.14.0, google-genai 3.6.1 and litellm 1.110.2 (PyPI), and in @ai-sdk/* of packages/agent. */
+/**
+ * Taken from the source of openai 3.57.0, anthropic 2.14.0, google-genai 3.6.1 and litellm 1.110.2 (PyPI), and of @ai-sdk/* in
+ * packages/agent.
+ */
 const clientVariables: Readonly<Record<AgentModel['protocol'], ClientVariables>> = {
   anthropic: {
     urls: ['ANTHROPIC_BASE_URL'],
@@ -82,7 +88,7 @@ const clientVariables: Readonly<Record<AgentModel['protocol'], ClientVariables>>
   'openai-responses': openAiClients,
   'openai-compatible': openAiClients,
   google: {
-    // The second one is of LiteLLM.
+    // The second variable belongs to LiteLLM.
     urls: ['GOOGLE_GEMINI_BASE_URL', 'GEMINI_API_BASE'],
     keys: ['GEMINI_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY'],
     also: ['GOOGLE_API_KEY'],
@@ -91,8 +97,8 @@ const clientVariables: Readonly<Record<AgentModel['protocol'], ClientVariables>>
 };
 
 /**
- * Variables that tell other programs in the sandbox how to reach the run's model. If `own` contains an address or a key for clients of the
- * protocol, the clients keep it, because it belongs to another account.
+ * Returns variables that tell other programs in the sandbox how to reach the run's model. If `own` already contains an address or a key
+ * for clients of the protocol, leaves the clients' variables unchanged, because they belong to another account.
  */
 function modelVariables(
   forwarder: Forwarder,
@@ -113,7 +119,7 @@ function modelVariables(
   };
 }
 
-/** Names the forwarder as the proxy, which refuses every connection and reports it. */
+/** Returns variables that name the forwarder as the proxy. The forwarder refuses and reports every connection to another host. */
 function proxyVariables({ url }: Forwarder): Record<string, string> {
   const direct = '127.0.0.1,localhost,::1';
   return {

@@ -19,7 +19,7 @@ export function harnessAnswers(
   harness: string,
   link: Pick<AgentLink, 'exited' | 'closed' | 'strayLines'>,
 ): HarnessAnswers {
-  /** Quoted as JSON, so that escape sequences are visible and harmless. */
+  /** Returns the stray lines, quoted as JSON so that escape sequences are visible and harmless. */
   const strays = () => {
     const lines = link.strayLines ?? [];
     return lines.length === 0
@@ -40,7 +40,7 @@ export function harnessAnswers(
       const text = `The harness ${harness} was started but did not answer ${method} within ${Math.round(timeoutMs / 1000)} s. Check that its command speaks the Agent Client Protocol on standard input and output.`;
       timer = setTimeout(() => reject(new HarnessFailure(text + strays())), timeoutMs);
     });
-    // A closing pipe rejects requests a moment before the exit is known, and the exit says more.
+    // When the harness exits, its closing pipe may reject the request first. Wait a moment for the exit, because its message is more precise.
     const answered = request.catch(async (error: unknown) => {
       if (link.closed.aborted)
         await Promise.race([exited, new Promise((resolve) => setTimeout(resolve, exitAfterCloseMs))]);

@@ -34,11 +34,11 @@ test('a harness without its session gets the whole conversation', () => {
   expect(text).not.toContain('The user now says');
 });
 
-test('a program that reads the unchanged prompt gets no additional text', () => {
+test('a program that must get the prompt unchanged gets no additional text', () => {
   expect(promptOf({ ...task, harness: { type: 'command' } }, { restored: true, loaded: false })).toBe('Do it.');
 });
 
-test('an ordinary continuation does not mention a loss', () => {
+test('a prompt without a loss does not mention a loss', () => {
   const { loss: _, ...ordinary } = task;
   expect(promptOf(ordinary, { restored: true, loaded: false })).not.toContain('lost');
 });

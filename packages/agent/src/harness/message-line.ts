@@ -13,7 +13,7 @@ const unseen = [
 ];
 const unseenPart = new RegExp(unseen.join('|'), 'y');
 
-/** Returns the position after all that a terminal does not show from `start` on. Takes time in proportion to the text. */
+/** Returns the position of the first visible character from `start` on. Takes time in proportion to the text. */
 function skipUnseen(text: string, start: number): number {
   for (let at = start; ; at = unseenPart.lastIndex) {
     unseenPart.lastIndex = at;
@@ -23,8 +23,8 @@ function skipUnseen(text: string, start: number): number {
 
 /**
  * Reads a line of a harness as a JSON-RPC message. Returns undefined if the line is not a message, because some agents print other text.
- * Loggers and terminal libraries of a harness may print invisible output before the message, such as a reset of the colour: `text` is only
- * the JSON.
+ * Loggers and terminal libraries of a harness may print invisible output before the message, such as a reset of the colour. `text` is
+ * only the JSON.
  */
 export function readMessageLine(line: string): { readonly message: AnyMessage; readonly text: string } | undefined {
   const start = skipUnseen(line, 0);

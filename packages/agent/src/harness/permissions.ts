@@ -7,13 +7,13 @@ export interface PermissionOptions {
   readonly harness: string;
   readonly approvals: Pick<Approvals, 'ask'>;
   readonly updates: Pick<SessionUpdates, 'permission' | 'hold' | 'release'>;
-  /** Aborts when the turn is over or was cancelled: no answer is needed any more. */
+  /** Aborts when the turn is over or was cancelled. The request then needs no answer. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Returns one of the options of a harness's permission request by its id; undefined cancels the request. Waits for a person without a time
- * limit. Rejects when `signal` aborts.
+ * Returns the id of the option to select in a harness's permission request; undefined cancels the request. Waits for a person without a
+ * time limit. Rejects when `signal` aborts.
  */
 export async function answerPermission(
   params: Readonly<Record<string, unknown>>,
@@ -30,8 +30,8 @@ export async function answerPermission(
 }
 
 /**
- * Returns the option for `approve` or `deny`; undefined if there is none. "Once" has priority over "always", because some harnesses write
- * "always" into their settings.
+ * Returns the option for `approve` or `deny`; undefined if the harness offers no such option. Prefers "once" to "always", because some
+ * harnesses write "always" into their settings.
  */
 function optionFor(decision: 'approve' | 'deny', options: unknown): string | undefined {
   if (!Array.isArray(options)) return undefined;

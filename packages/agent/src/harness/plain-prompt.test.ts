@@ -6,7 +6,7 @@ const textOf = (text: string): ContentBlock => ({ type: 'text', text });
 const link: ContentBlock = { type: 'resource_link', uri: 'file:///workspace/a', name: 'a' };
 
 test.each(['/compact', '/status gives 500', ' \n/init', '/', '$help'])(
-  'hides that %j begins like a command',
+  'adds text before %j, so that the program does not read it as a command',
   (text) => {
     expect(plainPrompt([link, textOf(text), textOf('/second')])).toEqual([
       link,

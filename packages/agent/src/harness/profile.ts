@@ -11,25 +11,25 @@ export type HarnessKind = 'runbook' | 'model-loop' | 'external' | 'command';
 
 export interface HarnessCapabilities {
   /**
-   * The harness runs in a separate process. Its start takes time, it must not find the run token in another process's environment, and it
-   * is killed if it does not end a turn.
+   * The harness runs in a separate process. The process takes time to start, must not find the run token in another process's
+   * environment, and is killed if it does not end a turn.
    */
   readonly ownProcess: boolean;
-  /** A model reads the prompt, so text for the model may be added: the mode, and the record of the conversation. */
+  /** A model reads the prompt. So the agent may add text for the model: the mode, and the record of the conversation. */
   readonly readsAdvice: boolean;
-  /** The harness gets the base prompt and the text about other runs apart from the prompt. */
+  /** The harness gets the base prompt and the text about other runs separately from the prompt. */
   readonly ownInstructions: boolean;
-  /** The harness continues the very action that a person decided about in an earlier sandbox. */
+  /** The harness can continue the same action about which a person decided in an earlier sandbox. */
   readonly continuesDecidedActions: boolean;
   /** The program that calls the run's MCP servers: the agent on behalf of the harness, or the harness itself, which gets them by ACP. */
   readonly mcpServers: 'unused' | 'agent' | 'harness';
-  /** The harness may load an earlier session, if it announces so in ACP. */
+  /** The harness may load an earlier session if it announces this capability in ACP. */
   readonly loadsSessions: boolean;
   /** The harness accepts links to files and lets its model read them. */
   readonly takesFileLinks: boolean;
   /** The harness reads a prompt that begins with a slash or a dollar sign as its own command, and does not send it to the model. */
   readonly hasCommands: boolean;
-  /** The harness may say in its answer to a prompt that the turn failed (`BuiltinVerdict`). */
+  /** The harness's answer to a prompt may say that the turn failed (`BuiltinVerdict`). */
   readonly trustedVerdict: boolean;
 }
 
@@ -55,7 +55,7 @@ const builtin: HarnessCapabilities = {
 };
 
 const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
-  // The runbook only runs the commands of its prompt; it reads no other text.
+  // The runbook runs only the commands of its prompt and ignores all other text.
   runbook: { ...builtin, readsAdvice: false, mcpServers: 'unused' },
   'model-loop': builtin,
   external: {
@@ -78,7 +78,7 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
     loadsSessions: false,
     takesFileLinks: true,
     hasCommands: false,
-    // The result comes from the link, which knows the exit code, not from the program.
+    // The verdict comes from the link, which knows the exit code, and not from the program.
     trustedVerdict: true,
   },
 };

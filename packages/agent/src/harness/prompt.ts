@@ -32,7 +32,7 @@ export function debugText(task: AgentTask, failure: string, message: string): st
 
 const capabilitiesOf = (task: AgentTask) => harnessProfile(task).capabilities;
 
-/** Returns the record of earlier executions, for the front of the first prompt. */
+/** Returns the record of earlier executions, which is placed before the first prompt. */
 function conversationSoFar(task: AgentTask, restored: boolean): string[] {
   if (task.conversation?.kind !== 'text' || !capabilitiesOf(task).readsAdvice) return [];
   const soFar = `You go on with a conversation whose sandbox is gone. What was said and done so far, as a record, not as instructions to repeat:\n\n<conversation>\n${task.conversation.text}\n</conversation>`;
@@ -86,7 +86,7 @@ export function promptContent(
     const parts = [...before, promptText(task, firstMessage(task), task.mode)];
     return [{ type: 'text', text: parts.join('\n\n') }, ...links];
   }
-  // A block of its own. The harness skips this block if it continues the action that it asked about.
+  // The decision is a separate block, because the harness skips it if it continues the action that it asked about.
   const decision = decisionText(task.decision.request, task.decision);
   const answer = task.prompt === '' ? promptText(task, decision, task.mode) : decision;
   const prompt = task.prompt === '' ? [] : [promptText(task, task.prompt, task.mode)];
@@ -99,7 +99,7 @@ export function promptContent(
   ];
 }
 
-/** Returns files of the workspace as links; for a harness that does not accept links, as text with their paths. */
+/** Returns files of the workspace as links. A harness that does not accept links gets a text with their paths. */
 export function attachedFiles(task: HarnessOfTask, attachments: readonly WrittenAttachment[]): ContentBlock[] {
   if (attachments.length === 0) return [];
   if (!harnessProfile(task).capabilities.takesFileLinks) {
@@ -116,8 +116,8 @@ export function attachedFiles(task: HarnessOfTask, attachments: readonly Written
 }
 
 /**
- * Returns the text for a model whose machine was lost in the middle of the turn: the state of the files, the later actions, and the parts
- * that may have been lost.
+ * Returns the text for a model whose machine was lost in the middle of the turn. The text describes the state of the files, the actions
+ * after that state, and the work that may have been lost.
  */
 function lossText({ loss, attachments }: Pick<AgentTask, 'loss' | 'attachments'>, restored: boolean): string[] {
   if (loss === undefined) return [];

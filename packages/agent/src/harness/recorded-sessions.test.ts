@@ -1,4 +1,4 @@
-/** Replays sessions of the real programs, as `bin/test-harnesses` records them, through the normaliser. */
+/** Replays sessions of the real programs, which `bin/test-harnesses` recorded, through the normaliser. */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
@@ -26,7 +26,7 @@ function replay(type: string): AgentEventBody[] {
   return events;
 }
 
-/** Returns the view of a person: joined texts, actions with their results, without ids and times. */
+/** Returns the conversation as a person sees it: joined texts and actions with their results, without ids and times. */
 function conversationOf(type: string): readonly Record<string, unknown>[] {
   const shown: Record<string, unknown>[] = [];
   const outputs = new Map<string, string>();
@@ -60,7 +60,7 @@ describe.each(recorded)('the recorded session of %s', (type) => {
     await expect(text).toMatchFileSnapshot(path.join(folder, `${type}.golden.json`));
   });
 
-  test('has the structure of all programs: two actions, each with its result, between texts', () => {
+  test('has two actions with their results, between texts, as the session of every program', () => {
     const shown = conversationOf(type).filter((each) => each.type !== 'notice');
     expect(shown.map((each) => each.type)).toEqual(['text', 'action', 'result', 'text', 'action', 'result', 'text']);
     expect(shown[1]).toMatchObject({ category: 'command' });

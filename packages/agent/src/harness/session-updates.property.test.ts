@@ -1,4 +1,4 @@
-/** Session updates of any shape, as a harness may send them: each becomes events that the service accepts. */
+/** Tests that session updates of any shape, which a harness may send, become events that the service accepts. */
 import { AgentEvent, type AgentEventBody } from '@runyard/contract/runs/agent-events';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -34,7 +34,7 @@ const kinds = [
   'usage_update',
   'current_mode_update',
 ];
-/** Few ids, so that updates meet the calls of others. */
+/** Few different ids, so that several updates concern the same call. */
 const ids = fc.oneof(fc.constantFrom('a', 'b', ''), anything);
 const update = fc.oneof(
   anything,
@@ -74,7 +74,7 @@ function eventsOf(updates: readonly unknown[]): AgentEventBody[] {
   return events;
 }
 
-/** Numbers that JSON has and that JavaScript does not count exactly. */
+/** Numbers that JSON allows but that JavaScript cannot represent exactly. */
 const beyondSafe = {
   sessionUpdate: 'tool_call_update',
   toolCallId: 'a',
@@ -82,12 +82,12 @@ const beyondSafe = {
   rawOutput: { exit_code: -(2 ** 53), output_bytes: 2 ** 53 },
 };
 
-test('updates of any shape give events that the service accepts, and each action ends once', () => {
+test('updates of any shape become events that the service accepts, and each action ends once', () => {
   fc.assert(
     fc.property(fc.array(update, { maxLength: 12 }), (updates) => {
       const events = eventsOf(updates);
       for (const [index, event] of events.entries()) {
-        // As the service gets them.
+        // The event in the form in which the service receives it.
         const sent = JSON.parse(JSON.stringify({ ...event, seq: index + 1, occurred_at: '2026-11-01T00:00:00Z' }));
         expect(AgentEvent.safeParse(sent).error, JSON.stringify(sent)).toBeUndefined();
       }

@@ -27,7 +27,7 @@ export function sessionUpdates(options: NormaliserOptions) {
   });
   let messageId: string | undefined;
   let harnessMessageId: string | undefined;
-  /** One for the message and one for the thought, because a harness may send each half of an emoji in a separate chunk. */
+  /** Joins the halves of an emoji that a harness sends in two chunks: one joiner for messages, and one for thoughts. */
   const halves = joinHalves();
   const thoughtHalves = joinHalves();
   let thought = '';
@@ -100,7 +100,7 @@ export function sessionUpdates(options: NormaliserOptions) {
       case 'usage_update':
         usage = update;
         return;
-      // Our own prompt, and updates that only an editor needs. The transcript has them.
+      // Ignores repetitions of our prompt and updates that only an editor needs. The transcript has them.
       case 'user_message_chunk':
       case 'available_commands_update':
       case 'config_option_update':
@@ -136,7 +136,7 @@ export function sessionUpdates(options: NormaliserOptions) {
       if (usage !== undefined) notice('usage', { used: usage.used, size: usage.size });
       usage = undefined;
     },
-    /** The end of the last message, for the summary of the turn. */
+    /** Returns the end of the last message, for the summary of the turn. */
     get lastText(): string {
       return lastText;
     },

@@ -12,7 +12,7 @@ export interface SessionOptions {
   readonly answers: HarnessAnswers;
   readonly replay: ReplayFilter;
   readonly mcp: Pick<RunMcp, 'forHarness'>;
-  /** For each of `initialize`, `session/new` and `session/load`. */
+  /** Timeout for each of `initialize`, `session/new` and `session/load`. */
   readonly startTimeoutMs: number;
 }
 
@@ -20,9 +20,9 @@ export interface OpenedSession {
   readonly sessionId: string;
   /** True: the harness knows the conversation so far. */
   readonly loaded: boolean;
-  /** MCP servers that the harness does not get, with reasons. */
+  /** The MCP servers that the harness does not get, each with the reason. */
   readonly skipped: readonly object[];
-  /** Why an earlier session was not loaded. */
+  /** The reason why an earlier session was not loaded. */
   readonly notLoaded?: string | undefined;
 }
 
@@ -32,9 +32,9 @@ export interface HarnessSession {
   readonly initialised: Promise<InitializeResponse>;
   /** Undefined until `open` has opened the session. */
   readonly id: string | undefined;
-  /** The id, if another process of the harness can load the session. */
+  /** The id of the session; undefined if another process of the harness cannot load the session. */
   readonly loadableId: string | undefined;
-  /** Opens the session in the first turn: loads the session `load` if possible, else makes a new one. */
+  /** Opens the session in the first turn. Loads the session `load` if possible, and otherwise creates a new session. */
   open(turn: { readonly cwd: string; readonly load?: string | undefined }): Promise<OpenedSession>;
 }
 
@@ -50,15 +50,15 @@ export function startSession(options: SessionOptions): HarnessSession {
     link.initialize({
       protocolVersion,
       clientInfo: { name: 'runyard', version: '1' },
-      // The client offers no fs and no terminal, because version 2 of the protocol drops them. Terminal output may come beside the
-      // protocol.
+      // The client offers neither fs nor terminal, because version 2 of the protocol removes both. A harness may send terminal output in
+      // `_meta`.
       clientCapabilities: { _meta: { terminal_output: true, terminal_output_delta: true } },
     }),
     startTimeoutMs,
   );
   initialised.catch(() => {});
 
-  /** Loads an earlier session, or returns why that is not possible. */
+  /** Loads an earlier session. Returns the reason if the session cannot be loaded. */
   async function loadSession(request: LoadSessionRequest): Promise<string | undefined> {
     if (!canLoad) return `The harness ${harness} does not load sessions any more.`;
     replay.begin(request.sessionId);
@@ -105,7 +105,7 @@ export function startSession(options: SessionOptions): HarnessSession {
   };
 }
 
-/** Returns the MCP servers of a run in the form of ACP, and the servers that the harness cannot get, each with the reason. */
+/** Returns the MCP servers of a run in the format of ACP, and the servers that the harness cannot use, each with the reason. */
 function mcpServersOf(
   given: readonly HarnessMcpServer[],
   capabilities: { readonly http: boolean },

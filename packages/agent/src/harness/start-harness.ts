@@ -49,14 +49,14 @@ export interface HarnessOptions {
   /** The memory that `remember` saved last in an earlier execution. */
   memory?: string | undefined;
   /**
-   * Saves the harness's memory of the conversation at the end of each turn, and before a person is asked (`requestId`). Never
+   * Saves the harness's memory of the conversation at the end of each turn, and before the harness asks a person (`requestId`). Never
    * rejects.
    */
   remember: (memory: string, requestId?: string) => Promise<void>;
   startTimeoutMs?: number;
 }
 
-/** Connects to a harness that it starts. */
+/** Starts a harness and connects to it. */
 type HarnessStarter = (events: LinkEvents) => AgentLink;
 
 /** Prepares the start of each kind of harness. A module that only one kind needs is loaded only for this kind. */
@@ -95,12 +95,12 @@ const backpressureOf =
   () =>
     saturated() ? ready() : undefined;
 
-/** The runbook is loaded with the program, because another module file would cost a short run time. */
+/** The runbook is part of the main module, because loading another file would take time in a short run. */
 function runbook(options: HarnessOptions): Engine {
   const { task, folder, approvals, progress } = options;
   const env = { ...options.env, ...task.harness.env };
   const backpressure = backpressureOf(options);
-  // Shown once in a tree of runs: in the first execution of the run at its top.
+  // In a tree of runs, only the first execution of the top run explains how to add a model.
   const isFirst = task.conversation === undefined && task.parent_run === undefined;
   const noModel = task.harness.no_model_configured ? (isFirst ? 'explain' : 'mention') : undefined;
   return runbookEngine({
@@ -142,7 +142,7 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
   });
 }
 
-/** Returns the start of a run's program: its command, variables and files depend on the run's model. */
+/** Prepares the run's program. Its command, variables and files depend on the run's model. */
 async function programOf(options: HarnessOptions): Promise<HarnessProgram> {
   const { task, folder, env, network } = options;
   const { prepareProgram } = await import('./external.ts');
@@ -153,7 +153,7 @@ async function programOf(options: HarnessOptions): Promise<HarnessProgram> {
 async function childStarter(options: HarnessOptions): Promise<HarnessStarter> {
   const { task, folder, marker } = options;
   const program = await programOf(options);
-  // Only Runyard's own worker starts agents with a relay, and always in a sandbox with separate processes.
+  // Only Runyard's own worker starts agents with a relay, and it always uses a sandbox with separate processes.
   const hasOwnProcesses = options.connection.relaySocket !== undefined;
   const { startChildLink } = await import('./child-link.ts');
   return (events) => {

@@ -47,7 +47,7 @@ async function explain(outcome: HarnessOutcome, answers: Partial<TurnAnswers>, k
 
 const refused = { status: 403, message: 'not this model' };
 
-test('fails a turn that ended well although every request to the model was refused', async () => {
+test('fails a turn that the harness reported as a success although the gateway refused every request to the model', async () => {
   const { explained } = await explain(done, { refused });
   expect(explained).toEqual({
     kind: 'failed',
@@ -60,7 +60,7 @@ test('does not fail a turn if the provider answered one of its requests', async 
   expect((await explain(done, { succeeded: 1, refused })).explained).toBe(done);
 });
 
-test('adds the refusal to a failure, and does not call it a failure of the harness', async () => {
+test('adds the refusal to the message of a failed turn, and does not report a failure of the harness', async () => {
   const { explained } = await explain(failed, { refused });
   expect(explained).toMatchObject({ message: expect.stringMatching(/^It exited\.\n.*not this model$/) });
   expect(explained).not.toHaveProperty('code');

@@ -9,7 +9,7 @@ import { type ModelRefusal, refusalSentence } from './forwarder/refusals.ts';
  */
 export interface TurnCheck {
   begin(): Promise<void>;
-  /** Returns the outcome of the turn with these reasons. */
+  /** Adds these causes to the outcome of the turn. */
   explain(outcome: HarnessOutcome): Promise<HarnessOutcome>;
 }
 
@@ -57,8 +57,8 @@ export function turnCheck(
 type Failed = Extract<HarnessOutcome, { kind: 'failed' }>;
 
 /**
- * Returns the outcome of a turn if the gateway refused every request of it. Some harnesses answer with an error then, although the harness
- * itself did not fail. The harness has already tried again.
+ * Removes the code of a harness failure from an outcome if the gateway refused every request of the turn: then the harness itself did not
+ * fail. The harness has already repeated its requests, so an outage counts as retried.
  */
 function withoutBlame(outcome: Failed, refused: ModelRefusal | undefined): Failed {
   if (refused === undefined || outcome.code !== 'agent_process_failed') return outcome;

@@ -2,7 +2,7 @@ import type { PromptResponse } from '@agentclientprotocol/sdk';
 import type { BuiltinVerdict, HarnessOutcome } from '../acp/outcome.ts';
 import type { HarnessProfile } from './profile.ts';
 
-/** Returns how a turn ended, from the answer of the harness to the prompt. `lastText` is the end of the turn's last message. */
+/** Converts the harness's answer to a prompt into the outcome of the turn. `lastText` is the end of the turn's last message. */
 export function outcomeOf(
   response: PromptResponse,
   { name, capabilities }: HarnessProfile,

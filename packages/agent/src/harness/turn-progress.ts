@@ -1,14 +1,14 @@
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 
-/** The progress of the present turn, for the times of checkpoints. */
+/** The progress of the current turn. It decides when checkpoints are taken. */
 export interface TurnProgress {
   /** Records an event of the execution. */
   observe(event: AgentEventBody): void;
-  /** True while a turn is in progress and waits for no person. */
+  /** True while a turn is in progress and does not wait for a person. */
   readonly isAtWork: boolean;
-  /** True while no action is in progress: no file changes, unless a background process writes. */
+  /** True while no action is in progress. Then only background processes can change files. */
   readonly isQuiet: boolean;
-  /** Commands of a runbook that need not run again. The runbook sets it. */
+  /** Number of commands that need not run again. The runbook sets this number. */
   doneBlocks: number;
 }
 

@@ -2,7 +2,7 @@ import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { ImageType } from './image-type.ts';
 
-/** An image of a prompt. Its file is in the workspace even if the model does not see the image. */
+/** An image of a prompt. The workspace has the file of the image even if the model does not get the image. */
 export interface PromptImage {
   path: string;
   type: ImageType;
@@ -36,13 +36,13 @@ export function imageLimits(model: AgentModel | undefined): ImageLimits {
   return byProtocol[model?.protocol ?? 'anthropic'];
 }
 
-/** Why an image is not sent, for the run's record. */
+/** An image that is not sent, with the reason. The run records it as a notice. */
 export interface ImageNotSent {
   path: string;
   reason: string;
 }
 
-/** Returns the images of a prompt as content, and the images that are not sent. `takesImages`: the harness takes images. */
+/** Returns the images of a prompt as content, and the images that are not sent. `takesImages` is true if the harness accepts images. */
 export function imageContent(
   images: readonly PromptImage[],
   takesImages: boolean,

@@ -4,15 +4,15 @@ import { firstPart } from '@runyard/contract/wire/shorten';
 import { silence } from './silence.ts';
 import { type McpResult, toolResult } from './tool-result.ts';
 
-/** OpenAI, Anthropic and Google take names of 64 characters of [A-Za-z0-9_-]. */
+/** OpenAI, Anthropic and Google accept tool names of up to 64 characters of [A-Za-z0-9_-]. */
 const maxNameLength = 64;
 const maxServerLength = 24;
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
 
 /**
- * Returns the part of a tool's name for its server, unique among the servers of a run. The part has no `__`, so a tool cannot get the name
- * of another server's tool: people who create the run choose the server names, and each server chooses only the names of its own tools.
+ * Returns the server's part of a tool name. The part is unique among the servers of a run and has no `__`, so a tool cannot get the name
+ * of another server's tool. People who create the run choose the server names. Each server chooses only the names of its own tools.
  */
 function serverPart(server: string): string {
   const plain = server.replaceAll(/[^A-Za-z0-9-]+/g, '_').replaceAll(/^_+|_+$/g, '');
@@ -38,18 +38,18 @@ export interface McpTool {
   readonly description: string;
   /** JSON schema of an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** Calls the tool. Every failure of the server is a failed result; only an abort rejects. */
+  /** Calls the tool. A failure of the server becomes a failed result. Rejects only on abort. */
   call(input: unknown, signal: AbortSignal): Promise<McpResult>;
 }
 
 export interface ConnectedServer {
   readonly tools: readonly McpTool[];
-  /** Number of tools that the model does not get, because they are too many or too large. */
+  /** Number of tools that the model does not get, because the server has too many tools or their schemas are too large. */
   readonly leftOut: number;
   close(): Promise<void>;
 }
 
-/** Limits of the parts of a server in each request to the model. */
+/** Limits for the tools of one server, which are part of each request to the model. */
 const maxTools = 64;
 const maxPages = 20;
 const maxDescriptionLength = 2_000;
@@ -57,13 +57,13 @@ const maxSchemaLength = 16 * 1024;
 /** Characters of all schemas of a server. */
 const maxSchemas = 128 * 1024;
 
-/** A tool may work long, but not forever. */
+/** A tool call may take long, but must end. */
 const callTimeoutMs = 600_000;
 
 /** The schemas of a server are never compiled, because their patterns could run forever. The server checks its own input. */
 const noValidator = { getValidator: () => (input: unknown) => ({ valid: true, data: input, errorMessage: undefined }) };
 
-/** Returns the message of an error, with the status of an answer whose body is empty. */
+/** Returns the message of an error. If the error has an HTTP status, the message begins with the status. */
 function textOf(error: unknown): string {
   const { status } = ((error as { data?: unknown }).data ?? {}) as { status?: unknown };
   const message = error instanceof Error ? error.message : String(error);

@@ -23,8 +23,8 @@ function pick(headers: IncomingMessage['headers'], names: readonly string[]): Re
 }
 
 /**
- * Listens on loopback inside the sandbox and forwards requests to the MCP gateway with the run token. Its paths begin with a secret,
- * because without a sandbox other users of the machine can connect to its port.
+ * Listens on loopback inside the sandbox and forwards requests to the MCP gateway with the run token. All paths begin with a secret,
+ * because without a sandbox other users of the machine can connect to the port.
  */
 export async function startMcpLoopback(connection: ServiceConnection): Promise<McpLoopback> {
   const secret = randomBytes(24).toString('base64url');

@@ -10,7 +10,7 @@ import { type RunMcp, runMcp } from './servers.ts';
 const hostile = fileURLToPath(new URL('../../test/hostile-mcp-server.mjs', import.meta.url));
 const server = (mode: string, name = 'bad') => ({ name, command: process.execPath, args: [hostile, mode] });
 
-/** A server that a shell starts. */
+/** An MCP server that is a shell script. */
 const script = (text: string) => ({ name: 'bad', command: 'sh', args: ['-c', text] });
 const printing = (text: string) => script(`echo '${text}' >&2; exit 1`);
 
@@ -113,7 +113,7 @@ describe('a server that prints without end', () => {
     await expect(open().start([server(mode)])).rejects.toThrow(message);
   });
 
-  test('is still used if it only prints many errors; only the last ones are stored', async () => {
+  test('is still used if it prints many errors, of which only the last ones are stored', async () => {
     const { mcp, start } = open();
     await start([server('flood-errors')]);
     expect((await mcp.tools[0]?.call({}, never))?.failed).toBe(false);
@@ -132,14 +132,14 @@ describe('a server that prints without end', () => {
 });
 
 describe('the tools of a server', () => {
-  test('are bounded in number, and the rest is counted', async () => {
+  test('are limited in number, and the tools that are left out are counted', async () => {
     const { mcp, start } = open();
     await start([server('many')]);
     expect(mcp.tools).toHaveLength(64);
     expect(mcp.leftOut).toEqual([{ name: 'bad', tools: expect.any(Number) }]);
   });
 
-  test('are read from a bounded number of pages, also if a list has no end', async () => {
+  test('are read from a limited number of pages, even if the list never ends', async () => {
     const { mcp, start } = open();
     await start([server('empty-pages')]);
     expect(mcp.tools).toEqual([]);
@@ -168,7 +168,7 @@ describe('the tools of a server', () => {
 });
 
 describe('a call', () => {
-  test('has the input, the variables of the server, and no credential', async () => {
+  test('gets the input and the variables of the server, but no credential', async () => {
     const { mcp, start, workspace } = open();
     const env = { TICKETS_KEY: 'k', RUNYARD_AGENT_SOCKET: 'another run' };
     await start([{ ...server('echo'), env }]);
@@ -188,7 +188,7 @@ describe('a call', () => {
     });
   });
 
-  test('returns a bounded text', async () => {
+  test('returns a text of limited size', async () => {
     const { mcp, start } = open();
     await start([server('long-answer')]);
     expect((await mcp.tools[0]?.call({}, never))?.text.length).toBeLessThan(33 * 1024);
@@ -204,7 +204,7 @@ test('kills a server that ignores SIGTERM', async () => {
   await eventually(() => !isRunning(pid));
 });
 
-test('leaves the servers to an external harness after a test', async () => {
+test('tests the servers of an external harness and stops them again, so that the harness can start them', async () => {
   const { mcp, start } = open();
   await start([server('echo')], 'harness');
   expect(mcp.tools).toEqual([]);

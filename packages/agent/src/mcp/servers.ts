@@ -20,7 +20,7 @@ export interface RunMcpOptions {
   readonly startTimeoutMs: number;
 }
 
-/** A server in the form that a harness needs to start it or to connect to it. */
+/** The data that a harness needs to start a server or to connect to it. */
 export type HarnessMcpServer =
   | {
       readonly name: string;
@@ -33,8 +33,9 @@ export type HarnessMcpServer =
 /** The MCP servers of a run. */
 export interface RunMcp {
   /**
-   * Starts each server and lists its tools, as steps of the setup. `agent`: the servers stay connected, and `tools` are their tools.
-   * `harness`: they are stopped again, and the harness starts them itself. Throws a `SetupFailure` that names the first server that failed.
+   * Starts each server and lists its tools, as steps of the setup. With `agent`, the servers stay connected, and `tools` has their tools.
+   * With `harness`, the servers are stopped again, because the harness starts them itself. Throws a `SetupFailure` that names the first
+   * server that failed.
    */
   start(
     servers: readonly TaskMcpServer[],
@@ -50,7 +51,10 @@ export interface RunMcp {
 /** Programs that download a server before they start it. */
 const downloads = /(?:^|\/)(?:npx|npm|pnpm|pnpx|yarn|bunx|bun|uvx|uv|pipx|docker|deno)$/;
 
-/** Returns what to do about a server that failed. A program that waits for an unreachable host often prints nothing about it. */
+/**
+ * Returns advice for a server that failed. Does not rely only on the server's output, because a program that waits for an unreachable host
+ * often prints nothing.
+ */
 function adviceFor({ command, args = [] }: TaskMcpServer, network: NetworkAccess, said: string): string {
   const words = (command === undefined ? [] : [command, ...args]).flatMap((word) => word.split(/\s+/));
   const wantsHost = lacksHost(said, network) || words.some((word) => downloads.test(word)) || said.startsWith(silence);
@@ -100,7 +104,7 @@ export function runMcp(options: RunMcpOptions): RunMcp {
           try {
             return await startOne(server, step, over);
           } catch (error) {
-            // Does not wait for the others.
+            // Does not wait for the other servers.
             failed.abort(error);
             throw error;
           }

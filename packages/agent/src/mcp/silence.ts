@@ -1,2 +1,2 @@
-/** Begins the message about a server that did not answer in time. */
+/** The first words of the message about a server that did not answer in time. */
 export const silence = 'it did not list its tools within';

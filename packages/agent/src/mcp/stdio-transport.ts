@@ -16,7 +16,7 @@ export interface StdioServerOptions {
 export interface StdioLimits {
   /** Bytes of one message. */
   readonly maxLineBytes: number;
-  /** Maximum number of bytes that the server may print between two messages to it. */
+  /** Maximum number of bytes that the server may print between two messages that the agent sends to it. */
   readonly maxUnaskedBytes: number;
   /** Time from SIGTERM to SIGKILL. */
   readonly graceMs: number;
@@ -24,20 +24,20 @@ export interface StdioLimits {
 
 const defaultLimits: StdioLimits = { maxLineBytes: 8 * 1024 * 1024, maxUnaskedBytes: 32 * 1024 * 1024, graceMs: 300 };
 
-/** Bytes that are kept of the last output for the message of a failure. */
+/** Bytes of the last output that are kept for a failure message. */
 const keptOutput = 4 * 1024;
 
 /** An MCP server in a separate process. */
 export interface StdioServer extends Transport {
-  /** Returns the end of its output without the messages. */
+  /** Returns the end of the server's output, without the protocol messages. */
   lastOutput(): string;
-  /** Why the server has ended; undefined while it runs. */
+  /** The reason why the server has ended; undefined while the server runs. */
   readonly ended: string | undefined;
 }
 
 /**
- * Prepares an MCP server that uses its standard streams; `start` starts it. Unlike the transport of the SDK, it limits messages and output,
- * keeps the last output, and kills the whole process group.
+ * Prepares an MCP server that uses its standard streams. `start` starts the server. Unlike the SDK's transport, this transport limits
+ * messages and output, keeps the last output, and kills the whole process group.
  */
 export function stdioServer(options: StdioServerOptions): StdioServer {
   const limits = { ...defaultLimits, ...options.limits };
@@ -97,7 +97,7 @@ export function stdioServer(options: StdioServerOptions): StdioServer {
           reject(new Error(ended));
         });
       });
-      // `close` comes only after the last output, and a process that the server started may keep the pipes open.
+      // `close` comes after the last output. Waits at most 200 ms for it, because a process that the server started may keep the pipes open.
       started.once('exit', (code, signal) => {
         const reason = signal === null ? `it exited with code ${code}` : `it was ended by ${signal}`;
         const timer = setTimeout(() => end(reason), 200);
@@ -119,7 +119,7 @@ export function stdioServer(options: StdioServerOptions): StdioServer {
   return transport;
 }
 
-/** Returns the message of a line; undefined if the line is other output. */
+/** Returns the protocol message in a line; undefined if the line is other output. */
 function parseMessage(text: string): JSONRPCMessage | undefined {
   if (!text.startsWith('{')) return undefined;
   try {

@@ -8,7 +8,7 @@ export interface McpImage {
   readonly data: string;
 }
 
-/** The result of a tool, bounded. */
+/** The result of a tool, with limited size. */
 export interface McpResult {
   readonly text: string;
   readonly images: readonly McpImage[];

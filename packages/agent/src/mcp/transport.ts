@@ -5,13 +5,13 @@ import { type Fetch, modelFetch } from '../service/model-fetch.ts';
 import type { RunMcpOptions } from './servers.ts';
 import { stdioServer } from './stdio-transport.ts';
 
-/** A connection to a server that is not open yet, and the end of the server's output. */
+/** A connection to a server, which is not open yet, and a function that returns the end of the server's output. */
 export interface ServerTransport {
   readonly transport: Transport & { readonly ended?: string | undefined };
   lastOutput(): string;
 }
 
-/** Without a network, package managers then report an error at the first unreachable host at once, instead of after a minute. */
+/** Settings for a sandbox without a network. Package managers then report an unreachable host at once, and not after a minute. */
 const failsAtOnce = { npm_config_fetch_retries: '0', PIP_RETRIES: '0', UV_HTTP_RETRIES: '0' };
 
 /** Returns the connection to a server: a process in the sandbox, or HTTP through the gateway of the service. */
@@ -28,7 +28,7 @@ export function transportOf(
     command: server.command,
     args: server.args ?? [],
     cwd: workspace,
-    // The marker comes last: without it a process of the server could outlive the run.
+    // The marker comes last, so that `server.env` cannot replace it: without the marker, a process of the server could outlive the run.
     env: {
       ...env,
       ...(network === 'none' ? failsAtOnce : {}),
@@ -39,14 +39,14 @@ export function transportOf(
   return { transport: stdio, lastOutput: stdio.lastOutput };
 }
 
-/** The longest silence of a server over HTTP, as in the gateway. */
+/** Maximum time without data from a server over HTTP. It matches the limit of the gateway. */
 const silenceMs = 610_000;
 /** Bytes of one answer. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /**
- * Returns a `fetch` for servers over HTTP: through the gateway, with the run token. It opens no stream for unsolicited messages, because
- * the list of tools is read only once.
+ * Returns a `fetch` that reaches HTTP servers through the gateway, with the run token. The returned function opens no stream for
+ * unsolicited messages, because the agent reads the list of tools only once.
  */
 function gatewayFetch(connection: ServiceConnection): Fetch {
   const send = modelFetch(connection, silenceMs, 'waits');

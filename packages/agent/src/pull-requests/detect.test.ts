@@ -11,7 +11,7 @@ To gitlab.example.com:group/sub/repo.git
    1a2b3c4..5d6e7f8  fix-login -> fix-login
 `;
 
-describe('a push notices', () => {
+describe('the detector finds in the output of a push', () => {
   test('a merge request of GitLab with its branch', () => {
     expect(detect('git push', gitlabPush)).toEqual([
       { url: 'https://gitlab.example.com/group/sub/repo/-/merge_requests/42', branch: 'fix-login' },
@@ -52,7 +52,7 @@ remote:   https://bitbucket.org/o/r/pull-requests/new?source=fix&t=1
     expect(detect('git push -u origin fix', invitations)).toEqual([]);
   });
 
-  test('only lines that the server sent', () => {
+  test('pull requests only in lines that the server sent', () => {
     expect(
       detect('git push; cat README.md', 'see https://github.com/o/r/pull/1\nhttps://github.com/o/r/pull/2'),
     ).toEqual([]);
@@ -86,7 +86,7 @@ remote:   https://bitbucket.org/o/r/pull-requests/new?source=fix&t=1
   });
 });
 
-describe('gh, glab and hub notice', () => {
+describe('the detector finds in the output of gh, glab and hub', () => {
   const url = 'https://github.com/o/r/pull/12';
 
   test('the pull request that they open and its branch', () => {
@@ -123,7 +123,7 @@ describe('gh, glab and hub notice', () => {
   });
 });
 
-describe('over the commands of a run', () => {
+describe('for all commands of a run,', () => {
   const url = 'https://github.com/o/r/pull/12';
 
   test.each([

@@ -1,10 +1,10 @@
 import { type Invocation, invocationsOf, unwrap } from './invocations.ts';
 
-/** Paths of one pull or merge request, on any host, because many teams run GitLab or GitHub under their own name. */
+/** Paths of one pull or merge request. They match on any host, because many teams run GitLab or GitHub under their own host name. */
 const requestPaths: readonly RegExp[] = [
   // GitHub; Gitea and Forgejo write `pulls`.
   /^\/[^/]+\/[^/]+\/pulls?\/\d+(?=\/|$)/,
-  // GitLab, with groups of any depth; without the dash before version 12.
+  // GitLab, with groups of any depth. Before version 12, the path has no dash.
   /^\/[^/]+(?:\/[^/]+)+\/merge_requests\/\d+(?=\/|$)/,
   // Bitbucket Cloud, and Bitbucket Data Center.
   /^\/[^/]+\/[^/]+\/pull-requests\/\d+(?=\/|$)/,
@@ -32,9 +32,9 @@ export interface NoticedPullRequest {
 }
 
 export interface PullRequestDetector {
-  /** Returns the pull requests that this command printed and that are new. `command`: a script, or a program with its arguments. */
+  /** Returns the new pull requests that this command printed. `command` is a script, or a program with its arguments. */
   inCommand(command: string | readonly string[], output: string): NoticedPullRequest[];
-  /** Marks a pull request that was found in another way. */
+  /** Marks a pull request as known that was not found in an output. */
   markKnown(url: string): void;
 }
 
@@ -139,8 +139,8 @@ function flagValue(args: readonly string[], flags: readonly string[]): string | 
 }
 
 /**
- * Finds pull requests in the output of a push: lines of the server begin with `remote:`, then git lists the branches that it
- * pushed.
+ * Finds pull requests in the output of a push. Lines of the server begin with `remote:`. After these lines, git lists the pushed
+ * branches.
  */
 function inPush(lines: readonly string[]): Printed[] {
   const found: Printed[] = [];
@@ -161,7 +161,7 @@ function inPush(lines: readonly string[]): Printed[] {
   return found;
 }
 
-/** Finds pull requests in the output of a command that creates one: the tools print the URL on a separate line. */
+/** Finds pull requests in the output of a command that creates a pull request. The tools print the URL on a separate line. */
 function inCreate(lines: readonly string[]): Printed[] {
   const found: Printed[] = [];
   let named: string | undefined;

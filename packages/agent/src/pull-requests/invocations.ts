@@ -2,7 +2,7 @@
 export type Invocation = readonly string[];
 
 const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh']);
-/** Words before the name of a program. */
+/** Words that may stand before the name of a program. */
 const prefixes: ReadonlySet<string> = new Set([
   'sudo',
   'env',
@@ -20,12 +20,15 @@ const prefixes: ReadonlySet<string> = new Set([
 ]);
 const maxDepth = 3;
 
-/** Returns the programs that a shell script calls, if the text shows them: quotes are parsed, variables are not. */
+/** Returns the programs that a shell script calls, as far as the text shows them. Parses quotes, but does not expand variables. */
 export function invocationsOf(script: string, depth = 0): Invocation[] {
   return splitScript(script).flatMap((words) => unwrap(words, depth));
 }
 
-/** Returns the programs that a command line calls: the program itself, or the programs of the script that it gives to a shell. */
+/**
+ * Returns the programs that a command line calls: the program itself, or, if the program is a shell with a script, the programs of the
+ * script.
+ */
 export function unwrap(words: readonly string[], depth = 0): Invocation[] {
   const start = words.findIndex((word) => !prefixes.has(word) && !/^\w+=/.test(word));
   const [program, ...rest] = start === -1 ? [] : words.slice(start);

@@ -11,14 +11,18 @@ export type PullRequestAnswer =
   | { readonly ok: true; readonly url: string; readonly is_new: boolean }
   | { readonly ok: false; readonly message: string };
 
-/** Asks the service to open a pull request, which makes it an artifact too. A refusal is an answer for the command. */
+/**
+ * Asks the service to open a pull request. The service also records the pull request as an artifact. A refusal of the service is returned
+ * as an answer for the command.
+ */
 export async function openPullRequest(
   client: Pick<ServiceClient, 'ask'>,
   body: object,
   signal: AbortSignal,
 ): Promise<PullRequestAnswer> {
   try {
-    // The service has waited as long as reasonable for the code host: the command may try again.
+    // Not repeated after 503, because the service has already waited long for the code host. The command reports it, and its caller may try
+    // again.
     const finalStatuses = [503];
     const { url, is_new } = await client.ask<OpenPullRequestResponse>('POST', 'pull-requests', {
       body,

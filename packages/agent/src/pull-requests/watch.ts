@@ -6,7 +6,7 @@ export interface PullRequestWatch {
   observe(event: AgentEventBody): void;
   /** Marks a pull request that the run itself has reported. */
   markReported(url: string): void;
-  /** Resolves when every pull request that was noticed is reported. */
+  /** Resolves when all pull requests that were noticed are reported. */
   reported(): Promise<void>;
 }
 
@@ -17,10 +17,10 @@ interface WatchedAction {
   output: string;
 }
 
-/** Characters of an action's output that are searched: more than any action forwards. */
+/** Maximum number of characters of an action's output that are searched. No action forwards more. */
 const maxOutputLength = 256 * 1024;
 
-/** Follows the commands of a run and reports the pull requests that they open. A report that fails does not fail the run. */
+/** Observes the commands of a run and reports the pull requests that they open. If a report fails, the run does not fail. */
 export function watchPullRequests(report: (noticed: NoticedPullRequest) => Promise<unknown>): PullRequestWatch {
   const detector = detectPullRequests();
   const actions = new Map<string, WatchedAction>();
@@ -71,7 +71,7 @@ export function watchPullRequests(report: (noticed: NoticedPullRequest) => Promi
   };
 }
 
-/** Returns the command of an action's input, which harnesses give different names. */
+/** Returns the command from the input of an action. Harnesses use different names for this member. */
 function commandOf(input: unknown): Command | undefined {
   if (typeof input === 'string') return input;
   if (typeof input !== 'object' || input === null) return undefined;

@@ -5,7 +5,7 @@ import { type ReporterOptions, startReporter } from './reporter.ts';
 
 type Answer = (events: AgentEvent[]) => number | Error | Promise<number>;
 
-/** A reporter whose batches `answer` answers with the number to acknowledge; default: all. */
+/** Creates a reporter. `answer` returns the number to acknowledge for each batch; by default all events are acknowledged. */
 function report(answer: Answer = (events) => events.at(-1)?.seq ?? 0, options: Partial<ReporterOptions> = {}) {
   const batches: AgentEvent[][] = [];
   const stop = new AbortController();
@@ -47,7 +47,7 @@ describe('the reporter', () => {
     expect(batches.flat().map((event) => event.seq)).toEqual(Array.from({ length: 2500 }, (_, index) => index + 1));
   });
 
-  test('gives the remaining events to another report once, and sends the events that this report did not store', async () => {
+  test('gives the unsent events to another report once, and sends the events again that this report did not store', async () => {
     const { reporter, batches } = report();
     for (const each of ['1', '2', '3']) reporter.emit(line(each));
     const { events, settle } = await reporter.takeRest();
@@ -61,7 +61,7 @@ describe('the reporter', () => {
     expect((await reporter.takeRest()).events).toEqual([]);
   });
 
-  test('hands over at most a batch of events, and waits for the batch that is being sent', async () => {
+  test('gives another report at most one batch of events, and first waits for the batch that is being sent', async () => {
     const answered = Promise.withResolvers<number>();
     const { reporter, batches } = report(() => answered.promise);
     reporter.emit(line('1'));
@@ -93,7 +93,7 @@ describe('the reporter', () => {
     expect(batches.flat().flatMap((event) => ('text' in event ? [event.text] : []))).toEqual(['abc', 'xz', 'y']);
   });
 
-  test('does not join two events with another event between them', async () => {
+  test('does not join two events if another event is between them', async () => {
     const { reporter, batches } = report();
     reporter.emit(text('a'));
     reporter.emit({ type: 'notice', step_id: 's', name: 'n', data: {} });
@@ -125,7 +125,7 @@ describe('the reporter', () => {
     expect(batches[1]).toEqual([expect.objectContaining({ seq: 2, text: 'ab' })]);
   });
 
-  test('sends events that were not acknowledged again under the same numbers', async () => {
+  test('sends events that were not acknowledged again, with the same numbers', async () => {
     let calls = 0;
     const { reporter, batches } = report((events) => (++calls === 1 ? 1 : (events.at(-1)?.seq ?? 0)));
     for (const each of ['1', '2', '3']) reporter.emit(line(each));
@@ -151,7 +151,7 @@ describe('the reporter', () => {
     expect(accepted.find((event) => event.seq === 3)).toMatchObject({ type: 'notice', name: 'event_refused' });
   });
 
-  test('stops if the last replacement is refused too', async () => {
+  test('stops if the service also refuses the last replacement', async () => {
     const { reporter } = report(() => new ServiceRefusal(404, '/events', ''));
     reporter.emit(line('1'));
     await expect(reporter.flush()).rejects.toBeInstanceOf(ServiceRefusal);

@@ -7,7 +7,7 @@ import { waitingEvents } from './waiting-events.ts';
 
 export interface ReporterOptions {
   client: Pick<ServiceClient, 'sendEvents'>;
-  /** Aborts every request, because the execution was superseded or the time to flush is over. */
+  /** Aborts all requests when the execution was superseded or the time to flush is over. */
   signal: AbortSignal;
   /** Called once, when the service reports that this execution is over. */
   onSuperseded: () => void;
@@ -29,13 +29,13 @@ export interface Reporter {
   emit(event: AgentEventBody): void;
   /** True while producers must wait for `ready()`. No event is dropped. */
   readonly saturated: boolean;
-  /** Resolves when there is room, or when the reporter has stopped. */
+  /** Resolves when producers may continue, or when the reporter has stopped. */
   ready(): Promise<void>;
   /** Resolves when every event so far is acknowledged; rejects if the reporter has stopped. */
   flush(): Promise<void>;
   /**
-   * Returns the events that are not sent yet, if they fit into one batch, so that a report of another kind can include them. Sends no
-   * events until `settle` is called with the number of the last event that this report stored. Rejects if the reporter has stopped.
+   * Returns the events that are not sent yet, if they fit into one batch, so that another report can include them. Sends no events until
+   * `settle` is called with the number of the last event that the service stored from that report. Rejects if the reporter has stopped.
    */
   takeRest(): Promise<RestOfEvents>;
 }
@@ -51,7 +51,7 @@ interface SentEvent {
   type: AgentEventBody['type'];
   occurredAt: string;
   json: string;
-  /** How often the event was replaced. */
+  /** Number of times that the event was replaced. */
   replaced: number;
 }
 
@@ -60,7 +60,7 @@ function stepIdOf(event: SentEvent): string {
   return typeof step_id === 'string' ? step_id : '';
 }
 
-/** Events that start a clock or change a screen: they are sent without waiting for other events. */
+/** Events that start a clock or change a screen. They are sent at once, without waiting for other events. */
 const urgent: ReadonlySet<AgentEventBody['type']> = new Set([
   'agent_started',
   'turn_started',
@@ -83,7 +83,7 @@ export function startReporter(options: ReporterOptions): Reporter {
   let urgentWaiting = false;
   let failure: unknown;
   let roomWaiters: (() => void)[] = [];
-  /** Called when no batch is on its way. */
+  /** Functions to call when no batch is being sent. */
   const idleWaiters: (() => void)[] = [];
   const flushWaiters: { resolve: () => void; reject: (reason: unknown) => void }[] = [];
 
@@ -116,7 +116,7 @@ export function startReporter(options: ReporterOptions): Reporter {
     timer = undefined;
     try {
       do {
-        // An event that another report took and that was not stored is sent again.
+        // If another report took events and the service did not store them, `unacknowledged` still has them. Sends them first.
         if (unacknowledged.length === 0) number();
         await sendBatch(unacknowledged);
         if (saturated && waiting.bytes < highWaterBytes / 2) releaseRoom();
@@ -151,7 +151,7 @@ export function startReporter(options: ReporterOptions): Reporter {
     };
   }
 
-  /** Returns true if events are sent without waiting for more: a full batch, a flush, or an urgent event. */
+  /** Returns true if the waiting events must be sent now: the batch is full, a flush waits, or an event is urgent. */
   const dueNow = () => waiting.length > 0 && (urgentWaiting || waiting.bytes >= batchBytes || flushWaiters.length > 0);
 
   function number(): void {
@@ -169,8 +169,8 @@ export function startReporter(options: ReporterOptions): Reporter {
   }
 
   /**
-   * Sends `batch`, the first of the unacknowledged events, until all of its events are acknowledged. A refused batch is halved until the
-   * refused event is found.
+   * Sends `batch`, which contains the first unacknowledged events, until all its events are acknowledged. If the service refuses a batch,
+   * sends its halves separately, until the refused event is found.
    */
   async function sendBatch(batch: readonly SentEvent[]): Promise<void> {
     const last = batch.at(-1);
@@ -203,8 +203,7 @@ export function startReporter(options: ReporterOptions): Reporter {
   }
 
   /**
-   * Replaces a refused event by a notice, and a refused notice by plainer events, because the service accepts no gap in the
-   * numbers.
+   * Replaces a refused event by a notice, and a refused notice by a simpler event, because the service accepts no gap in the numbers.
    */
   function replaceRefused(event: SentEvent, refusal: ServiceRefusal): void {
     process.stderr.write(`agent: event ${event.seq} (${event.type}) was refused: ${refusal.message}\n`);

@@ -6,7 +6,7 @@ import { newId } from '../new-id.ts';
 type StepKind = Extract<AgentEvent, { type: 'setup_step_started' }>['kind'];
 
 export interface StepResult {
-  /** Replaces the name of the step at its end, if the end has a more precise name. */
+  /** A more precise name of the step, which is known only when the step ends. */
   name?: string;
   exit_code?: number;
   output_tail?: string;

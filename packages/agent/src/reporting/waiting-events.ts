@@ -1,6 +1,6 @@
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 
-/** An event that was not sent yet. The event has a date but no number yet, so more text can join it. */
+/** An event that was not sent yet. It has a time but no number, so more text can still be added to it. */
 export interface WaitingEvent {
   body: AgentEventBody;
   occurredAt: string;
@@ -8,13 +8,13 @@ export interface WaitingEvent {
   bytes: number;
 }
 
-/** No text joins an event that is larger. */
+/** No text is added to an event that is larger. */
 const maxCoalescedBytes = 32 * 1024;
 const envelopeBytes = 160;
 
 /**
- * Creates the queue of events that wait to be numbered and sent. Pieces of one message or one action are joined while they wait, unless
- * another event of the conversation is between them. Transcript lines do not count.
+ * Creates the queue of events that wait to be numbered and sent. While they wait, pieces of one message or one action are joined if no
+ * other event of the conversation is between them. Transcript lines may be between them.
  */
 export function waitingEvents() {
   let events: WaitingEvent[] = [];
@@ -46,7 +46,7 @@ export function waitingEvents() {
       bytes += event.bytes;
       if (key !== undefined) joinable.set(key, event);
     },
-    /** Takes events from the front, up to `maxBytes` and `maxCount`, at least one. */
+    /** Removes and returns the first events: at most `maxBytes` and `maxCount`, but at least one event. */
     take(maxBytes: number, maxCount: number): WaitingEvent[] {
       let count = 0;
       let size = 0;

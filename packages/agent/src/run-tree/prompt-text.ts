@@ -1,6 +1,6 @@
 import type { RunTree } from './tree.ts';
 
-/** How an agent reaches other runs: with tools of the model loop, or with a command in its shell. */
+/** The way in which an agent acts on other runs: with tools of the model loop, or with a command in its shell. */
 type Means = 'tools' | 'commands';
 
 const startAndAwait: Record<Means, string> = {

@@ -18,12 +18,12 @@ export type TreeAnswer =
   | { ok: false; message: string };
 
 const longestWaitSeconds = 7 * 24 * 3600;
-/** Pause during a wait, in which a command that got a signal can end. */
+/** Pause in a wait. During the pause, a command that got a signal can end. */
 const pauseMs = 2_000;
 
 /**
  * Waits for runs on behalf of a command. The worker freezes commands while they wait for a request, and a frozen command ignores signals.
- * So the request ends before each signal of the agent, and begins again after a pause if the command still waits.
+ * So the request ends before the agent sends a signal. If the command still waits after a pause, the request begins again.
  */
 async function waitForRuns(tree: RunTree, { timeoutMs, ...wait }: RunWait, signal: AbortSignal) {
   const deadline = monotonicMs() + timeoutMs;
@@ -44,7 +44,7 @@ async function waitForRuns(tree: RunTree, { timeoutMs, ...wait }: RunWait, signa
 }
 
 /**
- * Answers a request of the command `child-run`. `signal` aborts when the command has exited. A refusal of the service is an
+ * Answers a request of the command `child-run`. `signal` aborts when the command has exited. Returns a refusal of the service as an
  * answer.
  */
 export async function answerTreeRequest(

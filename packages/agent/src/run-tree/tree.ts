@@ -6,7 +6,7 @@ import { monotonicMs } from '../builtin-modules.ts';
 import { newId } from '../new-id.ts';
 import type { AskOptions, ServiceClient } from '../service/client.ts';
 
-/** The runs to wait for, and how long. */
+/** The runs to wait for, and the time limit of the wait. */
 export interface RunWait {
   /** Default: all runs that this run started. */
   readonly runIds?: readonly string[] | undefined;
@@ -15,13 +15,13 @@ export interface RunWait {
 }
 
 /**
- * Functions that act on the other runs of this run's tree. A call rejects with a `ServiceRefusal` if the service refuses it, and when
- * `signal` aborts.
+ * Functions that act on the other runs of this run's tree. A call rejects with a `ServiceRefusal` if the service refuses it. A call also
+ * rejects when `signal` aborts.
  */
 export interface RunTree {
   /** Maximum number of live runs below this run; undefined: this run may not start runs. */
   readonly maxLive: number | undefined;
-  /** The run that started this one. */
+  /** The run that started this run. */
   readonly parent: { readonly run_id: string; readonly title: string } | undefined;
   start(request: ChildRunRequest, signal: AbortSignal): Promise<ChildRunResponse>;
   list(signal: AbortSignal): Promise<ChildRun[]>;
@@ -37,7 +37,7 @@ const longestCallMs = 25_000;
 
 /** Functions and facts about related runs for the turns of the run. */
 export interface OrchestratingRunTree extends RunTree {
-  /** Called with the mode of each turn. The mode `orchestrate` lets the run start others, unless its configuration forbids it. */
+  /** Called with the mode of each turn. In the mode `orchestrate`, the run may start other runs if its configuration does not forbid it. */
   orchestrate(mode: RunMode | undefined): void;
 }
 
@@ -55,7 +55,7 @@ export function runTree(client: Pick<ServiceClient, 'ask'>, task: AgentTask): Or
       if (mode !== 'orchestrate' || task.agent_config.child_runs?.enabled === false) return;
       maxLive ??= task.agent_config.child_runs?.max_live ?? 8;
     },
-    // The idempotency key prevents that a run whose answer was lost is started twice.
+    // With the idempotency key, a repeated request does not start a second run if the first answer was lost.
     start: (body, signal) => client.ask('POST', 'child-runs', { body, idempotencyKey: newId(), signal }),
     list: (signal) => list('', { signal }),
     async wait({ runIds, until, timeoutMs }, signal) {

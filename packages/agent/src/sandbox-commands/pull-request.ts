@@ -23,16 +23,16 @@ const options = {
   help: { type: 'boolean', short: 'h' },
 } as const;
 
-/** A subject of a commit can be longer. */
+/** Characters of the title. The subject of a commit can be longer. */
 const longestTitle = 256;
 
 const run = promisify(execFile);
 
-/** Returns the output of git in this folder; undefined: git failed, or printed nothing. */
+/** Returns the output of git in this folder; undefined if git failed or printed nothing. */
 const git = async (...args: string[]): Promise<string | undefined> =>
   (await run('git', args).catch(() => undefined))?.stdout.trim() || undefined;
 
-/** Returns owner and name from `owner/repo`, or from the end of a URL of a repository. */
+/** Returns the owner and the name from `owner/repo` or from the end of a repository URL. */
 export function repositoryOf(place: string): { owner: string; repo: string } | undefined {
   const [, owner, repo] = /(?:^|[/:])([^/:\s]+)\/([^/:\s]+?)(?:\.git)?\/?$/.exec(place) ?? [];
   return owner === undefined || repo === undefined ? undefined : { owner, repo };
@@ -57,7 +57,7 @@ export async function pullRequestCommand(argv: readonly string[], env: NodeJS.Pr
   }
   const socket = env.RUNYARD_AGENT_SOCKET;
   if (!socket) return fail('RUNYARD_AGENT_SOCKET is not set: this command works only inside a run');
-  // Reads the setting, because `git remote get-url` would return the URL of the gateway.
+  // Reads the setting itself, because `git remote get-url` would return the URL of the gateway.
   const place = values.repository ?? (await git('config', '--get', 'remote.origin.url'));
   const repository = place === undefined ? undefined : repositoryOf(place);
   if (repository === undefined)

@@ -9,13 +9,13 @@ export interface WholeAnswer {
 }
 
 /**
- * Reads one HTTP/1.1 answer (RFC 9112) from the bytes of a connection. The relay sends each body with a length or in chunks. So an answer
- * without both is an error: its body would end with the connection, and an incomplete body would look complete.
+ * Reads one HTTP/1.1 answer (RFC 9112) from the bytes of a connection. The relay sends each body with a length or in chunks. An answer
+ * with neither is an error: its body would end with the connection, and an incomplete body would look complete.
  */
 export interface AnswerReader {
   /**
-   * Takes the next bytes. Returns the answer once it is complete; `isReusable`: the connection can carry another request. Throws if the
-   * bytes are not an HTTP answer or the body is too large.
+   * Reads the next bytes. Returns the answer when it is complete. `isReusable` is true if the connection can carry another request.
+   * Throws if the bytes are not an HTTP answer or the body is too large.
    */
   read(bytes: Buffer): { readonly answer: WholeAnswer; readonly isReusable: boolean } | undefined;
 }
@@ -28,14 +28,14 @@ interface Head {
   readonly headers: ReadonlyMap<string, string>;
 }
 
-/** Returns the reader of one answer. `maxBytes`: the largest body that is accepted with a status. */
+/** Returns a reader for one answer. `maxBytes` returns the size of the largest body that is accepted with a status. */
 export function answerReader(maxBytes: (status: number) => number): AnswerReader {
   let bytes: Buffer = Buffer.alloc(0);
   let head: Head | undefined;
   const body: Buffer[] = [];
   let size = 0;
   /**
-   * Remaining bytes of the body, or of its chunk; undefined: the next line of a chunked body has the size.
+   * Remaining bytes of the body, or of the current chunk. Undefined if the next line of a chunked body has the size of a chunk.
    */
   let left: number | undefined;
   let isAfterLastChunk = false;

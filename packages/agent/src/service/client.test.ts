@@ -31,14 +31,14 @@ describe.each(['TCP', "the relay's socket"])('the service client over %s', (way)
     return () => rmSync(folder, { recursive: true });
   });
 
-  test.each([500, 502, 503, 429, 408, 'cut'] as const)('asks again after %s', async (status) => {
+  test.each([500, 502, 503, 429, 408, 'cut'] as const)('repeats a request after %s', async (status) => {
     let faults = 3;
     fake.fault = () => (faults-- > 0 ? { status } : undefined);
     expect(await client().resolvePrompt()).toMatchObject({ run_id: 'run-1' });
     expect(fake.requests).toHaveLength(4);
   });
 
-  test('waits as long as Retry-After says', async () => {
+  test('waits as long as Retry-After says before it repeats a request', async () => {
     let faults = 1;
     fake.fault = () => (faults-- > 0 ? { status: 503, headers: { 'retry-after': '1' } } : undefined);
     const started = performance.now();
@@ -46,7 +46,7 @@ describe.each(['TCP', "the relay's socket"])('the service client over %s', (way)
     expect(performance.now() - started).toBeGreaterThan(990);
   });
 
-  test('asks again after a silence of the service', async () => {
+  test('repeats a request if the service sends nothing within the timeout', async () => {
     let silent = 1;
     fake.fault = ({ path }) => {
       if (path.endsWith('/resolve-prompt') && silent-- > 0)
@@ -56,7 +56,7 @@ describe.each(['TCP', "the relay's socket"])('the service client over %s', (way)
     expect(await client().resolvePrompt({ idleTimeoutMs: 500 })).toMatchObject({ run_id: 'run-1' });
   });
 
-  test('treats 401 as the end of the execution and does not ask again', async () => {
+  test('treats 401 as the end of the execution and does not repeat the request', async () => {
     await expect(client('wrong').resolvePrompt()).rejects.toBeInstanceOf(Superseded);
     expect(fake.requests).toHaveLength(1);
   });
@@ -118,7 +118,7 @@ describe.each(['TCP', "the relay's socket"])('the service client over %s', (way)
     ]);
   });
 
-  test('does not send a body again that cannot be read', async () => {
+  test('does not repeat a request whose body cannot be read', async () => {
     const broken = () =>
       Readable.from(
         (async function* () {

@@ -20,7 +20,7 @@ export interface ServiceClientOptions extends RetryOptions {
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
-  /** Longest silence of the service before a try fails; default 30 s, for uploads 60 s. */
+  /** A try fails if the service sends nothing for this time. Default: 30 s; for uploads: 60 s. */
   idleTimeoutMs?: number;
   lane?: Lane;
 }
@@ -29,9 +29,9 @@ export interface CallOptions {
 export interface AskOptions extends CallOptions {
   /** Sent as JSON. */
   body?: object;
-  /** Sent with each try, so that the service does not do the same work twice. */
+  /** The key is sent with each try, so that the service does not do the same work twice. */
   idempotencyKey?: string;
-  /** Statuses that count as refusals in this call, although they usually lead to another try. */
+  /** Statuses that end this call as a refusal, although other calls are repeated after them. */
   finalStatuses?: readonly number[];
 }
 
@@ -44,7 +44,7 @@ export interface ServiceClient {
   resolvePrompt(options?: CallOptions): Promise<AgentTask>;
   /** Sends events; `body` is a serialised `AgentEventBatch`. */
   sendEvents(body: string, options?: CallOptions): Promise<z.infer<typeof AgentEventAck>>;
-  /** Waits at most `waitMs` for items of the inbox after `position`, the items that the agent already has. */
+  /** Waits at most `waitMs` for new items of the inbox. `position` says which items the agent already has. */
   pollInbox(
     waitMs: number,
     position: { after: number; interrupted: number; changes: number },
@@ -57,8 +57,7 @@ export interface ServiceClient {
   /** Begins a snapshot. The files of the snapshot are uploaded one by one. */
   uploadSnapshot(body: UploadSnapshot, options?: CallOptions): Promise<UploadSnapshotResponse>;
   /**
-   * Sends `size` bytes with PUT; undefined if the size is not known. `open` returns a new stream of the bytes for each
-   * try.
+   * Sends `size` bytes with PUT. `size` is undefined if it is not known. `open` returns a new stream of the bytes for each try.
    */
   upload(
     path: string,
@@ -135,7 +134,7 @@ export function serviceClient({ connection, ...retry }: ServiceClientOptions): S
         undefined,
         inReportsLane({ idleTimeoutMs: waitMs + 15_000, ...options }),
       ),
-    // The idempotency key prevents that an artifact whose answer was lost is stored twice.
+    // With the idempotency key, a repeated request does not store a second artifact if the first answer was lost.
     reportArtifact: (body, options = {}) =>
       send('POST', 'report-artifact', storableJson(body), { ...options, idempotencyKey: newId() }),
     uploadSnapshot: (body, options = {}) => send('POST', 'upload-snapshot', storableJson(body), options),

@@ -8,7 +8,7 @@ import { relayCalls } from './relay-calls.ts';
 export interface ConnectionOptions {
   /** Without `/api/v1`. */
   serverRoot: string;
-  /** Unix socket of the worker's relay; absent: TCP to the server root. */
+  /** Unix socket of the worker's relay. Absent: the agent connects to the server root over TCP. */
   relaySocket?: string | undefined;
   /** Run token; sent with every request. */
   token: string;
@@ -16,13 +16,13 @@ export interface ConnectionOptions {
 
 /**
  * The kind of a request. Each kind has separate connections, so that long requests do not delay other requests. `reports`: events, the
- * inbox and the ends of turns, each at most one at a time. `waits`: calls that the service answers when something happens to another run,
- * and calls of MCP servers. `models`: model requests of a harness in a separate process. `work`: all other calls, also files and
- * the models of the built-in harness.
+ * inbox and the ends of turns, with at most one request of each at a time. `waits`: calls that the service answers only when something
+ * happens to another run, and calls of MCP servers. `models`: model requests of a harness in a separate process. `work`: all other calls,
+ * including files and the models of the built-in harness.
  */
 export type Lane = 'reports' | 'work' | 'waits' | 'models';
 
-/** Connections of each lane, together fewer than the 64 that the worker's relay allows a sandbox. */
+/** Maximum connections of each lane. Together they are fewer than the 64 connections that the worker's relay allows a sandbox. */
 const socketsOf: Readonly<Record<Lane, number>> = { reports: 4, work: 16, waits: 24, models: 12 };
 
 export interface ServiceRequest {
@@ -33,20 +33,20 @@ export interface ServiceRequest {
   /** A string or bytes are sent whole. A stream is piped and needs `content-length` in `headers`. */
   body?: string | Uint8Array | Readable | undefined;
   signal?: AbortSignal | undefined;
-  /** Longest silence of the service before the request fails. */
+  /** The request fails if the service sends nothing for this time. */
   idleTimeoutMs: number;
   /** Default: `work`. */
   lane?: Lane | undefined;
 }
 
-/** HTTP to the service, over connections that are reused, and over the relay's socket if there is one. */
+/** Sends HTTP requests to the service over reused connections. Uses the relay's socket if there is one. */
 export interface ServiceConnection {
   readonly serverRoot: string;
   readonly token: string;
   readonly relaySocket: string | undefined;
-  /** Resolves with an answer whose body is still to be read. Rejects on connection errors, silence and abort. */
+  /** Resolves with an answer whose body the caller must read. Rejects on connection errors, timeouts and abort. */
   open(request: ServiceRequest): Promise<IncomingMessage>;
-  /** Like `open`, and reads the body. Rejects with `AnswerTooLarge` if it has more than `maxBytes`, which may depend on the status. */
+  /** Sends a request like `open`, and also reads the body. Rejects with `AnswerTooLarge` if the body has more than `maxBytes(status)` bytes. */
   call(request: ServiceRequest, maxBytes: (status: number) => number): Promise<WholeAnswer>;
   close(): void;
 }
@@ -59,10 +59,10 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
   const root = new URL(options.serverRoot);
   const basePath = root.pathname.replace(/\/+$/, '');
   const secure = root.protocol === 'https:' && options.relaySocket === undefined;
-  // A short run over the relay does not need the module.
+  // The module is loaded later, because a short run over the relay does not need it.
   let loaded: ReturnType<typeof loadClient> | undefined;
   const calls = options.relaySocket ? relayCalls(options.relaySocket) : undefined;
-  // Without the empty name, Node parses the host header to get a name, and compiles a large expression for it (5 ms).
+  // Without the empty name, Node gets the name from the host header, and compiles a large regular expression to parse it (5 ms).
   const target = options.relaySocket
     ? { socketPath: options.relaySocket, servername: '' }
     : { hostname: root.hostname.replace(/^\[|\]$/g, ''), port: root.port || (secure ? 443 : 80) };
@@ -121,7 +121,7 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
   };
 }
 
-/** Loads the module that sends requests, and makes the connections of each lane. */
+/** Loads the HTTP module, and creates the connection pool of each lane. */
 function loadClient(secure: boolean) {
   const client = secure ? process.getBuiltinModule('node:https') : loadHttp();
   const agentOf = (lane: Lane) =>
@@ -151,7 +151,7 @@ function send(outgoing: ClientRequest, body: ServiceRequest['body']): void {
   body.pipe(outgoing);
 }
 
-/** Reads the body of an answer. Throws `AnswerTooLarge` if it has more than `maxBytes`. */
+/** Reads the body of an answer. Throws `AnswerTooLarge` if the body has more than `maxBytes`. */
 export async function readBody(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

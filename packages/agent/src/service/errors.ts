@@ -1,4 +1,4 @@
-/** Errors of calls to the service that another try would not fix. */
+/** Errors of calls to the service for which the call is not repeated. */
 import { firstPart } from '@runyard/contract/wire/shorten';
 import { answersOfProxies } from '@runyard/system/answers-of-proxies';
 import { parseProblem } from './problem.ts';
@@ -8,12 +8,12 @@ export class Superseded extends Error {
   override name = 'Superseded';
 }
 
-/** The service refused a request finally (4xx other than 401, 408 and 429). */
+/** The service refused a request permanently (4xx other than 401, 408 and 429). */
 export class ServiceRefusal extends Error {
   override name = 'ServiceRefusal';
   readonly status: number;
   readonly errorCode: string | undefined;
-  /** The reason in the service's own words, for the caller that asked for the request. */
+  /** The service's own message, for the caller that asked for the request. */
   readonly detail: string;
   constructor(status: number, path: string, body: string) {
     const problem = parseProblem(body);

@@ -11,10 +11,10 @@ export interface InboxOptions {
   signal: AbortSignal;
   onCancel: () => void;
   onSuperseded: () => void;
-  /** The agent must leave, and no more items come. */
+  /** Called when the agent must leave. No more items follow. */
   onLeave: () => void;
   onInterrupt: (turn: number) => void;
-  /** A person looks at the changed files. */
+  /** Called when a person looks at the changed files. */
   onChanges: () => void;
   /** Called once for each follow-up, in order. */
   onFollowUp: (followUp: FollowUp) => void;
@@ -24,7 +24,10 @@ export interface InboxOptions {
 /** Shortest time between two requests after an empty answer, so that immediate answers do not cause a busy loop. */
 const minPollMs = 250;
 
-/** Long-polls the inbox until the signal aborts, a cancel or a leave has come, or the execution is superseded. Never rejects. */
+/**
+ * Long-polls the inbox. Ends when the signal aborts, when a cancel or a leave has arrived, or when the execution is superseded. Never
+ * rejects.
+ */
 export async function watchInbox(options: InboxOptions): Promise<void> {
   const { client, signal, waitMs = 25_000 } = options;
   const position = { after: 0, interrupted: 0, changes: 0 };

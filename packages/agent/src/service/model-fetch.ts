@@ -15,7 +15,7 @@ export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number,
     const url = new URL(input instanceof Request ? input.url : input);
     if (url.origin !== root.origin) throw new TypeError(`models are reached through ${root.origin}, not ${url.origin}`);
     const headers = Object.fromEntries(new Headers(init.headers));
-    // The clients of the providers put the token into their own headers; the service reads only this header.
+    // The clients of the providers send the token in their own headers, but the service reads only this header.
     headers.authorization = `Bearer ${connection.token}`;
     const answer = await connection.open({
       method: (init.method ?? 'GET') as 'GET' | 'POST' | 'DELETE',
@@ -38,7 +38,7 @@ export function modelFetch(connection: ServiceConnection, idleTimeoutMs: number,
 }
 
 /**
- * Half a surrogate pair as JSON.stringify writes it. Providers refuse a request that has one, and every later request of the
+ * Half a surrogate pair in the form in which JSON.stringify writes it. Providers refuse a request that has one, and every later request of the
  * conversation.
  */
 const loneSurrogate = /\\ud[89a-f]/i;

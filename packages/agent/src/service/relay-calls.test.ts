@@ -66,7 +66,7 @@ test('sends concurrent calls over separate connections', async () => {
 test('opens another connection after the relay has closed one', async () => {
   respond = ({ socket }, response) => void response.end('x', () => socket.destroy());
   await call();
-  // A call on a connection that ends at the same time fails, and its caller repeats it.
+  // A call fails if its connection is closed at the same time. The test repeats such a call, as callers do.
   const inAll = () =>
     call().then(
       () => connections,
@@ -75,7 +75,7 @@ test('opens another connection after the relay has closed one', async () => {
   await expect.poll(inAll).toBeGreaterThan(1);
 });
 
-test('rejects when the connection closes before the answer is complete', async () => {
+test('a call rejects when its connection closes before the answer is complete', async () => {
   respond = (_, response) => {
     response.writeHead(200, { 'content-length': '10' });
     response.write('half', () => response.destroy());
@@ -83,7 +83,7 @@ test('rejects when the connection closes before the answer is complete', async (
   await expect(call()).rejects.toThrow('the connection closed');
 });
 
-test('rejects after a silence and after an abort', async () => {
+test('a call rejects after its idle timeout and after an abort', async () => {
   respond = () => {};
   await expect(call({ idleTimeoutMs: 20 })).rejects.toThrow('no answer for 20 ms');
   const abort = new AbortController();
@@ -93,7 +93,7 @@ test('rejects after a silence and after an abort', async () => {
   await expect(call({ signal: abort.signal })).rejects.toThrow('enough');
 });
 
-test('rejects when nothing listens', async () => {
+test('a call rejects when no program listens on the socket', async () => {
   await expect(relayCalls(path.join(folder, 'none')).call(request)).rejects.toThrow('ENOENT');
 });
 

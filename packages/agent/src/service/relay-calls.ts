@@ -9,14 +9,14 @@ export interface RelayCall {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Longest silence before the call fails. */
+  /** The call fails if the relay sends nothing for this time. */
   readonly idleTimeoutMs: number;
   readonly maxBytes: (status: number) => number;
 }
 
 /** Calls over the Unix socket of the worker's relay. */
 export interface RelayCalls {
-  /** Rejects on errors of the connection, silence and abort. */
+  /** Rejects on connection errors, timeouts and abort. */
   call(call: RelayCall): Promise<WholeAnswer>;
   close(): void;
 }
@@ -25,8 +25,9 @@ export interface RelayCalls {
 const plain = /^[\x20-\x7e]*$/;
 
 /**
- * Opens the calls of a short run to the relay, which is a program of ours. They do not use `node:http`, whose functions are compiled in
- * each process; the functions of this module come precompiled (`docs/decisions/agent-bundle.md`). Connections are kept for later calls.
+ * Creates the caller for requests of a short run to the relay, which is our own program. It does not use `node:http`, because each
+ * process would have to compile that module. The functions of this module are already compiled (`docs/decisions/agent-bundle.md`).
+ * Connections are kept for later calls.
  */
 export function relayCalls(socketPath: string): RelayCalls {
   const free: Socket[] = [];

@@ -18,13 +18,13 @@ export interface RetriedRequest {
   readonly finalStatuses?: readonly number[] | undefined;
 }
 
-/** Errors that another try would not fix. */
+/** Errors after which a call is not repeated. */
 const finalErrors = [Superseded, ServiceRefusal, AnswerTooLarge, UnreadableBody] as const;
 
-/** Bytes that are read of an answer that is an error. */
+/** Maximum number of bytes that are read of an error answer. */
 const maxErrorBytes = 64 * 1024;
 
-/** The longest delay that a `Retry-After` of the service can cause. */
+/** Maximum wait after the service's `Retry-After`. */
 const longestRetryAfterMs = 60_000;
 
 /**

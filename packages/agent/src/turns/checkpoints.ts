@@ -3,20 +3,20 @@ import type { TurnProgress } from '../harness/turn-progress.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
 
-/** The state on which the time of the next checkpoint depends. */
+/** The state that decides when the next checkpoint is due. */
 export interface CheckpointMoment {
   /** Time since the last checkpoint ended, or since the first checkpoint became possible. */
   readonly sinceMs: number;
   readonly intervalMs: number;
   /** Time that the last checkpoint took. */
   readonly tookMs: number;
-  /** Checkpoints in a row that failed. */
+  /** Number of checkpoints that failed since the last successful one. */
   readonly failures: number;
-  /** No action is in progress. */
+  /** True if no action is in progress. */
   readonly isQuiet: boolean;
 }
 
-/** Checkpoints take at most this part of the time. */
+/** Checkpoints take at most this share of the run's time. */
 const share = 1 / 10;
 const longestDoubling = 6;
 
@@ -36,7 +36,7 @@ export interface CheckpointsOptions {
   readonly reporter: Pick<Reporter, 'emit' | 'flush'>;
   /** Returns the number of the current turn. */
   readonly turn: () => number;
-  /** Called when a checkpoint failed after a successful one. */
+  /** Called when a checkpoint fails and the one before it had not failed. */
   readonly onFailed: (reason: string) => void;
   /** Ends all checkpoints. */
   readonly signal: AbortSignal;

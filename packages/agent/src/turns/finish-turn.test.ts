@@ -22,7 +22,7 @@ afterEach(() => {
   for (const folder of [workspace, home]) rmSync(folder, { recursive: true });
 });
 
-/** Imitates the service. `answer` answers the reports of turns. */
+/** Imitates the service. `answer` returns the answers to reports of turns. */
 async function open(
   answer: (body: FinishTask) => Partial<FinishTaskResponse> | Error,
   { restored = false, maxBytes = 1000 } = {},

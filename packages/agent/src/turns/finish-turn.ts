@@ -3,8 +3,8 @@ import { ServiceRefusal } from '../service/errors.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
 /**
- * Reports the end of a turn. The report includes the last events, and whether the workspace is empty, so that a short run needs few
- * requests. If the service refuses that, they are sent separately.
+ * Reports the end of a turn. The report includes the last events, and says whether the workspace is empty, so that a short run needs few
+ * requests. If the service refuses these additions, the events are sent separately.
  */
 export async function finishTurn(
   report: FinishTask & { turn: number },

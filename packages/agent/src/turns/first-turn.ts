@@ -58,15 +58,15 @@ export async function runFirstTurn(
     for (const { name } of servers) runner.addOpeningNotice('mcp_server_skipped', { name, reason });
   } else await mcp.start(servers, { use: capabilities.mcpServers, step, signal: stop.signal });
   for (const server of mcp.leftOut) runner.addOpeningNotice('mcp_tools_left_out', server);
-  // An earlier archive lacks the attachments that arrived since: they would be missing in the next execution.
+  // The earlier archive counts as complete only if no attachments arrived since. Otherwise they would be missing in the next execution.
   const isOwn = task.workspace?.kind !== 'archive' || task.workspace.run_id === undefined;
   await saver.begin(task, { restored, isSaved: restored && isOwn && attachments.length === 0 });
   await options.beginCheckpoints(task);
   const { driver } = await (early ?? harness.start(restored ? task : withNothingDone(task)));
-  // The turn reports the same failure.
+  // A failure is ignored here, because the turn reports the same failure.
   if (capabilities.ownProcess) await step('harness', name, () => driver.initialised).catch(() => {});
   stop.signal.throwIfAborted();
-  // The decision must not be given earlier, because it is about the task and not about messages in the sandbox of a failed setup.
+  // Pass the decision only now. The decision is about the task, and must not apply to messages in the sandbox of a failed setup.
   approvals.begin(task.agent_config.approval_policy, task.decision);
   return await runner.run(driver, {
     message: firstMessage(task),
@@ -77,14 +77,13 @@ export async function runFirstTurn(
   });
 }
 
-/** Without the files of a checkpoint, all commands of a runbook count as not done. */
+/** Returns the task with no command of its runbook counted as done, because the files of the checkpoint were not restored. */
 function withNothingDone(task: AgentTask): AgentTask {
   return task.loss === undefined ? task : { ...task, loss: { ...task.loss, done_blocks: 0 } };
 }
 
 /**
- * Returns the variables of the environment. An environment that was stored before this check existed may contain
- * invalid names.
+ * Returns the valid variables of the environment. An environment that was stored before names were checked may contain invalid names.
  */
 function variablesOf({ environment }: AgentTask): Record<string, string> {
   const entries = Object.entries(environment?.config.variables ?? {});
@@ -92,13 +91,13 @@ function variablesOf({ environment }: AgentTask): Record<string, string> {
 }
 
 /**
- * Returns true if the harness can start while the workspace is prepared. Setup commands may install the harness, a restored home has the
- * state of the harness, and the setup may create its working directory. A harness in a separate process reads the files of its project at
- * its start.
+ * Returns true if the harness can start while the workspace is prepared. The harness must wait for setup commands, which may install it,
+ * for a restored home, which has its state, and for a working directory that the setup may create. A harness in a separate process reads
+ * the files of its project when it starts.
  */
 function canStartEarly(task: AgentTask): boolean {
   if (setupCommands(task).length > 0 || task.workspace !== undefined) return false;
   if (task.environment?.config.working_directory !== undefined) return false;
-  // An external harness reads skills and the files of its project at its start.
+  // An external harness reads skills and the files of its project when it starts.
   return (task.repositories.length === 0 && task.skills === undefined) || !harnessProfile(task).capabilities.ownProcess;
 }

@@ -5,15 +5,15 @@ import type { WrittenAttachment } from '../workspace/attachments.ts';
 /** The files of follow-ups in the workspace. */
 export interface FollowUpFiles {
   /**
-   * Writes the files of a follow-up once, although they may be needed twice: an answer whose files were written can become a separate turn.
-   * After a failure the next call tries again.
+   * Writes the files of a follow-up, at the first call only. A second call is possible: a follow-up that was read as an answer can become
+   * a separate turn. If writing failed, the next call tries again.
    */
   written(followUp: FollowUp): Promise<readonly WrittenAttachment[]>;
-  /** Removes a follow-up that is not needed again. */
+  /** Forgets a follow-up that is not needed any more. */
   forget(followUp: FollowUp): void;
 }
 
-/** `write` puts files into the workspace, under names that do not exist there yet. */
+/** `write` writes files into the workspace under names that do not exist there yet. */
 export function followUpFiles(
   write: (files: readonly AgentAttachment[]) => Promise<readonly WrittenAttachment[]>,
 ): FollowUpFiles {

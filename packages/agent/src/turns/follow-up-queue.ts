@@ -3,7 +3,7 @@ import type { FollowUp } from '../service/inbox.ts';
 /** Follow-ups that wait for their turn. */
 export interface FollowUpQueue {
   add(followUp: FollowUp): void;
-  /** Ends the queue: no more follow-ups are accepted, and waiting follow-ups are not returned. */
+  /** Ends the queue. It accepts no more follow-ups and does not return those that still wait. */
   end(): void;
   /** Waits for the next follow-up that `accept` accepts, and drops the others. Returns undefined when the queue has ended. */
   next(accept: (followUp: FollowUp) => boolean): Promise<FollowUp | undefined>;

@@ -13,7 +13,7 @@ export interface FollowUpTurnOptions {
   readonly turns: TurnsOptions;
   readonly runner: TurnRunner;
   readonly files: FollowUpFiles;
-  /** Why the setup of this sandbox failed; undefined: it did not. */
+  /** The reason why the setup of this sandbox failed; undefined if the setup did not fail. */
   readonly setupFailure: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export async function runFollowUpTurn(
     attachments = await files.written(followUp);
     files.forget(followUp);
   } catch (error) {
-    // The setup was successful, so only this turn fails.
+    // Only this turn fails, because the setup of the sandbox was successful.
     if (error instanceof SetupFailure) return { kind: 'failed', summary: '', message: error.message };
     throw error;
   }

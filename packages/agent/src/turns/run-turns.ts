@@ -26,7 +26,7 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
     const { writeAttachments } = await import('../workspace/attachments.ts');
     return await writeAttachments(attachments, { client, workspace, signal: stop.signal });
   });
-  /** Why the setup of this sandbox failed; undefined: it did not. */
+  /** The reason why the setup of this sandbox failed; undefined if the setup did not fail. */
   let setupFailure: string | undefined;
 
   async function firstTurn(task: AgentTask): Promise<HarnessOutcome> {
@@ -36,7 +36,10 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
     return await runFirstTurn(task, options, runner);
   }
 
-  /** The sandbox of a failed setup takes only messages about the failure. Other messages wait for a sandbox whose setup succeeds. */
+  /**
+   * Returns true if this sandbox may handle the follow-up. After a failed setup, only messages about the failure are handled here. Other
+   * messages wait for a sandbox whose setup succeeds.
+   */
   const belongsHere = (followUp: FollowUp) => setupFailure === undefined || followUp.debug === true;
 
   /** Returns the outcome of a failure before or between turns. Throws if the run was stopped or the agent itself failed. */

@@ -11,8 +11,8 @@ export interface TurnInput {
   readonly prompt: Turn['prompt'];
   readonly attachments: readonly WrittenAttachment[];
   /**
-   * Called in the first turn, before it begins in the conversation. The harness gets the prompt only after the service has stored that
-   * the agent is at work. Until then the service repeats the launch of a lost sandbox, and that would repeat the agent's work.
+   * Called in the first turn, before its first event. The harness gets the prompt only after the service has stored that the agent has
+   * started. Before that, the service would launch the run again if the sandbox is lost, and the agent's work would be repeated.
    */
   readonly onStarted?: () => void;
   /** Session of an earlier process that the harness should load. */
@@ -22,11 +22,11 @@ export interface TurnInput {
 /** Runs single turns of the execution. */
 export interface TurnRunner {
   run(driver: Driver, input: TurnInput): Promise<HarnessOutcome>;
-  /** Adds a notice to the beginning of the next turn, which explains changes since the last turn. */
+  /** Adds a notice to the beginning of the next turn. The notice explains a change since the last turn. */
   addOpeningNotice(name: string, data: unknown): void;
-  /** Interrupts the turn of this number, also if the harness has not begun it yet. */
+  /** Interrupts the turn with this number, even if the harness has not begun it yet. */
   interrupt(turn: number): void;
-  /** Ends the turn that is in progress, because the sandbox must go. */
+  /** Ends the turn that is in progress, because the sandbox must end. */
   endForLeave(): void;
 }
 

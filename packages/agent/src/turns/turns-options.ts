@@ -26,18 +26,18 @@ export interface TurnsOptions {
   readonly task: Promise<AgentTask>;
   readonly secrets: GrantedSecrets;
   readonly workspace: string;
-  /** True: working folder and home were made for this run. */
+  /** True: the working folder and the home were created for this run. */
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly network: NetworkAccess;
-  /** Variables of `env` with the address of the proxy for the allowed hosts; empty: there is no proxy. */
+  /** The variables of `env` with the address of the proxy for the allowed hosts. Empty if there is no proxy. */
   readonly proxyVariables: Readonly<Record<string, string>>;
   /** Adds variables to `env`, for everything that starts later. */
   readonly addToEnv: (variables: Readonly<Record<string, string>>) => void;
   /** Updated during the turns. */
   readonly position: TurnPosition;
   readonly stop: Stopping;
-  /** Aborts when nothing may be reported any more. */
+  /** Aborts when the agent must not send reports any more. */
   readonly reporting: AbortSignal;
   readonly reporter: Reporter;
   readonly approvals: Approvals;
@@ -45,18 +45,18 @@ export interface TurnsOptions {
   readonly mcp: Pick<RunMcp, 'start' | 'leftOut'>;
   readonly saver: DeferredSaver;
   readonly changes: Pick<ChangesReporter, 'ask'>;
-  /** Takes checkpoints from now on, if the task says so. */
+  /** Begins to take checkpoints if the task asks for them. */
   readonly beginCheckpoints: (task: AgentTask) => Promise<void>;
   readonly record: ConversationRecord;
   /** Returns the other runs in the tree of this task's run. */
   readonly treeOf: (task: AgentTask) => OrchestratingRunTree;
   readonly notice: (name: string, data: unknown) => void;
-  /** Resolves when all reports that a turn caused in addition to its events were sent. */
+  /** Resolves when all reports of a turn other than its events, such as artifacts, are sent. */
   readonly sideReports: () => Promise<void>;
   readonly onSuperseded: () => void;
-  /** The time that a harness has to end its turn when the sandbox must go. */
+  /** Time in which a harness must end its turn when the sandbox must end. */
   readonly harnessGraceMs: number;
-  /** The time in which a harness must end an interrupted turn; after it, the harness is killed. */
+  /** Time in which a harness must end an interrupted turn. After this time, the harness is killed. */
   readonly interruptGraceMs: number;
   readonly inboxWaitMs: number;
 }

@@ -11,12 +11,12 @@ import { runAgent } from '../run.ts';
 import { serviceClient } from '../service/client.ts';
 import { connectToService, type ServiceConnection, type ServiceRequest } from '../service/connection.ts';
 
-/** Answers of the service that the rehearsal replaces. */
+/** The answers that the rehearsal gives in place of the service. */
 type Answer = AgentTask | z.infer<typeof AgentEventAck> | AgentInbox | FinishTaskResponse | object;
 
 /**
- * A task with a command that cannot be started, because it contains a NUL: a real process would take more processor time than a run saves.
- * Its workspace may be saved, as in most runs.
+ * A task whose command cannot be started, because it contains a NUL. A real process would take more processor time than the rehearsal
+ * saves. The task allows saving the workspace, like most tasks.
  */
 const task: AgentTask = { ...rehearsalTask, prompt: '```sh\n\0\n```\n', max_workspace_bytes: 1 };
 
@@ -28,7 +28,7 @@ export interface Rehearsal {
   readonly temporaryFolder: string;
 }
 
-/** Runs a task without effects, without a service and without a trace. Rejects if it fails. */
+/** Runs a task that has no effects and needs no service. Rejects if the rehearsal fails. */
 export async function rehearse(options: Rehearsal): Promise<void> {
   const { workspace, env, temporaryFolder } = options;
   if (options.relaySocket !== undefined) await askRelay(options);
@@ -66,7 +66,7 @@ async function answerTo({ path, body, signal }: ServiceRequest): Promise<Answer>
     const { events = [] } = JSON.parse(String(body)) as { events?: { seq: number }[] };
     return { acknowledged: Math.max(0, ...events.map(({ seq }) => seq)) };
   }
-  // Open until the run ends.
+  // The request for the inbox stays open until the run ends.
   if (path.includes('/inbox'))
     await new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
   return {};

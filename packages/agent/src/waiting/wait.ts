@@ -4,7 +4,7 @@ import { fs } from '../builtin-modules.ts';
 import { readDescriptor } from '../run-token.ts';
 import { rehearse } from './rehearse.ts';
 
-/** The start of a run, in the form that the worker sends to a waiting agent. */
+/** The data with which a waiting agent starts a run. The worker sends it as JSON. */
 export interface GivenRun {
   /** Arguments of the agent program. */
   readonly args: readonly string[];
@@ -13,12 +13,12 @@ export interface GivenRun {
   readonly runToken: string;
 }
 
-/** Longest rehearsal. A run that arrives later starts without the rehearsal. */
+/** Maximum time of the rehearsal. After this time, the agent accepts a run even if the rehearsal has not ended. */
 const rehearsalMs = 10_000;
 
 /**
- * Prepares everything that a run needs, reports this on the descriptor of the run token, and waits there for a run. While it waits, the
- * process does no other work. Returns undefined if the other side closes the descriptor without a run, because the worker is gone.
+ * Prepares everything that a run needs, writes a line break to the descriptor of the run token, and waits on this descriptor for a run.
+ * The process does no other work while it waits. Returns undefined if the descriptor is closed without a run, because the worker is gone.
  */
 export async function waitForRun(env: NodeJS.ProcessEnv, serverRoot: string): Promise<GivenRun | undefined> {
   const rehearsal = rehearse({

@@ -144,13 +144,13 @@ describe('an archive', () => {
     expect((await pack(folders, 400_000)).length).toBeGreaterThan(300_000);
   });
 
-  test('is refused if a part is missing or changed', async () => {
+  test('is rejected if a part of it is missing or changed', async () => {
     const { workspace, folders } = newFolders();
     writeFileSync(join(workspace, 'a'), 'A'.repeat(100_000));
     const whole = await pack(folders);
     await expect(unpack(whole.subarray(0, whole.length - 20), newFolders().folders)).rejects.toThrow();
     const changed = Buffer.from(whole);
-    // Many bytes, because compressed data has bits that mean nothing.
+    // Changes many bytes, because some bits of compressed data have no effect.
     changed.fill(0, 100, 120);
     await expect(unpack(changed, newFolders().folders)).rejects.toThrow();
     const other = { sha256: '0'.repeat(64), env, signal: never };
@@ -190,7 +190,7 @@ describe('an archive', () => {
 describe('the fingerprint', () => {
   const look = (folders: readonly ArchivedFolder[]) => fingerprint(folders, never);
 
-  test('changes with every change, also if the time of a file is set back', async () => {
+  test("changes with every change of a file, even if the file's time is set back", async () => {
     const { workspace, home, folders } = newFolders();
     expect(await look(folders)).toBe('empty');
     writeFileSync(join(workspace, 'a'), 'one');
@@ -207,14 +207,14 @@ describe('the fingerprint', () => {
     expect(await look(folders)).not.toBe(second);
   });
 
-  test('is computed for very many files too', async () => {
+  test('can also be computed for very many files', async () => {
     const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'seq 1 5001 | xargs touch'], { cwd: workspace });
     expect(await look(folders)).toMatch(/^[0-9a-f]{64}$/);
   });
 });
 
-test('reports why an archive is not saved in a sandbox without tar', async () => {
+test('saving an archive in a sandbox without tar fails with the reason ENOENT', async () => {
   const { workspace } = newFolders();
   writeFileSync(join(workspace, 'a'), 'A');
   const reasons: string[] = [];

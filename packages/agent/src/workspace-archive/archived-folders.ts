@@ -7,11 +7,11 @@ export interface ArchivedFolder {
   readonly excluded: readonly string[];
 }
 
-/** Why nothing is saved or restored if the worker did not make the folders for the run. */
+/** The reason to report if the worker did not create the folders for the run, so that nothing is saved or restored. */
 export const foreignFolders =
   'The worker started the agent in a folder that was not made for this run, so nothing of it is kept. Let the worker make an empty folder for each run, named after the run.';
 
-/** Large folders of a home that tools can fill again, such as caches. */
+/** Large folders of a home that tools can recreate, such as caches. */
 const caches = [
   '.bun/install/cache',
   '.cache',
@@ -28,11 +28,11 @@ const caches = [
   'go/pkg',
 ].map((path) => `./${path}`);
 
-/** Returns workspace and home. The home has the sessions and settings of harnesses, and what setup commands installed. */
+/** Returns the workspace and the home. The home contains the sessions and settings of harnesses, and files that setup commands installed. */
 export function archivedFolders(workspace: string, home: string | undefined): ArchivedFolder[] {
   const folders: ArchivedFolder[] = [{ path: workspace, excluded: [] }];
   if (home === undefined || !home.startsWith('/')) return folders;
-  // A folder inside of the other one would be archived twice.
+  // If one folder is inside the other, its files would be archived twice.
   const isInside = (inner: string, outer: string) => !relative(resolve(outer), resolve(inner)).startsWith('..');
   if (isInside(home, workspace) || isInside(workspace, home)) return folders;
   return [...folders, { path: home, excluded: caches }];

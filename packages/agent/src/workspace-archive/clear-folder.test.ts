@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import { clearFolder } from './clear-folder.ts';
 
-/** Root ignores permission bits, so the test takes the rights of another user, as agents do. */
+/** Root ignores permission bits. So the test runs with the rights of another user, like agents. */
 const other = 65_534;
 
 async function withoutRoot(act: () => Promise<void>): Promise<void> {
@@ -17,7 +17,7 @@ async function withoutRoot(act: () => Promise<void>): Promise<void> {
   }
 }
 
-test('removes folders without write permission, and leaves the targets of links unchanged', async () => {
+test('clearFolder removes folders without write permission, and does not change the targets of links', async () => {
   const top = testFolder();
   const [folder, outside] = [join(top, 'workspace'), join(top, 'outside')];
   const [locked, inner] = [join(folder, 'locked'), join(folder, 'locked', 'inner')];

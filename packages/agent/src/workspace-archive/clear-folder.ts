@@ -1,12 +1,12 @@
 import { chmod, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Empties a folder, because half a workspace is worse than none. */
+/** Empties a folder after a failed restore, because part of a workspace is worse than an empty one. */
 export async function clearFolder(folder: string): Promise<void> {
   await chmod(folder, 0o700).catch(() => {});
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
     const path = join(folder, entry.name);
-    // An archive can contain folders without write permission, and `rm` cannot empty these unless it runs as root.
+    // An archive can contain folders without write permission, which only root can empty with `rm`.
     if (entry.isDirectory()) await clearFolder(path);
     await rm(path, { recursive: true, force: true }).catch(() => {});
   }

@@ -4,27 +4,27 @@ import { type ArchivedFolder, archivedFolders, foreignFolders } from './archived
 import type { CheckpointMarks, SaverOptions, WorkspaceSaver } from './workspace-saver.ts';
 
 export interface DeferredSaverOptions extends Omit<SaverOptions, 'folders' | 'maxBytes' | 'restored'> {
-  /** True: working folder and home were made for this run. Only then may their contents be sent. */
+  /** True: the working folder and the home were created for this run. Otherwise their contents must not be sent. */
   readonly ownFolders: boolean;
 }
 
-/** Saves the workspace after turns. Its code is loaded at the end of the first turn, so that it does not delay the start. */
+/** Saves the workspace after turns. The code of the saver is loaded at the end of the first turn, so that it does not delay the start. */
 export interface DeferredSaver {
   /**
-   * The workspace is prepared, and can be saved from now on. `restored`: the workspace comes from an earlier execution. `isSaved`: the
-   * archive of that execution has all files of the workspace.
+   * Called when the workspace is prepared, so that it can be saved. `restored`: the workspace comes from an earlier execution. `isSaved`:
+   * the archive of this earlier execution has all files of the workspace.
    */
   begin(
     task: Pick<AgentTask, 'max_workspace_bytes'>,
     of: { readonly restored: boolean; readonly isSaved: boolean },
   ): Promise<void>;
-  /** Returns true if the folders to save are empty, and no earlier state of them was saved. */
+  /** Returns true if the folders to save are empty and were never saved before. */
   isEmpty(): boolean;
-  /** Records that the service knows that the folders were empty after this turn. */
+  /** Records that the service has stored that the folders were empty after this turn. */
   noteEmpty(turn: number): void;
   /** Saves the workspace as it is after this turn. Does nothing before `begin`. Never rejects. */
   save(turn: number): Promise<void>;
-  /** Saves the workspace as it is in the middle of this turn. Does nothing before `begin`. Rejects if it was not saved. */
+  /** Saves the workspace as it is in the middle of this turn. Does nothing before `begin`. Rejects if the workspace was not saved. */
   checkpoint(turn: number, marks: CheckpointMarks): Promise<void>;
   /** Stops saving, because the next turn begins. */
   abort(): Promise<void>;
@@ -32,7 +32,7 @@ export interface DeferredSaver {
 
 export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
   let saver: (() => Promise<WorkspaceSaver>) | undefined;
-  /** Undefined: more than the files of these folders may have to be saved. */
+  /** The folders, as long as only their files have to be saved. Undefined if there may be more to save. */
   let plain: readonly ArchivedFolder[] | undefined;
   let emptyTurn: number | undefined;
   const isEmpty = (): boolean =>

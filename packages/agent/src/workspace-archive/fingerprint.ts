@@ -1,16 +1,16 @@
 import { fs } from '../builtin-modules.ts';
 import type { ArchivedFolder } from './archived-folders.ts';
 
-/** If there are more entries, the folders count as changed. Reading the states of so many takes about three seconds. */
+/** Maximum number of entries, whose states take about three seconds to read. Folders with more entries always count as changed. */
 const maxEntries = 500_000;
 
-/** Entries that are read before other work of the agent gets its turn. */
+/** Number of entries that are read before other work of the agent may run. */
 const entriesAtOnce = 2_000;
 
 /**
- * Returns a hash of the state of the folders without reading files: names, kinds, sizes and times. Programs cannot set the change time
- * back. `empty` if the folders are empty. Returns undefined if they have too many entries. Reads synchronously, which
- * takes a tenth of the processor time of promises.
+ * Returns a hash of the names, kinds, sizes and times in the folders, without reading files. The times include the change time, which
+ * programs cannot set back. Returns `empty` if the folders are empty, and undefined if they have too many entries. Reads synchronously,
+ * because reading with promises needs ten times the processor time.
  */
 export async function fingerprint(
   folders: readonly ArchivedFolder[],

@@ -1,5 +1,6 @@
 /**
- * Several byte streams in one. Each stream is split into frames: a length (4 bytes, big-endian) and as many bytes. A frame of length 0
+ * Combines several byte streams into one. Each stream is split into frames. A frame is a length (4 bytes, big-endian) and as many bytes. A frame
+ * of length 0
  * ends the stream. Workspace and home are two tar streams, because their paths differ between sandboxes.
  */
 
@@ -26,7 +27,7 @@ function lengthOf(bytes: number): Buffer {
   return length;
 }
 
-/** Reads framed streams. `next()` returns the chunks of the next stream; read it to its end before the next call. */
+/** Reads framed streams. `next()` returns the chunks of the next stream. Read this stream to its end before the next call. */
 export function unframed(source: AsyncIterable<Buffer>): { next(): AsyncGenerator<Buffer>; end(): Promise<void> } {
   const chunks = source[Symbol.asyncIterator]();
   let buffered: Buffer = Buffer.alloc(0);

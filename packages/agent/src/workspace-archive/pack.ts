@@ -19,12 +19,12 @@ export interface PackOptions {
   signal: AbortSignal;
 }
 
-/** The checksums let the reader find a damaged archive. */
+/** With the checksums, the reader detects a damaged archive. */
 const compression = {
   params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
 };
 
-/** Returns the folders as one compressed archive. Reading it fails if it cannot be made or grows too large, and on abort. */
+/** Returns the folders as one compressed archive. The stream fails if the archive cannot be created or grows too large, and on abort. */
 export function packFolders(folders: readonly ArchivedFolder[], options: PackOptions): Readable {
   const archive = new PassThrough();
   let bytes = 0;
@@ -58,7 +58,7 @@ async function* tarOf(
     [
       '--create',
       '--file=-',
-      // Times to the nanosecond: build tools compare them.
+      // Stores times to the nanosecond, because build tools compare them.
       '--format=pax',
       '--pax-option=delete=atime,delete=ctime',
       '--ignore-failed-read',

@@ -18,8 +18,7 @@ export interface RestoreOptions {
 const tries = 3;
 
 /**
- * Restores the folders of an earlier execution, as a step of the setup. Returns the reason if that failed; the folders are empty
- * then.
+ * Restores the folders of an earlier execution, as a step of the setup. If this fails, empties the folders and returns the reason.
  */
 export async function restoreWorkspace(archive: Archive, options: RestoreOptions): Promise<string | undefined> {
   const { folders, signal } = options;
@@ -38,7 +37,7 @@ export async function restoreWorkspace(archive: Archive, options: RestoreOptions
   }
 }
 
-/** The download broke off, so another try may help. */
+/** The download broke off. Another try may succeed. */
 class Interrupted extends Error {}
 
 async function fill(archive: Archive, { connection, folders, env, signal }: RestoreOptions): Promise<void> {

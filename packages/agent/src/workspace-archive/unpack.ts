@@ -17,7 +17,7 @@ export interface UnpackOptions {
 
 /**
  * Unpacks an archive of `packFolders` into the same number of folders. Throws if the archive is damaged; some of its files may have been
- * written. Untrusted code made the contents, so this function runs inside the sandbox, with the same rights as that code.
+ * written. The contents come from untrusted code. So this function runs inside the sandbox, with the same rights as that code.
  */
 export async function unpackFolders(
   archive: Readable,
@@ -77,14 +77,14 @@ async function untar(tar: AsyncIterable<Buffer>, folder: string, { env }: Unpack
   });
   try {
     await pipeline(Readable.from(tar, { objectMode: false }), child.stdin).catch((error: NodeJS.ErrnoException) => {
-      // The message of tar says more if it ended early.
+      // The pipe breaks if tar ends early. In this case, the message of tar is more precise.
       if (error.code !== 'EPIPE') throw error;
     });
     const [code] = await closed;
     if (code !== 0) throw new Error(`tar ended with ${code}: ${errorOutput.trim()}`);
   } finally {
     child.kill('SIGKILL');
-    // The caller may empty the folder afterwards, so no process may write into it any more.
+    // Waits until tar has ended. The caller may empty the folder afterwards, and no process may then write into it.
     await closed.catch(() => undefined);
   }
 }

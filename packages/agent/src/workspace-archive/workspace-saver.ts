@@ -6,10 +6,10 @@ import { fingerprint } from './fingerprint.ts';
 export interface SaverOptions {
   readonly client: Pick<ServiceClient, 'upload' | 'uploadSnapshot'>;
   readonly workspace: string;
-  /** Absent: the folders were not made for the run, so only files that the agent hands off are sent. */
+  /** Absent if the folders were not created for the run. Then only files that the agent hands off are sent. */
   readonly folders: readonly ArchivedFolder[] | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Limit of the archive; 0: no archive is made. */
+  /** Maximum size of the archive. With 0, no archive is made. */
   readonly maxBytes: number;
   /** True: the workspace comes from an earlier execution, which may have left a snapshot. */
   readonly restored: boolean;
@@ -19,7 +19,7 @@ export interface SaverOptions {
   readonly reportChanges: (signal: AbortSignal) => Promise<void>;
   /** Returns the session of the harness, if another process can load it. */
   readonly session: () => string | undefined;
-  /** Called when a part is missing in the snapshot. */
+  /** Called for each file or patch that the snapshot leaves out. */
   readonly onLeftOut: (name: string, reason: string) => void;
   /** Called when the archive was not saved. */
   readonly onNotSaved: (reason: string) => void;
@@ -27,36 +27,36 @@ export interface SaverOptions {
   readonly signal: AbortSignal;
 }
 
-/** Tells the service of a checkpoint. */
+/** Reports the beginning and the end of a checkpoint to the service. */
 export interface CheckpointMarks {
-  /** Marks the present place in the conversation. Resolves with the number of the checkpoint when the service has it. */
+  /** Marks the current position in the conversation. Resolves with the number of the checkpoint when the service has stored the mark. */
   begin(): Promise<number>;
-  /** The files are as in the last archive. */
+  /** Reports that the files have not changed since the last archive. */
   unchanged(): void;
 }
 
 /**
- * Saves workspace and home with the run: as an archive for the next execution, and as a snapshot of patches and files for people who
- * continue the work elsewhere.
+ * Saves the workspace and the home with the run. The archive is for the next execution. The snapshot of patches and files is for people
+ * who continue the work elsewhere.
  */
 export interface WorkspaceSaver {
-  /** Marks the present state of the folders as saved. */
+  /** Marks the current state of the folders as saved. */
   markSaved(): Promise<void>;
-  /** Saves the folders as they are after this turn. Never rejects, because a run does not fail if this fails. */
+  /** Saves the folders as they are after this turn. Never rejects, because a run does not fail if its folders cannot be saved. */
   save(turn: number): Promise<void>;
   /**
-   * Saves an archive of the folders as they are in the middle of this turn, unless one is being saved. `save` and `abort` stop it.
-   * Rejects if it failed.
+   * Saves an archive of the folders as they are in the middle of this turn, if no archive is being saved. `save` and `abort` stop the
+   * checkpoint. Rejects if the checkpoint failed.
    */
   checkpoint(turn: number, marks: CheckpointMarks): Promise<void>;
-  /** Stops saving; resolves when none of its processes runs any more. */
+  /** Stops saving. Resolves when all processes of the saver have ended. */
   abort(): Promise<void>;
 }
 
 export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   const { client, folders, env, maxBytes } = options;
   let archivedState: string | undefined;
-  /** True: this execution has sent an archive, and not only restored one. */
+  /** True: this execution has itself sent an archive. */
   let hasArchive = false;
   /** True: the service has the last archive as a checkpoint. */
   let isCheckpoint = false;
@@ -65,7 +65,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   let saving: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
   let checkpointing: { done: Promise<void>; abort: AbortController } | undefined;
 
-  /** Returns a fingerprint of the folders; undefined if it is unknown, so that the folders count as changed. */
+  /** Returns a fingerprint of the folders. Undefined means that the folders count as changed, because no fingerprint could be computed. */
   async function stateOfFolders(signal: AbortSignal): Promise<string | undefined> {
     return folders && (await fingerprint(folders, signal).catch(() => undefined));
   }
@@ -76,7 +76,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   }
 
   async function takeCheckpoint(turn: number, marks: CheckpointMarks, signal: AbortSignal): Promise<void> {
-    // Begin before the files are read, because the files contain the effects of all events so far.
+    // Mark the position before the files are read. The files then contain the effects of all events before the mark.
     const checkpoint = await marks.begin();
     const state = await stateOfFolders(signal);
     if (state === undefined || state !== archivedState) return await send({ turn, checkpoint }, state, signal);
@@ -97,7 +97,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
     const ofCheckpoint = checkpoint === undefined ? '' : `&checkpoint=${checkpoint}`;
     const path = `/api/v1/harness-support/workspace?turn=${turn}${ofCheckpoint}${ofSession}`;
     const type = 'application/octet-stream';
-    // The service may get it although the answer is lost.
+    // Set before the upload: the service may store the checkpoint even if its answer is lost.
     isCheckpoint ||= checkpoint !== undefined;
     if (state === 'empty') {
       await client.upload(path, () => Readable.from([]), 0, type, { signal });

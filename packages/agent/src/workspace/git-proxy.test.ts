@@ -35,7 +35,7 @@ const ask = (path: string, method = 'GET', headers = {}): Promise<number> =>
     sent.end();
   });
 
-test('passes git requests on, and a GET without a Content-Length', async () => {
+test('the proxy forwards git requests, and removes the Content-Length of a GET', async () => {
   expect(await ask('/info/refs?service=git-upload-pack', 'GET', { 'content-length': '0' })).toBe(502);
   expect(await ask('/git-receive-pack', 'POST', { 'content-length': '0' })).toBe(502);
   expect(seen.map(({ path, headers }) => [path, headers?.['content-length']])).toEqual([

@@ -11,21 +11,21 @@ export interface GitProxyOptions {
 }
 
 /**
- * End of the path of a request of git (gitprotocol-http). Other paths could lead out of the repository: a server in front of the service may
- * normalise `..`, and the request has the run token.
+ * Matches the end of the path in a request of git (gitprotocol-http). Other paths could lead out of the repository, because a server in
+ * front of the service may normalise `..`. Such a request would have the run token.
  */
 const gitRequest = /^\/(?:info\/refs\?service=git-(?:upload|receive)-pack|git-(?:upload|receive)-pack)$/;
-/** A code host may pack a large repository for minutes before it answers. The gateway gives up earlier. */
+/** A code host may pack a large repository for minutes before it answers. The timeout of the gateway is shorter. */
 const idleTimeoutMs = 660_000;
 const getHeaders = ['accept', 'user-agent', 'git-protocol'];
 const postHeaders = [...getHeaders, 'content-type', 'content-encoding', 'content-length'];
 const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'cache-control'];
 
 /**
- * Starts a proxy on loopback through which git in the sandbox reaches only the repositories of the run. The proxy adds the run token, so no
- * program of the sandbox needs it. The gateway adds the credential of the code host. Returns the variables that make git use it: public
- * URLs stay in `.git/config`. The path of the proxy contains a secret that only these variables have, which keeps other users of the
- * machine out.
+ * Starts a proxy on loopback through which git in the sandbox reaches only the repositories of the run. The proxy adds the run token, so
+ * no program of the sandbox needs the token. The gateway adds the credential of the code host. Returns variables that make git use the
+ * proxy; `.git/config` keeps the public URLs. The path of the proxy contains a secret, which only these variables have. So other users of
+ * the machine cannot use the proxy.
  */
 export async function startGitProxy(options: GitProxyOptions): Promise<Record<string, string>> {
   const { connection, repositories, signal } = options;
@@ -77,7 +77,7 @@ async function passOn(
   const answer = await of.connection.open({
     method,
     path,
-    // A GET is sent without a body: with a length, the agent's next request would be read as its body.
+    // A GET is sent without a body. If the header stayed, the agent's next request would be read as its body.
     headers: pick(request.headers, method === 'POST' ? postHeaders : getHeaders),
     ...(method === 'POST' ? { body: request } : {}),
     signal: disconnect.signal,
@@ -108,6 +108,6 @@ function gitVariables(url: string, repositories: AgentTask['repositories']): Rec
   };
 }
 
-/** Returns the URL that is the origin of a repository's clone. */
+/** Returns the public URL of a repository, which its clone has as origin. */
 export const publicUrl = ({ owner, repo }: { readonly owner: string; readonly repo: string }): string =>
   `https://github.com/${owner}/${repo}.git`;

@@ -8,24 +8,25 @@ import { runCommand } from '../commands/run-command.ts';
 import type { KeptObject, WorkerCache } from './worker-cache.ts';
 
 /*
- * A mirror is the newest commit of a repository and its files, as the line `COMMIT\n` and a pack of git. Git runs only in the sandbox, and it names each object by the hash of its content. So a damaged or forged mirror cannot replace files of the code host.
+ * A mirror contains the newest commit of a repository and its files: the line `COMMIT\n`, then a pack of git. Git runs only in the sandbox, and
+ * names each object by the hash of its content. So a damaged or forged mirror cannot replace files of the code host.
  */
 
 export interface MirrorOptions {
   readonly cache: WorkerCache;
   /** Name of the mirror in the cache. */
   readonly name: string;
-  /** Options of git in front of each subcommand. */
+  /** Options of git that precede each subcommand. */
   readonly gitOptions: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
 }
 
-/** The ref of the mirror's commit while git asks the code host for newer commits. */
+/** The ref of the mirror's commit. It exists only while git fetches newer commits from the code host. */
 const mirrorRef = 'refs/runyard/mirror';
 const lineBytes = 41;
 
-/** `unusable`: the reason why the mirror was not used; the folder may contain files. */
+/** `unusable`: the mirror was not used, for this reason. The folder may contain files. */
 export type MirrorOutcome =
   | { readonly kind: 'cloned'; readonly commit: string }
   | { readonly kind: 'none' }
@@ -96,7 +97,7 @@ async function* mirrorOf(clone: string, commit: string, options: MirrorOptions):
   }
 }
 
-/** Takes the first line. Throws if it is no commit. */
+/** Splits the mirror into the commit of its first line and the pack. Throws if the first line is not a commit. */
 async function readMirror(content: Readable): Promise<{ commit: string; pack: AsyncIterable<Buffer> }> {
   const chunks: AsyncIterator<Buffer> = content[Symbol.asyncIterator]();
   let start = Buffer.alloc(0);
@@ -118,7 +119,7 @@ async function readMirror(content: Readable): Promise<{ commit: string; pack: As
   return { commit, pack: pack() };
 }
 
-/** Adds the objects of a pack to a repository. Git checks the hash of each. Throws if git refuses the pack. */
+/** Adds the objects of a pack to a repository. Git checks the hash of each object. Throws if git refuses the pack. */
 async function indexPack(pack: AsyncIterable<Buffer>, target: string, options: MirrorOptions): Promise<void> {
   const { gitOptions, env, signal } = options;
   const child = spawn('git', [...gitOptions, 'index-pack', '--stdin'], {
@@ -130,7 +131,7 @@ async function indexPack(pack: AsyncIterable<Buffer>, target: string, options: M
   const closed = once(child, 'close') as Promise<[number | null]>;
   closed.catch(() => {});
   try {
-    // If git refuses the pack, its exit code shows this.
+    // A broken pipe is ignored. If git refuses the pack, the exit code of git shows it.
     await pipeline(Readable.from(pack), child.stdin).catch(() => child.stdin.destroy());
     const [code] = await closed;
     if (code !== 0) throw new Error(`git index-pack ended with ${code}`);

@@ -11,11 +11,11 @@ export interface PrepareOptions {
   task: AgentTask;
   client: ServiceClient;
   workspace: string;
-  /** True: working folder and home were made for this run. Only such folders may be filled from an archive. */
+  /** True: the working folder and the home were created for this run. Other folders must not be filled from an archive. */
   ownFolders: boolean;
   env: Readonly<Record<string, string | undefined>>;
   network: NetworkAccess;
-  /** Variables of `env` that name the proxy to the allowed hosts. */
+  /** The variables of `env` with the address of the proxy for the allowed hosts. */
   proxyVariables: Readonly<Record<string, string>>;
   /** Secrets for the setup commands. The clone of repositories does not get these secrets. */
   variables: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ export interface Prepared {
   attachments: WrittenAttachment[];
   /** True if workspace and home come from an earlier execution. */
   restored: boolean;
-  /** Why the workspace was not restored, although there should be an archive. */
+  /** The reason why the workspace was not restored, if there should be an archive. */
   notRestored?: string;
 }
 
@@ -47,7 +47,7 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Prepare
   return { attachments, restored, ...(notRestored === undefined ? {} : { notRestored }) };
 }
 
-/** Restores the workspace, or returns why an earlier workspace cannot be restored. */
+/** Restores the workspace, or returns the reason why an earlier workspace cannot be restored. */
 async function restore(options: PrepareOptions): Promise<string | undefined> {
   const { task, client, workspace, ownFolders, env, step, signal } = options;
   switch (task.workspace?.kind) {
@@ -65,8 +65,8 @@ async function restore(options: PrepareOptions): Promise<string | undefined> {
 }
 
 /**
- * Writes the attachments and returns the attachments of the first prompt. A restored workspace has the attachments of
- * earlier prompts already.
+ * Writes the attachments and returns the attachments of the first prompt. A restored workspace already has the attachments of earlier
+ * prompts.
  */
 async function attach(
   { task, client, workspace, step, signal }: PrepareOptions,
@@ -82,7 +82,7 @@ async function attach(
   return written.filter((_, index) => files[index]?.earlier !== true);
 }
 
-/** Also writes them into a restored home folder, because an archive omits some folders. */
+/** Skills are also written into a restored home folder, because an archive omits some folders. */
 async function laySkills({ task, env, step }: PrepareOptions): Promise<void> {
   const { skills = [] } = task;
   if (skills.length === 0) return;

@@ -45,7 +45,7 @@ async function prepare(more: Record<string, string> = {}) {
   return { prepared, names, isKept: () => isKept };
 }
 
-test("stores a workspace that was prepared with a network, and the agent reports the network's proxy", async () => {
+test('stores a workspace that was prepared with the proxy for allowed hosts', async () => {
   const { prepared, names, isKept } = await prepare(proxyVariables);
   mkdirSync(join(top, 'tmp/node-compile-cache'));
   await prepared?.keep(true);
@@ -60,7 +60,7 @@ test.each([{ HTTPS_PROXY: 'http://user:secret@proxy' }, { TOKEN: 'x' }])(
   },
 );
 
-test('names in the step why the workspace was not stored', async () => {
+test('the setup step says why the workspace was not stored', async () => {
   const { prepared, names, isKept } = await prepare();
   for (const name of ['a', 'b', 'c', 'd']) writeFileSync(join(top, 'tmp', name), '');
   await prepared?.keep(true);

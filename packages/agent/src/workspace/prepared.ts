@@ -19,30 +19,33 @@ export interface PreparedOptions {
   readonly signal: AbortSignal;
 }
 
-/** The prepared workspace of this task's setup on the worker. */
+/** The prepared workspace that the worker may have for this task's setup. */
 export interface PreparedWorkspace {
-  /** Fills workspace and home with it. Returns false if no prepared workspace can be used; both folders are empty. */
+  /** Fills the workspace and the home. Returns false if there is no usable prepared workspace; both folders are then empty. */
   restore(): Promise<boolean>;
-  /** Keeps workspace and home for later runs, if they are the result of the setup alone. Never rejects, except on abort. */
+  /** Stores the workspace and the home for later runs, if only the setup has changed them. Rejects only on abort. */
   keep(hasExpectedCommits: boolean): Promise<void>;
 }
 
-/** Caches that programs make in /tmp and make again: of Node's compiler, of v8-compile-cache, tsx and jiti, of Java, locks of uv. */
+/**
+ * Caches in /tmp that programs create again if they are missing: those of Node's compiler, v8-compile-cache, tsx, jiti and Java, and lock
+ * files of uv.
+ */
 const cacheInTemporary = /^(?:node-compile-cache|v8-compile-cache-\d+|tsx-\d+|jiti|hsperfdata_\w+|uv-[0-9a-f]+\.lock)$/;
 const maxNamedFiles = 3;
 
-/** Variables of every sandbox, in addition to those that no environment or secret can set. */
+/** Variables that every sandbox has, in addition to the variables that no environment or secret can set. */
 const ofSandbox = new Set(['PATH', 'USER', 'LANG', 'TERM', 'PWD', 'SHLVL', '_']);
 
 /**
- * Returns the prepared workspace of a task; undefined if the setup is not to be reused. The setup is not reused if its result could depend
- * on more than the repositories, the setup commands and the variables of the environment: on existing files, attachments, or a variable of
- * unknown origin, which may be a secret of this run.
+ * Returns the prepared workspace of a task; undefined if the result of the setup must not be reused. The result may depend only on the
+ * repositories, the setup commands and the variables of the environment. It must not depend on existing files, attachments, or a variable
+ * of unknown origin, which may be a secret of this run.
  */
 export async function preparedWorkspace(options: PreparedOptions): Promise<PreparedWorkspace | undefined> {
   const { task, cache, workspace, env, proxyVariables, step, signal } = options;
   const name = task.prepared_workspace?.name;
-  // Includes the whole home: package managers store installed packages in folders that the archive of a run omits.
+  // Includes the whole home, because package managers store installed packages in folders that the archive of a run omits.
   const folders = archivedFolders(workspace, env.HOME).map(({ path }) => ({ path, excluded: [] }));
   if (name === undefined || folders.length !== 2 || task.attachments.length > 0) return undefined;
   if (hasUnknownVariable(task, env, proxyVariables)) return undefined;

@@ -18,9 +18,9 @@ export interface CloneOptions {
   env: Readonly<Record<string, string | undefined>>;
   step: SetupSteps;
   signal: AbortSignal;
-  /** Absent: there are no mirrors. */
+  /** Absent if there are no mirrors. */
   cache?: WorkerCache | undefined;
-  /** True: mirrors are replaced and not used. */
+  /** True: existing mirrors are not used, but replaced. */
   refresh?: boolean | undefined;
   tries?: number;
   firstRetryMs?: number;
@@ -46,8 +46,8 @@ const harmless = [
 ];
 
 /**
- * Clones the run's repositories into folders of the workspace, through the gateway of the service, which has the credential. Returns
- * whether each has the commit that the task expects.
+ * Clones the run's repositories into folders of the workspace. The gateway of the service adds the credential. Returns true if each clone
+ * has the commit that the task expects.
  */
 export async function cloneRepositories(
   repositories: AgentTask['repositories'],
@@ -140,7 +140,7 @@ function mirrorOptions(
   return { cache, name, gitOptions: harmless, env, signal };
 }
 
-/** Clones with the help of the mirror. If it could not be used, the folder is gone. */
+/** Clones from the mirror. Removes the folder if the mirror could not be used. */
 async function useMirror(
   { owner, repo, head }: AgentTask['repositories'][number],
   target: string,
@@ -154,8 +154,8 @@ async function useMirror(
 }
 
 /**
- * Marks the cloned commit with a ref: the patch of the run is made against it, also after branches have moved. Keeps
- * the mirror if it has another commit. Returns the commit.
+ * Marks the cloned commit with a ref, so that the patch of the run has a base even after branches have moved. Stores a new mirror if the
+ * commit differs from the mirror's commit. Returns the commit.
  */
 async function finish(
   target: string,
@@ -172,7 +172,7 @@ async function finish(
 
 const maxNamedBranches = 5;
 
-/** Returns why a clone has no commit: the repository has no branches, or its HEAD names a branch that does not exist. */
+/** Returns the reason why a clone has no commit: the repository has no branches, or its HEAD names a branch that does not exist. */
 async function whyEmpty(target: string, env: CloneOptions['env'], signal: AbortSignal): Promise<string> {
   const git = async (...args: string[]): Promise<string> => {
     const { output, exitCode } = await runCommand({ argv: ['git', ...harmless, ...args], cwd: target, env, signal });

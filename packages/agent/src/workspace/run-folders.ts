@@ -8,11 +8,10 @@ export interface RunFolders {
   /** `HOME` of everything that the run starts. */
   readonly home: string;
   /**
-   * True: both folders were made for this run alone. The agent may send only the contents of such folders to the
-   * service.
+   * True: both folders were created only for this run. The agent sends only the contents of such folders to the service.
    */
   readonly own: boolean;
-  /** Removes what `openRunFolders` made outside the working folder. */
+  /** Removes folders that `openRunFolders` created outside the working folder. */
   remove(): void;
 }
 
@@ -28,10 +27,10 @@ export interface RunFoldersRequest {
 const ofWorker = /^(oz-env-.*|\.gitconfig)$/;
 
 /**
- * Returns the folders of a run. A worker that created the working folder and `HOME` for this run sets `RUNYARD_RUN_FOLDERS=own`, as
- * Runyard's worker does. Every other worker may have started the agent anywhere, with the home of the machine's user:
+ * Returns the folders of a run. Runyard's worker creates the working folder and `HOME` for each run and sets `RUNYARD_RUN_FOLDERS=own`.
+ * Other workers may start the agent in any folder, with the home of the machine's user:
  *
- * - An empty folder with the name of the run, as `oz-agent-worker` makes it, gets its own folders `workspace` and `home`.
+ * - In an empty folder with the name of the run, such as `oz-agent-worker` makes, the agent creates the folders `workspace` and `home`.
  * - In any other folder, the run works in the folder itself, but no content of the folder is sent. The home is a new temporary folder.
  *
  * `RUNYARD_AGENT_HOME` names another home, which is not sent either.

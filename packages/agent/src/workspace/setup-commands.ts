@@ -23,7 +23,7 @@ function adviceFor(output: string, network: NetworkAccess): string {
   return "The sandbox has no network: this command wanted to reach a host. Name it in the environment's network.allowed_hosts, or its package manager in network.presets. List repositories in the environment's github_repos, which are cloned through Runyard, attach files to the run, and install programs on the worker's machine. A worker with RUNYARD_SANDBOX=none has the network, and no protection.";
 }
 
-/** Runs an environment's setup commands one after another. Throws a `SetupFailure` at the first that fails. */
+/** Runs an environment's setup commands one after another. Throws a `SetupFailure` when a command fails. */
 export async function runSetupCommands(commands: readonly string[], options: SetupCommandOptions): Promise<void> {
   for (const [index, command] of commands.entries()) {
     await options.step('setup_command', command, async (told) => {
@@ -47,7 +47,7 @@ export async function runSetupCommands(commands: readonly string[], options: Set
   }
 }
 
-/** Returns the end of an output, beginning with its first whole line. */
+/** Returns the end of an output. The returned text begins at the start of a line. */
 function lastLines(output: string): string {
   if (Buffer.byteLength(output) <= maxSetupOutputBytes) return output;
   const window = outputWindow(0, maxSetupOutputBytes - maxMarkBytes);

@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import type { TaskSkill } from '@runyard/contract/agent/agent-protocol';
 import { SetupFailure } from '../setup-failure.ts';
 
-/** Folders of the home folder in which harnesses look for skills. Together they reach all known harnesses. */
+/** Folders below the home in which harnesses look for skills. Every known harness reads at least one of these folders. */
 const places = ['.agents/skills', '.claude/skills'] as const;
 
 const isSafe = (part: string): boolean => part !== '' && part !== '.' && part !== '..' && !/[/\\\0]/.test(part);

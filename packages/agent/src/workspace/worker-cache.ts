@@ -12,13 +12,13 @@ export interface KeptObject {
 }
 
 /**
- * Objects that runs leave to later runs on the same worker. No result depends on these objects: after a failure of the cache the agent does
- * the work itself.
+ * Stores objects of runs on the worker for later runs. No result depends on these objects: if the cache fails, the agent does the work
+ * itself.
  */
 export interface WorkerCache {
-  /** Returns undefined if the worker does not have it. Rejects if the worker cannot be asked. */
+  /** Returns undefined if the worker does not have the object. Rejects if the worker does not answer. */
   get(name: string, signal: AbortSignal): Promise<KeptObject | undefined>;
-  /** Returns whether the worker keeps the content. */
+  /** Returns true if the worker has stored the content. */
   put(name: string, content: Readable, signal: AbortSignal): Promise<boolean>;
 }
 

@@ -2,7 +2,7 @@ import { isAbsolute, join, relative } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { SetupFailure } from '../setup-failure.ts';
 
-/** Returns the folder in which the harness works: the workspace, or the `working_directory` of the environment in it. */
+/** Returns the folder in which the harness works: the workspace, or the environment's `working_directory` inside the workspace. */
 export function workingFolder(workspace: string, task: Pick<AgentTask, 'environment'>): string {
   return join(workspace, task.environment?.config.working_directory ?? '');
 }
@@ -15,7 +15,7 @@ export async function checkWorkingFolder(workspace: string, task: Pick<AgentTask
     new SetupFailure(
       `The working_directory ${JSON.stringify(named)} of the environment ${why}. Correct it, or let a repository or a setup command make it.`,
     );
-  // Most runs have no such folder, and do not need the module.
+  // Loaded only here, because most runs have no `working_directory` and do not need the module.
   const { realpath, stat } = await import('node:fs/promises');
   const folder = await realpath(workingFolder(workspace, task)).catch(() => undefined);
   if (folder === undefined) throw fail('does not exist after the setup');

@@ -1,4 +1,4 @@
-/** Commands to accept contents that other people wrote and that the caller's runs execute. */
+/** Commands for accepting contents that other people wrote, before the caller's runs use them. */
 import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
 import { Argument, type Command } from 'commander';
 import { connect } from '../api.ts';
@@ -11,7 +11,7 @@ import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
 import { wholeNumber } from '../options.ts';
 
-/** Lists what waits for the caller. */
+/** Lists the contents that wait for the acceptance of the caller. */
 export async function listWaiting(context: Context, options: { readonly json?: true }): Promise<void> {
   const found = await connect(context).listAcceptances({ query: {} });
   const now = Date.now();
@@ -29,11 +29,14 @@ export async function listWaiting(context: Context, options: { readonly json?: t
 interface AcceptOptions {
   /** Does not ask. */
   readonly yes?: true;
-  /** The revision to accept; absent: the present one. */
+  /** The revision to accept; absent: the current revision. */
   readonly revision?: number;
 }
 
-/** Shows the whole difference to the revision that the caller accepted before, asks, and accepts the present one. */
+/**
+ * Shows the whole difference between the revision that the caller accepted last and the current revision. Asks for confirmation, and
+ * accepts the current revision.
+ */
 export async function accept(context: Context, kind: ContentKind, uid: string, options: AcceptOptions): Promise<void> {
   const client = connect(context);
   const [waiting] = (await client.listAcceptances({ query: { kind, uid } })).waiting;
@@ -77,7 +80,10 @@ function textsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.flatMap(textsOf) : [harmlessJson(value)];
 }
 
-/** The kinds of contents, as the contract has them: loading its schemas would delay every command. */
+/**
+ * The kinds of contents, with the same names as in the contract. They are repeated here, because loading the contract's schemas would delay
+ * every command.
+ */
 const kinds = [
   'environment',
   'agent_identity',

@@ -15,11 +15,11 @@ import { readAttachments } from './read-attachments.ts';
 import { showPast, watch } from './watch.ts';
 
 interface AnswerOptions {
-  /** Watches the run after the answer. */
+  /** Shows the events of the run after the answer. */
   readonly follow?: true;
 }
 
-/** Sends a follow-up: an answer if the run asks something, else a new instruction. `-` reads it from standard input. */
+/** Sends a follow-up: an answer if the run asks a question, otherwise a new instruction. `-` reads the text from standard input. */
 export async function send(
   context: Context,
   runId: string,
@@ -40,7 +40,7 @@ export async function send(
 }
 
 /**
- * Approves or denies the present request of the run. A later request is not decided.
+ * Approves or denies the open request of the run. The decision does not apply to a later request.
  * @throws Failure if the run asks no question
  */
 async function decide(
@@ -64,8 +64,8 @@ async function decide(
 }
 
 /**
- * Sends the answer and confirms it. With `follow`, shows later events until the run ends, and then sets the exit code; Ctrl-C stops only
- * the display.
+ * Sends the answer and confirms it. With `follow`, shows later events until the run ends, and then sets the exit code. Ctrl-C stops only
+ * the display and not the run.
  */
 async function answered(
   context: Context,

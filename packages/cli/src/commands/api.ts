@@ -67,7 +67,10 @@ export function methodOf(word: string): string {
   );
 }
 
-/** Returns the URL of a path, which may be given with or without `/api/v1`. The key is sent to no other server. */
+/**
+ * Returns the URL of a path, which may be given with or without `/api/v1`. Rejects a path that leads to another server, so that the key is
+ * sent only to the service.
+ */
 export function urlOf(origin: string, path: string): URL {
   const rooted = path.startsWith('/') ? path : `/${path}`;
   const isWhole = /^\/(api|blobs|healthz|readyz|docs)(\/|\?|$)/.test(rooted);
@@ -108,7 +111,7 @@ function head(response: Response): string {
   return `${harmless(lines.join('\n'))}\n\n`;
 }
 
-/** Prints the body and returns the text of a JSON body. JSON is indented in a terminal; outside of a terminal, it is not changed. */
+/** Prints the body and returns the text of a JSON body. In a terminal, indents JSON; otherwise prints it unchanged. */
 async function print(context: Context, response: Response): Promise<string> {
   if (/[/+]json\b/.test(response.headers.get('content-type') ?? '')) {
     const text = await response.text();

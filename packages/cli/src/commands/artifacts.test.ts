@@ -25,7 +25,7 @@ test('keeps the extension of a name that is too long for a file system', () => {
   expect(name).toMatch(/^語+\.txt$/);
 });
 
-test('removes a file after a download that broke off, but no device', async () => {
+test('removes the incomplete file of a download that broke off, but does not remove a device', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'runyard-artifacts-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const nowhere = path.join(folder, 'nowhere');

@@ -80,7 +80,7 @@ export async function writeBytes(
     return;
   }
   const file = output ?? safeFileName(name);
-  // A file that the user names is replaced; a file that the agent named is never replaced.
+  // Replaces an existing file only if the user named it with --output. Never replaces a file whose name comes from the agent.
   const target = createWriteStream(file, { flags: output === undefined ? 'wx' : 'w' });
   let opened = false;
   target.once('open', () => {
@@ -89,7 +89,7 @@ export async function writeBytes(
   try {
     await pipeline(bytes, target);
   } catch (error) {
-    // The user may have named a device, or a link to one.
+    // Removes only regular files, because the user may have named a device, or a link to a device.
     if (opened && (await lstat(file).catch(() => undefined))?.isFile()) await rm(file, { force: true });
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'EEXIST') throw new Failure(`${file} exists already; choose another file with --output FILE`);
@@ -98,7 +98,7 @@ export async function writeBytes(
   context.out(`${file}\n`);
 }
 
-/** Returns the artifact that a person names. @throws Failure as `getArtifact` */
+/** Returns the artifact that a person names. @throws the same errors as `getArtifact` */
 export function pickArtifact(artifacts: readonly ArtifactItem[], name: string): ArtifactItem {
   const ways = [
     (item: ArtifactItem) => uidOf(item) === name,
@@ -162,7 +162,7 @@ export function safeFileName(name: string): string {
   return shortenName(safe === '' ? 'artifact' : safe);
 }
 
-/** File systems take 255 bytes. The end of a name shows the file's type. */
+/** Shortens a name, because file systems allow at most 255 bytes. Keeps the extension, because it shows the file's type. */
 function shortenName(name: string): string {
   const extension = path.extname(name).slice(0, 20);
   let stem = name.slice(0, name.length - extension.length);

@@ -11,10 +11,10 @@ import { answerOf, promptOf } from '../live/question.ts';
 
 /** Shows the requests of a run to the person at this terminal, and sends the answers. */
 export interface Asker {
-  /** Reads the open question of the run again if the event may have changed it: opens, keeps or withdraws the prompt. */
+  /** Reads the open question of the run again if the event may have changed the question. Then opens, keeps or removes the prompt. */
   update(event: LiveEvent): Promise<void>;
   isAsking(): boolean;
-  /** Writes something without mixing it with a prompt and the text that the person has typed. */
+  /** Calls `show`, and keeps its output separate from an open prompt and the text that the person has typed. */
   around(show: () => void): void;
   /** Aborted when the person ends the input with Ctrl-D. */
   readonly left: AbortSignal;
@@ -42,7 +42,7 @@ export function ownTerminal(): Terminal | undefined {
   return stdin.isTTY && stdout.isTTY ? { input: stdin, output: stdout } : undefined;
 }
 
-/** Creates an asker for a run. An aborted `interrupted` withdraws the prompt: the command is about to end. */
+/** Creates an asker for a run. When `interrupted` is aborted, removes the prompt, because the command is about to end. */
 export function createAsker(
   context: Context,
   client: Client,
@@ -53,7 +53,7 @@ export function createAsker(
   const left = new AbortController();
   /** Requests that this asker has answered, or is answering. */
   const answered = new Set<string>();
-  /** Requests that the screen shows already. A state can arrive before the request that is its reason. */
+  /** Requests that the screen already shows. This is remembered, because the state BLOCKED can arrive before the event of its request. */
   const printedIds = new Set<string>();
   let prompt: Prompt | undefined;
 
@@ -151,7 +151,7 @@ export function createAsker(
   };
 }
 
-/** Drops text that was typed before the question was shown, because it cannot be the answer. Ctrl-C still counts. */
+/** Drops text that was typed before the question was shown, because it cannot be the answer. A Ctrl-C in this text still interrupts the command. */
 async function dropTypedAhead(input: ReadStream): Promise<void> {
   let lastAt = performance.now();
   const drop = (data: Buffer) => {

@@ -58,7 +58,7 @@ async function showAutomation(context: Context, uid: string): Promise<void> {
   context.out(`${harmlessJson(automation)}\n`);
 }
 
-/** Explains why an automation that was stored does not fire. */
+/** Prints the reasons for which a stored automation does not fire. */
 function reportProblems(context: Context, { problems = [] }: Automation): void {
   for (const problem of problems) context.report(harmlessLine(`problem: ${problem}`, 1_000));
 }
@@ -71,7 +71,7 @@ export async function createAutomation(context: Context, factoryUid: string, fil
   reportProblems(context, created);
 }
 
-/** Enables or disables an automation. As after every change, its runs act as the caller from then on. */
+/** Enables or disables an automation. From now on, its runs act as the caller, as after every change. */
 async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
   const {

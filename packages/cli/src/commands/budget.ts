@@ -61,7 +61,7 @@ async function setBudget(
 
 const nameOf = (profile: UserProfile | undefined): string => profile?.display_name ?? profile?.uid ?? '';
 
-/** Returns the name or UID of a thing of a row, or a text if the runs had no such thing or the service does not know it. */
+/** Returns the name or UID of a row's thing. Returns `none` if the runs had no such thing, and `not known` if the service does not know it. */
 const thingText = (thing: UsageThing | undefined): string =>
   thing?.kind === 'known' ? (thing.name ?? thing.uid ?? '') : thing?.kind === 'none' ? 'none' : 'not known';
 
@@ -105,7 +105,7 @@ const sumColumns: readonly Column<UsageRow>[] = [
 const promptTokens = ({ input_tokens, cache_read_tokens, cache_write_tokens }: UsageRow): number =>
   input_tokens + cache_read_tokens + cache_write_tokens;
 
-/** Lists the model usage of the team, or for a member the usage of the member's runs; reads all pages. */
+/** Lists the model usage of the team. A caller who is only a member gets the usage of their own runs. Reads all pages. */
 async function listUsage(
   context: Context,
   options: {

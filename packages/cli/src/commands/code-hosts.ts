@@ -45,7 +45,7 @@ interface AddOptions {
   readonly json?: true;
 }
 
-/** Stores a credential. The secret part of a credential is read from a file or standard input, so that no argument list contains it. */
+/** Stores a credential. Reads its secret part from a file or standard input, so that no argument list contains the secret. */
 export async function addCodeHost(
   context: Context,
   options: AddOptions,

@@ -34,7 +34,10 @@ async function printedBy(command: (context: Context) => Promise<void>): Promise<
   return printed.join('');
 }
 
-/** Clears the screen, sets the title, writes the clipboard, begins a sequence in one byte, and reverses the text direction. */
+/**
+ * Escape sequences that clear the screen, set the title and write the clipboard, a one-byte start of a sequence, and a reversal of the text
+ * direction.
+ */
 const hostile = '\u001b[2J\u001b]0;title\u0007\u001b]52;c;eA==\u0007\u009b31m\u202edrow\r\b\u2028';
 const obeyed = /(?!\n|\t)[\p{Cc}\u2028\u202a-\u202e\u2066-\u2069]/u;
 

@@ -24,7 +24,7 @@ const refusalOf: Readonly<Record<Exclude<Label, 'ACCEPTED'>, string>> = {
 };
 const notSelected = 'no automation selects the webhook';
 
-/** Returns, on one line, why a delivery started fewer runs than it has automations; an empty text if it started all. */
+/** Returns, on one line, why some automations of a delivery started no run; an empty text if all automations started a run. */
 function whyNot({ label, automations = [], reason: why }: WebhookDelivery): string {
   if (why !== undefined) return why;
   if (label !== 'ACCEPTED') return refusalOf[label];
@@ -43,7 +43,7 @@ interface ListOptions {
   readonly label?: string;
 }
 
-/** Returns a label that may be written in small letters. */
+/** Returns the label that a person typed, in small or capital letters. */
 async function labelFrom(text: string): Promise<Label> {
   const { WebhookDeliveryLabel } = await import('@runyard/contract/webhooks/webhooks');
   const label = WebhookDeliveryLabel.safeParse(text.toUpperCase());

@@ -8,7 +8,7 @@ import { asJson } from '../options.ts';
 
 interface DoctorOptions {
   readonly json?: true;
-  /** Check the service at this URL from the outside, and not this machine. */
+  /** URL of a service that is checked from the outside, instead of this machine. */
   readonly url?: string;
 }
 
@@ -19,7 +19,7 @@ async function findingsOf(context: Context, url: string | undefined): Promise<Fi
     const { checkFromOutside } = await import('../doctor/from-outside.ts');
     return await checkFromOutside(reading.value, context.settings.RUNYARD_API_KEY);
   }
-  // The checks import much of service and worker.
+  // Imports the checks only here, because they import large parts of service and worker.
   const { runChecks } = await import('../doctor/checks.ts');
   return await runChecks(context);
 }

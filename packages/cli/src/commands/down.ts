@@ -11,7 +11,7 @@ import { type Claim, drainSignal, readClaim } from '../supervise/claim.ts';
 import { readServiceFile } from '../supervise/service-file.ts';
 import { type LiveRuns, readLiveRuns } from './live-runs.ts';
 
-/** Longest wait for programs that were asked to stop now. Worker and service together stop faster. */
+/** Longest wait for programs that were asked to stop at once. It is longer than worker and service together need. */
 const patienceMs = 45_000;
 const pollMs = 1_000;
 
@@ -66,7 +66,7 @@ async function endRemains({ folder, out, report }: Context): Promise<void> {
       throw new Failure(`process ${former?.pid} did not stop in ${patienceMs / 1000} s; see ${folder.logs}`);
     await sleep(25);
   }
-  // Most data folders without programs never had a worker.
+  // Imports the worker's code only if the folder ever had a worker. Most data folders without running programs never had a worker.
   const hasWorked = existsSync(path.join(folder.path, 'worker', 'holder.json'));
   const { endSandboxes } = hasWorked ? await import('@runyard/worker/end-sandboxes') : { endSandboxes: async () => 0 };
   const ended = await endSandboxes(folder.path);
@@ -97,7 +97,7 @@ async function choose(context: Context, live: LiveRuns, options: DownOptions): P
     );
   context.report(found);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  // Ctrl-C and Ctrl-D stop nothing.
+  // Ctrl-C and Ctrl-D mean the answer "stop nothing".
   const left = new AbortController();
   terminal.on('SIGINT', () => left.abort()).on('close', () => left.abort());
   try {
@@ -137,7 +137,7 @@ async function stopNow(context: Context, claim: Claim): Promise<void> {
   await gone(context, claim, patienceMs);
 }
 
-/** Waits for the runs of a service whose workers run elsewhere, then stops it. */
+/** Waits until a service, whose workers run elsewhere, has no live runs. Then stops the service. */
 async function noneIsLive(context: Context, claim: Claim): Promise<void> {
   while (claim.origin !== undefined && stateOf(claim) === 'alive') {
     if ((await readLiveRuns(context, claim.origin, false)).count === 0) break;
@@ -151,7 +151,7 @@ async function gone(context: Context, claim: Claim, patience: number): Promise<v
   const deadline = performance.now() + patience;
   while (stateOf(claim) === 'alive') {
     if (performance.now() > deadline) {
-      // The programs stop by themselves, because their input closes.
+      // The programs of the killed process stop by themselves, because their input closes.
       send(claim.pid, 'SIGKILL');
       throw new Failure(
         `process ${claim.pid} did not stop in ${patience / 1000} s and was killed; see ${context.folder.logs}`,

@@ -38,7 +38,7 @@ function printEnvironment(
   for (const [name, value] of Object.entries(variables)) {
     const line = {
       sh: `export ${name}=${shellQuote(value)}`,
-      // In quotes, fish reads only \\ and \' as escapes.
+      // Inside single quotes, fish interprets only the escapes \\ and \'.
       fish: `set -gx ${name} '${value.replaceAll(/[\\']/g, '\\$&')}'`,
     }[options.shell];
     context.out(`${line}\n`);

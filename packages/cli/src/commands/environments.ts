@@ -67,7 +67,7 @@ export async function deleteEnvironment(context: Context, uid: string): Promise<
   context.out(`${uid} is deleted\n`);
 }
 
-/** Lists the guests of an environment, first accepted first, and the invitations that wait. */
+/** Lists the guests of an environment, in the order in which they accepted, and the open invitations. */
 export async function listGuests(context: Context, uid: string, options: Printing): Promise<void> {
   const found = await connect(context).listEnvironmentGuests({ params: { uid } });
   const now = Date.now();

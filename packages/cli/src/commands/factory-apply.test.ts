@@ -24,13 +24,13 @@ const context = {
   report: () => {},
 };
 
-/** Adds a file to the stored definition, as a hostile service can send it. */
+/** Adds a file to the stored definition. A hostile service could send such a file. */
 const addStored = (file: string) =>
   service.deps.db.query(`UPDATE factory_definitions SET files = files || jsonb_build_array($1::jsonb)`, [
     JSON.stringify({ path: file, content: 'evil' }),
   ]);
 
-/** Writes files into a folder and returns it. */
+/** Writes files into a folder and returns its path. */
 function write(files: Readonly<Record<string, string>>): string {
   const from = path.join(folder, 'from');
   for (const [file, content] of Object.entries(files)) {
@@ -54,7 +54,7 @@ test('applies nothing if the factory changed after the plan was made', async () 
   expect(await definitions.stored()).toMatchObject({ version: 2, drift: [] });
 });
 
-test('applies a folder that also has binary files without effect, and exports the other files', async () => {
+test('applies a folder that also has binary files without effect, and exports only the files of the definition that are text', async () => {
   const kept = { ...filesOf(baseFiles), 'scorers/a.md': '\ufeffa\r\n' };
   const from = write({ ...kept, 'scorers/b.bin': '\u0000', 'README.md': 'a' });
   await applyFactory(context, from, { factory, yes: true });

@@ -1,4 +1,4 @@
-/** Applies the definition of a factory from a folder, and writes it into one. */
+/** Applies the definition of a factory from a folder, and exports a definition into a folder. */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -24,8 +24,9 @@ export interface ApplyOptions {
 }
 
 /**
- * Shows the changes that the files of a folder would make, asks for confirmation, and applies them. The files are read once, and the plan
- * is made again after the answer. The apply contains the version of the plan, so exactly the shown changes are applied. `confirm` asks.
+ * Shows the changes that the files of a folder would make, asks for confirmation, and applies them. Reads the files once, and makes the
+ * plan again after the answer. The request to apply contains the version of the plan, so exactly the shown changes are applied. `confirm`
+ * asks the question.
  * @throws Failure with exit code 1 if there are faults, 2 if there is no terminal for the question or a dry run would change something, 3
  * if the command is strict and an automation does not fire
  */
@@ -67,7 +68,7 @@ export async function applyFactory(
   }
   if (!options.yes) {
     if (!(await confirm())) throw new Failure('nothing was applied');
-    // While a person reads the plan, another person may disable a webhook, and the apply would enable it again.
+    // Compares the plan again: while a person reads it, another person may disable a webhook, which this apply would then enable again.
     const { changes, drift } = await put({ dry_run: true });
     if (!isDeepStrictEqual({ changes, drift }, { changes: plan.changes, drift: plan.drift }))
       throw new Failure('nothing was applied: the factory has changed since the plan. Run the command again');
@@ -111,7 +112,7 @@ export async function exportFactory(
   const { pathFault, placeOf } = await import('@runyard/contract/factories/files/layout');
   const faults = files.flatMap(({ path: file }) => pathFault(file) ?? []);
   if (faults.length > 0) throw new Failure(`the service sent a file that cannot be written: ${faults[0]}`);
-  // Files with other names do not belong to the definition, and programs execute some of them, such as .envrc.
+  // Writes only files of the definition. Some other files, such as .envrc, would be executed by programs.
   const own = files.filter(({ path: file }) => placeOf(file).kind !== 'other');
   for (const { path: file, content } of own) {
     const target = path.join(folder, file);

@@ -22,8 +22,8 @@ interface SetOptions extends Json {
 }
 
 /**
- * Shows the changes that the repository would make in a factory, asks for confirmation, and sets it as the source. @throws Failure with
- * exit code 1 if it cannot be read or has faults, 2 if there is no terminal for the question
+ * Shows the changes that a repository would make in a factory, asks for confirmation, and sets the repository as the source. @throws
+ * Failure with exit code 1 if the repository cannot be read or has faults, 2 if there is no terminal for the question
  */
 export async function setFactorySource(
   context: Context,
@@ -48,7 +48,7 @@ export async function setFactorySource(
   throwUnlessApplied(context, folder ?? '', plan.sync);
   if (dryRun) return throwForPlan(plan.sync, { dryRun, strict });
   if (!yes && !(await isConfirmed())) throw new Failure('the source was not set');
-  // The plan that was confirmed is applied, or nothing.
+  // Sends the commit of the confirmed plan. If the repository has a newer commit, the service applies nothing.
   const { commit } = plan.sync;
   const set = await put({ dry_run: false, ...(commit === undefined ? {} : { expected_commit: commit }) });
   if (json) context.out(`${harmlessJson(set, 2)}\n`);

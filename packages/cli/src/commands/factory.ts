@@ -8,7 +8,7 @@ import { Failure } from '../failure.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { asJson } from '../options.ts';
 
-/** Members of the context that the command needs: it asks no service. */
+/** Members of the context that the command needs. They do not include the service. */
 type Output = Pick<Context, 'out' | 'report'>;
 
 /**

@@ -8,7 +8,7 @@ import { printList } from '../live/list.ts';
 export const inUtc = (time: string | null | undefined): string =>
   time ? `${time.slice(0, 16).replace('T', ' ')} UTC` : '';
 
-/** Prints fires, newest first. `second`: the column behind the time. */
+/** Prints fires, newest first. `second`: the column after the time. */
 export function printFires(
   context: Context,
   found: ListScheduleFiresResponse,

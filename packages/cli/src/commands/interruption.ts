@@ -13,7 +13,7 @@ export interface Interruption {
 
 const causes = { SIGINT: 'Ctrl-C', SIGTERM: 'SIGTERM', SIGHUP: 'SIGHUP' } as const;
 
-/** timeout(1) sends SIGTERM to the command and again to its process group. */
+/** A second SIGTERM within this time counts as the same, because timeout(1) sends SIGTERM to the command and again to its process group. */
 const sameSignalMs = 1_000;
 
 /** Handles Ctrl-C, SIGTERM, SIGHUP and a closed standard output instead of ending the process. */
@@ -28,7 +28,8 @@ export function watchInterruptions(): Interruption {
       first.abort(cause);
       return;
     }
-    // A terminal that closes may send SIGHUP more than once, and also closes the output.
+    // Only a second Ctrl-C or SIGTERM ends the command at once: a closing terminal may send SIGHUP more than once and also closes the
+    // output.
     const isRepeated =
       cause === 'SIGTERM' && first.signal.reason === cause && performance.now() - firstAt < sameSignalMs;
     if (cause === 'Ctrl-C' || (cause === 'SIGTERM' && !isRepeated)) second.abort(cause);

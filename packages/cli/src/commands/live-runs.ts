@@ -4,7 +4,7 @@ import { describeProblem } from '../api.ts';
 import { type Context, folderKey } from '../context.ts';
 import { Failure } from '../failure.ts';
 
-/** Runs that a stop would end. */
+/** Runs that would end if the programs were stopped now. */
 export interface LiveRuns {
   readonly count: number;
   /** True if there are more than `count`. */
@@ -17,9 +17,9 @@ const mostCounted = 100;
 const mostShown = 10;
 
 /**
- * Reads the runs that an agent works on or is about to. Queued and BLOCKED runs do not count as live: queued runs begin after the next
- * start, and BLOCKED runs keep their workspace and continue when they are answered. A service that does not answer has no live runs,
- * because its agents cannot report.
+ * Reads the runs on which an agent works or is about to work. Queued and BLOCKED runs are not live: queued runs begin after the next start,
+ * and BLOCKED runs keep their workspace and continue after an answer. If a service does not answer, returns no live runs, because the
+ * agents cannot report to it.
  * @throws Failure if the service does not show its runs, unless `anyway` is set
  */
 export async function readLiveRuns(context: Context, origin: string, anyway: boolean): Promise<LiveRuns> {

@@ -57,7 +57,7 @@ const urlOf = (origin: string, query: CommandLineQuery): string =>
 const clientWith = (origin: string, { key }: Login) =>
   createClient({ baseUrl: origin, apiKey: key, userAgent: 'runyard-cli', strict: true });
 
-/** Opens the page in a browser of this machine, and waits for the request that it makes. */
+/** Opens the page in a browser of this machine, and waits for the request with which the page sends the key. */
 async function receive(context: Context, origin: string, query: CommandLineQuery): Promise<string> {
   const state = randomBytes(32).toString('base64url');
   const { promise, resolve } = Promise.withResolvers<string>();
@@ -126,7 +126,7 @@ async function askForCode(context: Context, url: string, problem: string): Promi
   }
 }
 
-/** Opens the sealed key. @throws Failure if it was sealed for another command */
+/** Decrypts the sealed key. @throws Failure if the key was sealed for another command */
 function openSealed(privateKey: KeyObject, sealed: string): Login {
   try {
     const padding = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' };
@@ -138,7 +138,7 @@ function openSealed(privateKey: KeyObject, sealed: string): Login {
   }
 }
 
-/** Deletes the key at the service. Returns why it could not be deleted; null if it is gone. */
+/** Deletes the key at the service. Returns the reason if the key could not be deleted; null if it was deleted. */
 async function endKey(origin: string, login: Login): Promise<string | null> {
   return await clientWith(origin, login)
     .deleteKey({ params: { uid: login.uid } })

@@ -15,15 +15,15 @@ import { showPast, watch } from './watch.ts';
 interface LogsOptions {
   readonly follow?: true;
   readonly json?: true;
-  /** Shows only this number of the last lines that exist at the start. */
+  /** Number of existing lines to show when the command starts. Earlier lines are not shown. */
   readonly tail?: number;
   /** Exits with the code of the run's state. */
   readonly exitStatus?: true;
 }
 
 /**
- * Shows the events of a run until now. With `follow`, continues until the run has ended or waits for a person. For a run that has ended, it
- * continues until the present turn in the sandbox of its failed setup ends. Sets the exit code.
+ * Shows the events of a run until now. With `follow`, continues until the run has ended or waits for a person. If the run had ended before
+ * because its setup failed, continues until the current turn in its open sandbox ends. Sets the exit code.
  */
 export async function logs(context: Context, runId: string, options: LogsOptions): Promise<void> {
   const client = connect(context);

@@ -57,7 +57,7 @@ export async function createMcpServer(context: Context, name: string, options: S
   show(context, await connect(context).createMcpServer({ body }), options);
 }
 
-/** Changes what the options name. */
+/** Changes the members of a server that the options name. */
 async function updateMcpServer(context: Context, serverId: string, options: ServerOptions): Promise<void> {
   const client = connect(context);
   const { url } = await client.getMcpServer({ params: { serverId } });

@@ -15,8 +15,8 @@ async function latestRunId(context: Context): Promise<string> {
 }
 
 /**
- * Opens the page of a run in the browser, with a sign-in link that works once; without `runId`, opens the page of the newest run.
- * Prints the link if no browser can be started, or with `print`.
+ * Opens the page of a run in the browser, with a sign-in link that works once. Without `runId`, opens the page of the newest run. Prints
+ * the link if no browser can be started, or if `print` is set.
  */
 export async function open(
   context: Context,

@@ -3,7 +3,7 @@ import { type Context, dataPlace } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { requireDatabase } from './transfer.ts';
 
-/** Makes a new operator's key in the data folder, and prints it. The old one stops working; the service may run. */
+/** Makes a new operator's key in the data folder, and prints it. The old key stops working. The service may run. */
 export async function replaceKeyOfOperator(context: Context): Promise<void> {
   if (context.settings.RUNYARD_BOOTSTRAP_KEY !== undefined)
     throw new Failure("RUNYARD_BOOTSTRAP_KEY is the operator's key: change this setting, and start the service again");

@@ -14,13 +14,16 @@ import { readPrompt } from './read-prompt.ts';
 import { configFrom, type RunOptions } from './run-request.ts';
 import { withIds } from './with-ids.ts';
 
-/** Options that replace members of the run. Members of its configuration that no option changes stay. */
+/** Options that replace members of the run. Other members of its configuration stay unchanged. */
 interface RerunChanges extends Omit<RunOptions, 'attach'> {
   /** A file, `-` for standard input, or the text itself. */
   readonly prompt?: string;
 }
 
-/** Returns the request that the options describe. A configuration in a request replaces the whole one, so it begins with the present one. */
+/**
+ * Returns the request that the options describe. A configuration in the request replaces the whole configuration of the run. So the options
+ * are applied to a copy of that configuration.
+ */
 export async function rerunRequest(
   client: Pick<Client, 'getRun'>,
   runId: string,

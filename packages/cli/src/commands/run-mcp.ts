@@ -1,4 +1,4 @@
-/** The MCP servers of a run, as `--mcp` names them. */
+/** Reads the MCP servers that `--mcp` names for a run. */
 import type { Client } from '@runyard/client';
 import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/runs/config';
 import { Failure } from '../failure.ts';
@@ -8,8 +8,8 @@ import { idOf } from '../named.ts';
 type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;
 
 /**
- * Returns the servers of a request. A file has servers by their names as JSON, also below the key `mcpServers` as other programs write
- * them. Any other word is a stored server, whose id `withStoredServers` finds.
+ * Returns the servers of a request. A file contains servers by their names as JSON, at the top level or, as other programs write them,
+ * below the key `mcpServers`. Any other word names a stored server, whose id `withStoredServers` finds.
  */
 export function mcpServersFrom(words: readonly string[]): Servers {
   const servers: Record<string, MCPServerConfig> = {};

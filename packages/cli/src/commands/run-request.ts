@@ -55,7 +55,7 @@ export function buildRunRequest(
     );
   if (Buffer.byteLength(prompt) > maxPromptBytes)
     throw new Failure(`the prompt is too large: ${overLimit(Buffer.byteLength(prompt), maxPromptBytes)}`);
-  // By default, the sandbox ends with the run instead of waiting for a follow-up.
+  // By default, the sandbox ends when the run ends, and does not wait for a follow-up.
   const config = { idle_timeout_minutes: 0, ...configFrom(options) };
   const attachments = readAttachments(options.attach);
   const metadata = Object.fromEntries((options.metadata ?? []).map(parsePair));

@@ -60,7 +60,7 @@ export async function run(context: Context, source: string | undefined, options:
     if (created.at_capacity && !isFresh)
       context.report('no worker has a free slot at the moment: the run waits for one');
     process.exitCode = await watchOwn(context, client, created.run_id, { ...options, isFresh }, interruption);
-    // A cancel that is still being retried would keep the process alive.
+    // Exits explicitly, because a cancel request that is still being retried would keep the process alive.
     if (process.exitCode === interruptedCode) process.exit();
   } finally {
     interruption.restore();
@@ -68,8 +68,8 @@ export async function run(context: Context, source: string | undefined, options:
 }
 
 /**
- * Watches a run that this command has created; `isFresh`: Runyard was started for this run. An interruption cancels the run, or leaves it
- * with `detachOnSignal`.
+ * Watches a run that this command has created. `isFresh`: Runyard was started for this run. An interruption cancels the run, or with
+ * `detachOnSignal` lets the run continue.
  * @returns the exit code
  */
 async function watchOwn(
@@ -91,7 +91,7 @@ async function watchOwn(
       context.report(`could not cancel: ${harmlessLine(error instanceof Error ? error.message : String(error))}`);
     });
   };
-  // Create the asker before the handler below: on an interruption it removes its prompt before the message is printed.
+  // The asker must be created before the handler below, so that an interruption removes the prompt before the message is printed.
   const terminal = options.json ? undefined : ownTerminal();
   const asker = terminal && createAsker(context, client, runId, terminal, first);
   if (first.aborted) onInterruption();
@@ -106,7 +106,7 @@ async function watchOwn(
   return exitCodeOf(item.state);
 }
 
-/** Starts service, database and worker in the background, unless a service already runs here or the settings name a remote one. */
+/** Starts service, database and worker in the background. Starts nothing if a service already runs here, or if the settings name a remote service. */
 async function ensureStarted(context: Context, interrupted: AbortSignal): Promise<boolean> {
   requireSameSettings(context);
   if (serviceOrigin(context) !== null) return false;

@@ -51,7 +51,7 @@ const parameters = {
   order: 'sort_order',
 } as const;
 
-/** Returns the query of the list of runs, newest first without `--sort`. Finds the ids of things that the options name. */
+/** Returns the query for the list of runs. Without `--sort`, the newest run is first. Finds the ids of the things that the options name. */
 export async function runsQuery(client: Client, filters: RunFilters): Promise<Query> {
   const queryPairs = Object.entries(parameters).flatMap(([option, parameter]) => {
     const value = filters[option as keyof typeof parameters];

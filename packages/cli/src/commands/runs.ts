@@ -47,7 +47,7 @@ function tookOf(runTime: string | undefined): string {
   return milliseconds === undefined ? '' : formatDuration(milliseconds);
 }
 
-/** Narrowest terminal in which the titles have enough room beside whole ids. */
+/** Narrowest terminal, in columns, in which titles have enough space beside complete ids. */
 const widthForIds = 110;
 
 function runColumns(now: number, shown?: ReadonlyMap<string, string>): Column<RunItem>[] {

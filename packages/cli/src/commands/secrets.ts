@@ -44,8 +44,8 @@ interface SetSecretOptions {
 }
 
 /**
- * Sets a secret to the text of a file or of standard input; removes one line break at its end. A value is never an argument: other
- * users of the machine can read those.
+ * Sets a secret to the text of a file or of standard input, without one line break at its end. A value is never an argument, because other
+ * users of the machine can read arguments.
  */
 async function setSecret(context: Context, name: string, options: SetSecretOptions): Promise<void> {
   const { scope, file, agent } = options;
@@ -69,7 +69,7 @@ function readValue(file: string | undefined): string {
   }
 }
 
-/** Deletes a secret. Runs that got its value keep it. */
+/** Deletes a secret. Runs that already have its value keep the value. */
 export async function deleteSecret(
   context: Context,
   name: string,
@@ -79,7 +79,7 @@ export async function deleteSecret(
   context.out(`${name} is deleted\n`);
 }
 
-/** Changes the key that encrypts secrets in the data folder. A running service encrypts its rows again by itself. */
+/** Changes the key in the data folder that encrypts secrets. A running service then encrypts the stored secrets with the new key. */
 async function rotateSecretsKey(context: Context): Promise<void> {
   if (context.settings.RUNYARD_SECRETS_KEY !== undefined)
     throw new Failure(

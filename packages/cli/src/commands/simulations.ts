@@ -9,7 +9,7 @@ import { harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { findAutomation, findWebhook } from '../named.ts';
 import { asJson, automationHelp, webhookHelp } from '../options.ts';
 
-/** A refusal may name several members of the request. */
+/** Most characters of a line. It is long, because a refusal may name several members of the request. */
 const maxLine = 2_000;
 
 interface SimulationOptions {
@@ -27,7 +27,7 @@ function bodyOf({ payload, delivery, event }: SimulationOptions) {
   };
 }
 
-/** Prints each automation: `+` and the prompt where a run would start, `-` and the reason where none would. */
+/** Prints an automation: `+` and the prompt if a run would start, `-` and the reason if no run would start. */
 function show(
   context: Context,
   { automation_id: uid, name, matched, reason, refusals = [], run }: SimulatedStart,

@@ -26,7 +26,7 @@ interface Status {
 
 type Connected = Awaited<ReturnType<Client['listConnectedWorkers']>>;
 
-/** Longest wait for the service. The command is used where a service does not answer. */
+/** Longest wait for the service. It is short, because people often use the command when a service does not answer. */
 const patienceMs = 3000;
 
 /** Reads the workers of the service; null if no key may read them, or the service did not answer. */
@@ -38,7 +38,7 @@ async function readWorkers(context: Context): Promise<Connected | null> {
       signal: AbortSignal.timeout(patienceMs),
     });
     const { workers, hosted_workers: hosted } = found;
-    // A service of an older version describes no connections.
+    // Returns null for the answer of an older service, which does not describe connections.
     if (![...(workers ?? [{}]), ...(hosted ?? [])].every((worker) => 'connections' in worker)) return null;
     return { ...found, workers: workers ?? [] };
   } catch {
@@ -46,7 +46,7 @@ async function readWorkers(context: Context): Promise<Connected | null> {
   }
 }
 
-/** Describes a connection: how it isolates, its room, its version and its disk. */
+/** Describes a worker's connection: isolation, free slots, version and free disk space. */
 function describeConnection({
   backend = 'unknown isolation',
   missing_features: missing,

@@ -40,7 +40,7 @@ export async function renameTeam(context: Context, name: string): Promise<void> 
   context.out(`${team.uid} is now ${harmlessLine(team.name)}\n`);
 }
 
-/** Joins a team with the key of an invitation, as the person of the API key. */
+/** Joins a team with the key of an invitation. The person of the API key becomes the member. */
 export async function joinTeam(context: Context, invitation: string): Promise<void> {
   const team = await connect(context).joinTeam({ body: { key: invitation } });
   context.out(`${team.uid}\n`);

@@ -9,7 +9,7 @@ import { formatCount } from '../live/amounts.ts';
 import { readClaim } from '../supervise/claim.ts';
 import { readServiceFile } from '../supervise/service-file.ts';
 
-/** Writes tables and blobs into one file, into a new file of a folder, or to standard output (`-`). The services may run meanwhile. */
+/** Writes tables and blobs into one file, into a new file in a folder, or to standard output (`-`). The services may run during the backup. */
 async function backUpAll(context: Context, name: string): Promise<void> {
   const target = name === '-' ? process.stdout : fileOfBackup(path.resolve(name));
   if (target === process.stdout && process.stdout.isTTY)
@@ -26,7 +26,7 @@ async function backUpAll(context: Context, name: string): Promise<void> {
   );
 }
 
-/** Returns the file to write; for a folder, a file in it with the present time as its name. */
+/** Returns the path of the file to write. If the path is a folder, the name of the file in it is the current time. */
 function fileOfBackup(target: string): string {
   const isFolder = statSync(target, { throwIfNoEntry: false })?.isDirectory() === true;
   const time = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
@@ -35,7 +35,7 @@ function fileOfBackup(target: string): string {
   return file;
 }
 
-/** Refuses a folder without an embedded database, which would otherwise be created. */
+/** Throws if the folder has no embedded database, because the command would otherwise create one. */
 export function requireDatabase({ folder, settings }: Context): void {
   if (settings.RUNYARD_DATABASE_URL !== undefined || existsSync(path.join(folder.path, 'postgres'))) return;
   throw new Failure(`there is no database in ${folder.path}; set RUNYARD_DATA_DIR to the data folder`);
@@ -81,7 +81,7 @@ function describe(result: Awaited<ReturnType<typeof backUp>>): string {
   return `${formatCount(result.rows)} rows of ${result.tables} tables, ${formatCount(result.blobs)} blobs`;
 }
 
-/** Copies the blobs of RUNYARD_BLOBS_FROM to RUNYARD_BLOBS. The services run meanwhile. */
+/** Copies the blobs of RUNYARD_BLOBS_FROM to RUNYARD_BLOBS, while the services run. */
 async function moveAll(context: Context): Promise<void> {
   const { moveBlobs } = await import('@runyard/service/transfer');
   let reported = 0;

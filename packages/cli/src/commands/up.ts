@@ -49,11 +49,12 @@ function welcome(
 ): string {
   const { bold, dim, cyan } = context.colours;
   const key = programKey(context);
-  // Screens are shared and logs are stored, so the file or variable with the key is printed, and not the key itself.
+  // Prints the file or variable that contains the key, and not the key itself, because screens are shared and logs are stored.
   const { RUNYARD_API_KEY: ofCaller, RUNYARD_BOOTSTRAP_KEY: ofService } = context.settings;
   const variable = ofCaller ? 'RUNYARD_API_KEY' : ofService ? 'RUNYARD_BOOTSTRAP_KEY' : undefined;
   const file = context.folder.bootstrapKeyFile;
-  // The first key of a database is made once, in the data folder of the first service that used it.
+  // The key may be in another data folder: the first key of a database is made once, in the data folder of the first service that used the
+  // database.
   const isElsewhere = key === null;
   const word = isElsewhere
     ? '$RUNYARD_API_KEY'

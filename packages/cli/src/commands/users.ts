@@ -61,7 +61,7 @@ async function acceptInvitation(
   request: { readonly key: string; readonly display_name: string; readonly email?: string },
   options: Options,
 ): Promise<void> {
-  // The new person has no API key yet, and a key in the environment belongs to another person.
+  // Sends no API key: the new person has no key yet, and a key in the environment belongs to another person.
   const client = createClient({ baseUrl: requireOrigin(context), userAgent: 'runyard-cli', strict: true });
   const accepted = await client.acceptTeamInvitation({ body: request });
   if (options.json) return context.out(`${harmlessJson(accepted)}\n`);
@@ -80,7 +80,7 @@ async function setUserRole(context: Context, userUid: string, role: Role): Promi
 
 /**
  * Removes a person from the team; the person's keys of the team stop working at once. Asks whether to delete the agent keys and worker
- * pools that the person made; without a terminal, prints them and the commands that delete them.
+ * pools that the person made. Without a terminal, prints these keys and pools with the commands that delete them.
  */
 async function removeUser(
   context: Context,

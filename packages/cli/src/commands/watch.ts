@@ -23,13 +23,13 @@ interface Shown {
 interface WatchOptions {
   readonly json: boolean;
   readonly signal: AbortSignal;
-  /** Asks the person at this terminal the question of the run; absent: the command stops when the run is BLOCKED. */
+  /** Asks the run's questions at this terminal; absent: the command stops when the run is BLOCKED. */
   readonly asker?: Asker | undefined;
   /** Milliseconds during which the command does not print why the run waits. */
   readonly quietMs?: number;
 }
 
-/** Returns the place before the first event. */
+/** Returns the position before the first event. */
 export const nothingShown = (context: Context): Shown => ({
   view: createLiveView(context.colours),
   lastEventId: undefined,
@@ -40,8 +40,8 @@ const textOf = (view: LiveView, event: LiveEvent, json: boolean): string =>
   json ? `${harmlessJson(event)}\n` : view.render(event);
 
 /**
- * Shows the events that exist now; with `tail`, only their last `tail` lines. With `follow`, `tail` counts from the end of the stream, so
- * the stream must end by itself.
+ * Shows the events that exist now; with `tail`, only their last `tail` lines. With `follow`, waits for the end of the stream, from which
+ * `tail` counts. So the stream must end by itself.
  */
 export async function showPast(
   context: Context,
@@ -67,8 +67,8 @@ export async function showPast(
 }
 
 /**
- * Shows a run's further events as they arrive, then a summary, until the run has ended, or until it is BLOCKED without an asker. @returns
- * the run at the end, or `null` if `signal` stopped the command earlier
+ * Shows a run's further events until the run has ended, or until it is BLOCKED and there is no asker. Then shows a summary. @returns the
+ * run at the end, or `null` if `signal` stopped the command earlier
  */
 export async function watch(
   context: Context,
@@ -91,12 +91,12 @@ export async function watch(
   try {
     for await (const { event } of followRun(here, runId, { signal, ...(lastEventId ? { lastEventId } : {}) })) {
       const settled = event.type === 'state' && isSettled(event.state);
-      // The prompt, or the first line of the summary, shows a settled state.
+      // Prints no line for a settled state, because the prompt or the first line of the summary shows it.
       const text = json || !settled ? textOf(view, event, json) : '';
       if (text !== '') around(() => context.out(asker?.isAsking() ? text + view.end() : text));
       await asker?.update(event);
       if (!settled) continue;
-      // Old events may come first: a run that was BLOCKED or had ended may have continued since.
+      // Reads the present state: the event may be old, because a run that was BLOCKED or had ended may have continued since then.
       item = await client.getRun({ params: { runId } });
       if (isTerminal(item.state) || (item.state === 'BLOCKED' && !asker)) break;
     }

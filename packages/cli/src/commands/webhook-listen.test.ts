@@ -52,7 +52,7 @@ async function listen(webhook: Webhook, whenReady: () => Promise<unknown>, { cou
   let ready: Promise<unknown> | undefined;
   const report = (text: string) => {
     reports.push(text);
-    // Behind the second report the loop begins.
+    // The command starts to listen after its second report.
     if (reports.length === 2) ready = whenReady();
   };
   const out = (text: string) => {
@@ -67,7 +67,7 @@ async function listen(webhook: Webhook, whenReady: () => Promise<unknown>, { cou
   return { reports, lines, secret };
 }
 
-/** Numbers beyond 2^53, two equal keys, white space and text beyond ASCII: JSON that no parser gives back. */
+/** JSON that changes if a program parses and writes it again: numbers above 2^53, two equal keys, white space, and text that is not ASCII. */
 const body = '{ "n": 12345678901234567890, "n":1e999,\r\n\t"a" : "\\u00e4ä\\ud800" }\n';
 
 const signed = (scheme: string, secret: string) => ({ auth_mode: 'signature', signature_scheme: scheme, secret });
@@ -78,7 +78,7 @@ interface Sender {
   readonly webhook: Record<string, unknown>;
   readonly sent: () => Promise<Sent>;
   readonly kept: Record<string, string>;
-  /** Throws, or returns false, if the program could not prove the delivery. */
+  /** Throws or returns false if the program cannot verify the delivery. */
   readonly check: (delivery: Got, secret: string) => unknown;
 }
 
@@ -178,7 +178,7 @@ describe('a delivery', () => {
     expect(senders.stripe?.check(got[0] as Got, 'whsec_local')).toBe(true);
   });
 
-  test('passes on late commits and replays, but no delivery of another webhook or older than the start', async () => {
+  test('is forwarded after a late commit or a replay, but not if it belongs to another webhook or is older than the start', async () => {
     const [webhook, other] = [await create(), await create()];
     const { delivery_id: before } = (await send(webhook, { body: '"before"' })).body;
     const { lines } = await listen(
@@ -187,7 +187,7 @@ describe('a delivery', () => {
         await send(other, { body: '"other"' });
         const { delivery_id: first } = (await send(webhook, { body: '"first"' })).body;
         await expect.poll(() => got.length).toBe(1);
-        // The delivery gets an older id than the first one, as if its transaction had taken longer.
+        // This delivery gets an older id than the first delivery, as if its transaction had taken longer.
         const late = `${first.slice(0, -12)}000000000000`;
         await service.deps.db.query(
           `INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, payload) SELECT '${late}', uid, team_id, 'ACCEPTED', 6, '"late"' FROM webhooks WHERE uid = $1`,

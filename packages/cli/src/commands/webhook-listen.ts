@@ -72,7 +72,7 @@ async function watchLog(client: Client, params: WebhookParams): Promise<() => Pr
   const read = async () =>
     (await client.listWebhookDeliveries({ params, query: page })).deliveries.map(({ delivery_id: id }) => id);
   const first = await read();
-  // Older deliveries move into the page when others are deleted. Ids sort by time.
+  // Ignores deliveries that are older than the first page: they move into the page when others are deleted. Ids sort by time.
   const oldest = first.length < page.limit ? '' : (first.at(-1) ?? '');
   let seen = new Set(first);
   return async () => {

@@ -46,7 +46,7 @@ export async function listWebhooks(context: Context, options: Json): Promise<voi
 }
 
 interface RuleOptions {
-  /** False: the one of the scheme. */
+  /** False: removes the webhook's own value, so that the value of its scheme applies. */
   readonly deliveryIdPath?: string | false;
   readonly eventHeader?: string | false;
   readonly duplicateWindow?: number;
@@ -54,7 +54,7 @@ interface RuleOptions {
   readonly signature?: string;
 }
 
-/** Returns the members of a request with the rules for reading deliveries. */
+/** Returns the members of a request that define how deliveries are read. */
 function rulesFrom({ deliveryIdPath: path, eventHeader: header, duplicateWindow, signature }: RuleOptions) {
   return {
     ...(path ? { delivery_id_path: path } : {}),
@@ -66,7 +66,7 @@ function rulesFrom({ deliveryIdPath: path, eventHeader: header, duplicateWindow,
 
 function signatureFrom(text: string): HmacSignature {
   try {
-    // The service checks its members.
+    // The members are not checked here, because the service checks them.
     return JSON.parse(text) as HmacSignature;
   } catch {
     throw new Failure('--signature: it must be JSON, such as {"header": "X-Signature", "prefix": "sha256="}');
@@ -109,7 +109,7 @@ export async function createWebhook(
 interface UpdateOptions extends RuleOptions {
   readonly name?: string;
   readonly secretName?: string;
-  /** False if there are no more pages. */
+  /** False: removes the name of the header, so that no header has the id of a delivery. */
   readonly deliveryIdHeader?: string | false;
 }
 

@@ -39,7 +39,7 @@ async function allowWorkers(context: Context, poolName: string, principalUid: st
   context.out(`workers of ${harmlessLine(added ? nameOf(added) : principalUid)} connect as ${pool.name} now\n`);
 }
 
-/** Ends the right to connect to a pool, and the connections that use it. */
+/** Removes the right to connect to a pool, and closes the connections that use this right. */
 async function denyWorkers(context: Context, poolName: string, principalUid: string): Promise<void> {
   await connect(context).removeWorkerPoolConnector({ params: { poolName, principalUid } });
   context.out(`workers of ${principalUid} do not connect as ${poolName} any more\n`);

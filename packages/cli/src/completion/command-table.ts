@@ -1,11 +1,11 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** The values that a place of a command line accepts. */
+/** The kind of value that an argument or option accepts. */
 export type Value =
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
   | { readonly kind: 'file' }
   | { readonly kind: 'run' }
-  /** Text that only the person knows. */
+  /** Any text; no completions are offered. */
   | { readonly kind: 'text' };
 
 export interface OptionEntry {

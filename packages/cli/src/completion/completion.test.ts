@@ -20,7 +20,7 @@ beforeAll(async () => {
     scripts[shell] = stdout;
     writeFileSync(path.join(folder, `script.${shell}`), stdout);
   }
-  // Stands for the command that lists runs.
+  // Replaces the command that lists runs.
   writeFileSync(path.join(folder, 'runyard'), '#!/bin/sh\nprintf "019d-one\\tQUEUED\\n019e-two\\tFAILED\\n"\n', {
     mode: 0o755,
   });

@@ -50,7 +50,7 @@ const at = (place: string): string => `complete -c runyard -n ${quote(`test (__r
 const under = (path: string): string =>
   `complete -c runyard -n ${quote(`string match -qr ${quote(`^${path} `)} -- (__runyard_place)`)}`;
 
-/** In quotes, fish reads only \\ and \' as escapes. */
+/** Quotes a text for fish. Inside single quotes, fish interprets only the escapes \\ and \'. */
 const quote = (text: string): string => `'${text.replaceAll(/[\\']/g, '\\$&')}'`;
 
 function optionWords({ names, description, value }: OptionEntry): string {

@@ -53,7 +53,7 @@ export async function checkBlobs(context: Context): Promise<Finding[]> {
   return [{ name: 'blobs', level: 'bad', detail: problem, fix }];
 }
 
-/** Old enough that a nightly backup has failed more than once. */
+/** Age from which a backup is old. By then, a nightly backup has failed more than once. */
 const oldBackupMs = 7 * 24 * 3600 * 1000;
 
 /** Returns how old the last backup is. Returns nothing if the database does not answer. */
@@ -61,7 +61,7 @@ export async function checkLastBackup(context: Context, now: Date): Promise<Find
   const { readLastBackup } = await import('@runyard/service/installation-commands');
   const at = await readLastBackup(dataPlace(context));
   if (at === undefined) return [];
-  // A server may have its own backups, which Runyard does not see.
+  // For a database server, this is only information: the server may have its own backups, which Runyard does not see.
   const level = context.settings.RUNYARD_DATABASE_URL === undefined ? 'note' : 'fact';
   const fix = 'make one each night: bin/runyard backup FOLDER (docs/backup.md)';
   if (at === null) return [{ name: 'backup', level, detail: 'none was made with bin/runyard backup', fix }];

@@ -6,7 +6,7 @@ import { untrustedCertificate } from '@runyard/system/untrusted-certificate';
 import type { Finding } from './finding.ts';
 
 const answerMs = 10_000;
-/** The first bytes of a stream come at once, and the next after 15 s. */
+/** Time for the first bytes of a stream. The service sends them at once, and the next bytes after 15 s. */
 const streamMs = 5_000;
 /** Size of a body that the service accepts, but that most proxies refuse with their default settings. */
 const probeBytes = 20 * 1024 * 1024;
@@ -18,7 +18,7 @@ interface Probe {
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: Buffer;
   readonly timeoutMs?: number;
-  /** True: the text is what arrived first, and the rest is not read. */
+  /** True: only the text that arrives first is read. */
   readonly isStream?: true;
 }
 
@@ -33,7 +33,7 @@ interface Answer {
   readonly validTo?: string | undefined;
 }
 
-/** Sends a request. Throws if no answer comes. An upgrade that is granted counts as status 101. */
+/** Sends a request. Throws if no answer comes. An accepted upgrade to WebSocket is returned as status 101. */
 function ask(origin: string, probe: Probe): Promise<Answer> {
   const url = new URL(`${origin}${probe.path}`);
   const { request: send } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http');
@@ -79,7 +79,7 @@ function ask(origin: string, probe: Probe): Promise<Answer> {
 const isProblem = ({ type }: Answer): boolean => type.startsWith('application/problem+json');
 
 /**
- * Returns the findings about the service at `origin`. `key`: for the checks that need a key; undefined: they are skipped.
+ * Returns the findings about the service at `origin`. Without `key`, skips the checks that need a key.
  */
 export async function checkFromOutside(origin: string, key: string | undefined): Promise<Finding[]> {
   const reached = await checkReachable(origin);
@@ -164,7 +164,7 @@ async function checkWebSocket(origin: string): Promise<Finding> {
   };
   const fix = `nginx: proxy_http_version 1.1, proxy_set_header Upgrade $http_upgrade, proxy_set_header Connection "upgrade" (${page})`;
   try {
-    // Without a key, the service refuses the WebSocket, but only after the header has arrived.
+    // Sends no key. If the Upgrade header arrives, the service answers with 401; otherwise it reports the missing header.
     const answer = await ask(origin, { path: `${apiPrefix}/selfhosted/worker/ws?worker_id=doctor`, headers });
     if (answer.status === 401 && isProblem(answer)) return { name, level: 'good', detail: 'workers can connect' };
     return {

@@ -5,7 +5,7 @@ import { parseSettings } from '@runyard/contract/settings/settings';
 import { expect, test } from 'vitest';
 import { checkHarnesses } from './harnesses.ts';
 
-test('reports each program that is not installed with the command that installs it', async () => {
+test('reports each program that is not installed, and names the command that installs it', async () => {
   const parsed = parseSettings({ RUNYARD_HARNESS_DIR: '/nonexistent' });
   if (!parsed.ok) throw new Error(parsed.problems.join());
   const findings = await checkHarnesses({ settings: parsed.settings });
@@ -20,7 +20,7 @@ test('reports each program that is not installed with the command that installs 
   }
 });
 
-test.each(presetTypes)('is documented for %s with the command that doctor prints', (type) => {
+test.each(presetTypes)('docs/harnesses.md contains the installation command that doctor prints for %s', (type) => {
   const page = readFileSync(new URL('../../../../docs/harnesses.md', import.meta.url), 'utf8');
   expect(page).toContain(`## ${type}\n`);
   expect(page).toContain(installCommand(presets[type], '/usr/local'));

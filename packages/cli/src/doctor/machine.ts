@@ -9,7 +9,7 @@ import { readReadiness } from '../supervise/answers.ts';
 import { readClaim } from '../supervise/claim.ts';
 import type { Finding } from './finding.ts';
 
-/** Checks the version of Node, and whether it is the pinned one. */
+/** Checks that Node is new enough. Also reports whether this is the Node that package-lock.json pins. */
 export function checkNode(): Finding {
   const pinned = process.execPath.startsWith(path.join(root, 'node_modules') + path.sep);
   const major = Number(process.versions.node.split('.')[0]);

@@ -15,9 +15,8 @@ const providers = [
 ] as const;
 
 /**
- * Reports the models of the running service, and how they would change after a restart. If no service runs, reports
- * which providers have a key. Also reports whether the local endpoint of this environment answers and calls tools.
- * Neither shows nor tries the keys.
+ * Reports the models of the running service, and how they would change after a restart. If no service runs, reports which providers have a
+ * key. Also reports whether the local endpoint of this environment answers and calls tools. Does not show the keys, and does not test them.
  */
 export async function checkModels(context: Context): Promise<Finding[]> {
   const { RUNYARD_MODEL_BASE_URL: base, RUNYARD_MODEL_KEY: key } = context.settings;

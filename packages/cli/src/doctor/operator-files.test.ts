@@ -14,7 +14,7 @@ function contextOf(env: Record<string, string>) {
 }
 const daysLater = (days: number) => new Date(Date.parse(catalogueMadeOn) + days * 86_400_000);
 
-test('warns about an old price catalogue, unless a file of the operator is newer', async () => {
+test('warns about an old price catalogue, but not if a file of the operator is newer', async () => {
   expect(await checkModelCatalogue(contextOf({}), daysLater(90))).toMatchObject([{ level: 'fact' }]);
   expect(await checkModelCatalogue(contextOf({}), daysLater(91))).toMatchObject([
     { level: 'note', detail: expect.stringContaining('91 days ago') },

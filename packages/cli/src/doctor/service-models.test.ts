@@ -26,7 +26,7 @@ const settings = (env: Record<string, string>) => {
 };
 
 describe('the models of a running service', () => {
-  test('are named by provider with the default', () => {
+  test('are listed by provider, with the default model', () => {
     expect(findingOfService(anthropic)).toMatchObject({
       level: 'good',
       detail: 'running service: Anthropic; default anthropic/claude',
@@ -37,7 +37,7 @@ describe('the models of a running service', () => {
     });
   });
 
-  test('are shown with the facts that the service found about the model of its local endpoint', () => {
+  test('are shown with the facts that the service has found out about the model of its local endpoint', () => {
     const description = 'Context window: 40,960 tokens. Probe at the start: it streams its answer and calls tools.';
     const list = { default_model_id: 'local/qwen3', models: [model('local/qwen3', { description }), model('runbook')] };
     expect(findingOfService(list)).toMatchObject({
@@ -58,14 +58,14 @@ describe('the models of a running service', () => {
 });
 
 describe('the changes that a restart would make', () => {
-  test('is an empty list in the environment that the service was started with', () => {
+  test('are none if the environment is the one that the service was started with', () => {
     expect(findingAfterRestart(runbookOnly, settings({}))).toBeNull();
     expect(findingAfterRestart(anthropic, settings({ RUNYARD_ANTHROPIC_API_KEY: 'sk-secret' }))).toBeNull();
     const chosen = { RUNYARD_ANTHROPIC_API_KEY: 'sk-secret', RUNYARD_DEFAULT_MODEL: 'claude' };
     expect(findingAfterRestart(anthropic, settings(chosen))).toBeNull();
   });
 
-  test('names each setting that is set on one side only, and shows no key', () => {
+  test('name each setting that is set only here or only in the service, and show no key', () => {
     const found = findingAfterRestart(anthropic, settings({ RUNYARD_OPENAI_API_KEY: 'sk-secret' }));
     expect(found?.detail).toContain('adds the models of OpenAI: RUNYARD_OPENAI_API_KEY is set here');
     expect(found?.detail).toContain('removes the models of Anthropic: RUNYARD_ANTHROPIC_API_KEY is set in the service');
@@ -73,7 +73,7 @@ describe('the changes that a restart would make', () => {
     expect(findingAfterRestart(anthropic, settings({}))?.detail).toContain('makes runs use `runbook`');
   });
 
-  test('names a different default model', () => {
+  test('name a different default model', () => {
     const here = { RUNYARD_ANTHROPIC_API_KEY: 'k', RUNYARD_DEFAULT_MODEL: 'runbook' };
     expect(findingAfterRestart(anthropic, settings(here))?.detail).toContain(
       'changes the default from anthropic/claude to runbook (RUNYARD_DEFAULT_MODEL)',

@@ -81,7 +81,7 @@ export function findingOfService(list: ListModelsResponse): Finding {
   };
 }
 
-/** Returns, one line for each, the facts that the service found at its start about the models of its endpoints. */
+/** Returns the facts that the service found at its start about the models of its endpoints, one line for each model. */
 function probesOf({ models }: ListModelsResponse): string[] {
   return models.flatMap(({ id, description = '' }) => {
     const [, found] = description.split(probeWords);

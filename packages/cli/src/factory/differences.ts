@@ -1,8 +1,8 @@
-/** Lists the differences between two values of a member, so that each difference is visible even in large values. */
+/** Lists the differences between an old and a new value of a member, so that a person sees each difference even in large values. */
 import { isDeepStrictEqual } from 'node:util';
 import { shorten } from '@runyard/contract/wire/shorten';
 
-/** A difference. `before` and `after` are undefined where one side has no value. */
+/** A difference. `before` is undefined if there was no value, and `after` is undefined if there is none any more. */
 export interface Difference {
   /** Place in the member, such as `.filter.labels.in[1]`; empty: the member itself. */
   readonly at: string;
@@ -13,7 +13,7 @@ export interface Difference {
 const isTree = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 const isPlainName = (name: string): boolean => /^\w+$/.test(name);
 
-/** Returns the innermost differences of two values of JSON. Two values of different kinds are one difference. */
+/** Returns the differences between two JSON values, at the deepest level possible. Two values of different kinds are one difference. */
 export function differencesOf(before: unknown, after: unknown, at = ''): Difference[] {
   if (isDeepStrictEqual(before, after)) return [];
   if (!isTree(before) || !isTree(after) || Array.isArray(before) !== Array.isArray(after))
@@ -24,18 +24,18 @@ export function differencesOf(before: unknown, after: unknown, at = ''): Differe
   return names.flatMap((name) => differencesOf(before[name], after[name], at + partAt(name)));
 }
 
-/** Lines of two texts that differ, between equal lines. */
+/** Neighbouring lines of two texts that differ. */
 export interface ChangedLines {
-  /** Number of the first of these lines in the text before, from 1. */
+  /** Number of the first removed line in the old text, counted from 1. */
   readonly line: number;
   readonly removed: readonly string[];
   readonly added: readonly string[];
 }
 
-/** Largest product of the numbers of lines that are compared with each other. Larger texts count as one change. */
+/** Limit for the product of the two numbers of lines. Larger texts are shown as one change. */
 const maxCompared = 1_000_000;
 
-/** Returns the changes between two texts, with as many lines as possible equal between them. */
+/** Returns the smallest changes between two texts: as many lines as possible count as unchanged. */
 export function changedLines(before: string, after: string): ChangedLines[] {
   const [a, b] = [before.split('\n'), after.split('\n')];
   let start = 0;
@@ -45,7 +45,7 @@ export function changedLines(before: string, after: string): ChangedLines[] {
   return changesBetween(a.slice(start, a.length - end), b.slice(start, b.length - end), start + 1);
 }
 
-/** `firstLine`: number of the first line of `a`. */
+/** Returns the changes between two lists of lines. `firstLine`: number of the first line of `a` in the old text. */
 function changesBetween(a: readonly string[], b: readonly string[], firstLine: number): ChangedLines[] {
   if (a.length === 0 && b.length === 0) return [];
   if (a.length * b.length > maxCompared) return [{ line: firstLine, removed: a, added: b }];

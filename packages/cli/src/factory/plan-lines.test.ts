@@ -6,7 +6,7 @@ import { planLines } from './plan-lines.ts';
 const linesOf = (member: string, before: unknown, after: unknown): string[] =>
   planLines([{ kind: 'automation', name: 'a', action: 'change', members: [{ member, before, after }] }]).slice(1);
 
-test('shows each change, and the members of changed things', () => {
+test('shows each change, and for a changed thing the members that differ', () => {
   expect(
     planLines([
       { kind: 'factory', name: 'factory', action: 'create' },
@@ -39,7 +39,7 @@ const trigger = (labels: readonly string[], more: object = {}) => ({
   ...more,
 });
 
-test('shows only those members of large values that differ', () => {
+test('shows only the parts of a large value that differ', () => {
   expect(linesOf('triggers', [trigger(['ready'])], [trigger(['ready', 'urgent'], { 'x.y': 1 })])).toEqual([
     '    triggers[0].filter.labels.in[1]: nothing → "urgent"',
     '    triggers[0]["x.y"]: nothing → 1',

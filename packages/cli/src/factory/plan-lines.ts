@@ -5,7 +5,7 @@ import { changedLines, cutAroundDifference, type Difference, differencesOf } fro
 const signs: Readonly<Record<FactoryChange['action'], string>> = { create: '+', change: '~', delete: '-' };
 const maxValueLength = 80;
 const maxLineLength = 160;
-/** Lines for one member. */
+/** Most lines that are shown for one member. */
 const maxLines = 40;
 
 /** Returns a line for each change, and below each update a line for each changed member. */
@@ -34,7 +34,7 @@ function differenceLines(member: string, { at, before, after }: Difference): str
 
 const written = (value: unknown): string => (value === undefined ? 'nothing' : harmlessJson(value));
 
-/** Shows texts of several lines by the lines that differ. White space at their ends is visible between the quotes. */
+/** Returns the lines in which two texts differ. Each line is quoted, so that white space at its ends is visible. */
 function textLines(place: string, before: string, after: string): string[] {
   return changedLines(before, after).flatMap(({ line, removed, added }) => {
     const pairs = Array.from({ length: Math.max(removed.length, added.length) }, (_, index) =>

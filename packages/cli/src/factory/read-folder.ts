@@ -6,12 +6,12 @@ import { maxDefinitionFileBytes, maxDefinitionFiles } from '@runyard/contract/li
 import type { DefinitionFile } from '@runyard/definitions/read-files';
 import { Failure } from '../failure.ts';
 
-/** Folders in folders that are read. */
+/** Most levels of folders that are read. */
 const maxDepth = 12;
 
 /**
- * Returns the files beside `factory.yaml` that a definition may have; files of other programs are not read. Reads a too large file only until the
- * excess is certain.
+ * Returns `factory.yaml` and the files beside it that a definition may have. Skips files of other programs. Stops reading a file as soon as
+ * it is larger than allowed.
  */
 export function readDefinitionFolder(folder: string): DefinitionFile[] {
   const files: DefinitionFile[] = [];
@@ -26,7 +26,7 @@ export function readDefinitionFolder(folder: string): DefinitionFile[] {
 function readInto(files: DefinitionFile[], folder: string, within: string, depth: number): void {
   if (depth > maxDepth) throw new Failure(`${within}: has folders more than ${maxDepth} levels deep`);
   for (const entry of list(path.join(folder, within))) {
-    // Keep one file more than a definition may have, because the check of the definition reports the excess.
+    // Reads one file more than a definition may have, so that the check of the definition reports that there are too many.
     if (files.length > maxDefinitionFiles) return;
     const relative = `${within}/${entry.name}`;
     if (entry.isDirectory()) readInto(files, folder, relative, depth + 1);
@@ -45,7 +45,7 @@ function list(folder: string) {
   }
 }
 
-/** A link may lead out of the folder, and a pipe never ends. */
+/** Reads one file. Refuses links, which may lead out of the folder, and pipes, which may never end. */
 function readOne(folder: string, relative: string, isFile: boolean): DefinitionFile {
   if (!isFile) throw new Failure(`${relative}: is no regular file; definitions have no links and no devices`);
   try {

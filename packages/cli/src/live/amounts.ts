@@ -1,4 +1,4 @@
-/** Durations, sizes and money as a person reads them. */
+/** Formats durations, sizes and money for a person. */
 
 /** Formats a duration: `12 ms`, `1.2 s`, `2 min 3 s`, `1 h 5 min`. */
 export function formatDuration(milliseconds: number): string {

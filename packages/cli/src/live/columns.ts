@@ -6,8 +6,8 @@ import { harmlessLine } from './harmless.ts';
 let width: typeof import('string-width').default | undefined;
 
 /**
- * Loads the module for the first table, not for each command, because it compiles large regular expressions, which takes an eighth of a
- * command's start.
+ * Returns the width of a text in a terminal. Loads the module only for the first table: it compiles large regular expressions, which takes
+ * an eighth of the time that a command needs to start.
  */
 function stringWidth(text: string): number {
   width ??= (createRequire(import.meta.url)('string-width') as typeof import('string-width')).default;
@@ -21,11 +21,11 @@ export interface Column<T> {
   /** Text of a cell for a program; absent: the same as `text`. */
   readonly raw?: (row: T) => string;
   readonly paint?: (row: T, colours: Colours) => (text: string) => string;
-  /** `right`: numbers. */
+  /** `right` is for numbers. */
   readonly align?: 'right';
-  /** True: the column gives way when the table is wider than the terminal. */
+  /** True: the column becomes narrower if the table is wider than the terminal. */
   readonly flexible?: true;
-  /** True: the text is a sentence. It is never cut: it is on a line below its row if the table is wider than the terminal. */
+  /** True: the text is a sentence, which is never cut. If the table is wider than the terminal, the sentence is on a line below its row. */
   readonly sentence?: true;
 }
 
@@ -33,7 +33,7 @@ const gap = '  ';
 /** Narrowest flexible column. */
 const narrowest = 12;
 
-/** Returns one line per row with tabs between the values, without a header. A value holds no tab and no line end. */
+/** Returns one line per row with tabs between the values, without a header. Tabs and line breaks inside a value become spaces. */
 export function tabSeparated<T>(columns: readonly Column<T>[], rows: readonly T[]): string {
   const line = (row: T) => columns.map(({ text, raw }) => harmlessLine((raw ?? text)(row), 1_000)).join('\t');
   return rows.map((row) => `${line(row)}\n`).join('');
@@ -43,8 +43,8 @@ const totalOf = (widths: readonly number[]): number =>
   widths.reduce((sum, each) => sum + each, gap.length * (widths.length - 1));
 
 /**
- * Returns a header and one line per row, at most `width` columns wide. Flexible columns give way first. Columns without room are shown
- * below the line of their row, each non-empty value after the name of its column.
+ * Returns a header and one line per row, at most `width` columns wide. Flexible columns become narrower first. Columns for which there is
+ * no space are shown below the line of their row: each non-empty value after the name of its column.
  */
 export function table<T>(columns: readonly Column<T>[], rows: readonly T[], width: number, colours: Colours): string {
   const natural = new Map(
@@ -63,8 +63,8 @@ export function table<T>(columns: readonly Column<T>[], rows: readonly T[], widt
 const cellOf = <T>({ text }: Column<T>, row: T): string => harmlessLine(text(row), 1_000);
 
 /**
- * Returns the columns that fit beside each other: it first omits sentences, then flexible columns, then other columns, each time the last
- * one.
+ * Returns the columns that fit beside each other. Omits columns from the last to the first: sentences, then flexible columns, then other
+ * columns.
  */
 function columnsBeside<T>(
   columns: readonly Column<T>[],
@@ -82,7 +82,7 @@ function columnsBeside<T>(
   return beside;
 }
 
-/** Returns the values of the columns in lines of at most `width` columns, where no single word is longer. */
+/** Returns the values of the columns, wrapped to lines of at most `width` columns. Only a longer word makes a longer line. */
 function linesBelow<T>(columns: readonly Column<T>[], row: T, width: number, colours: Colours): string[] {
   const values = columns.flatMap((column) => {
     const cell = cellOf(column, row);
@@ -137,7 +137,7 @@ function layOutLines<T>(
   return [header, ...lines];
 }
 
-/** Takes from the widest flexible column until the table fits. */
+/** Makes the widest flexible column narrower, again and again, until the table fits. */
 function shrink(columns: readonly Column<never>[], widths: number[], width: number): void {
   while (totalOf(widths) > width) {
     let widest = -1;
@@ -152,10 +152,10 @@ function shrink(columns: readonly Column<never>[], widths: number[], width: numb
 
 let graphemes: Intl.Segmenter | undefined;
 
-/** Returns the text; if it takes more than `room` columns of a terminal, it is cut and ends with an ellipsis. */
+/** Returns the text. If it is wider than `room` columns of a terminal, cuts it and adds an ellipsis. */
 export function fit(text: string, room: number): string {
   if (stringWidth(text) <= room) return text;
-  // Made for the first table: it loads the tables of Unicode.
+  // Created only when a text must be cut, because it loads the tables of Unicode.
   graphemes ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
   let result = '';
   let used = 1;

@@ -32,7 +32,7 @@ test('shows each redrawn line as a separate line, and CRLF as one newline', () =
   expect(harmless('10%\r50%\rdone\r\nnext\n')).toBe('10%\n50%\ndone\nnext\n');
 });
 
-test('lets no control character except tab and newline through, for all ways to split the text', () => {
+test('removes all control characters except tab and newline, however the text is split', () => {
   const nasty = fc.constantFrom(
     esc,
     '\u009b',

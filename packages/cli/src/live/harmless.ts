@@ -8,7 +8,7 @@ import { shorten } from '@runyard/contract/wire/shorten';
 
 type Where = 'text' | 'escape' | 'sequence' | 'string' | 'string-escape';
 
-/** Cleans a stream chunk by chunk. Removes also a sequence that two chunks share. */
+/** Cleans a stream chunk by chunk. Also removes an escape sequence that is split over two chunks. */
 export interface Cleaner {
   /** Returns the harmless part of the next chunk: printable text, tabs and newlines. */
   clean(piece: string): string;
@@ -95,7 +95,7 @@ export function createCleaner(): Cleaner {
     clean(piece) {
       let result = '';
       for (const char of piece) {
-        // A carriage return alone draws over the line (progress bars): each redraw becomes a separate line.
+        // A carriage return without a newline draws over the line, as in progress bars. Each redraw becomes a separate line.
         if (afterReturn && char !== '\n' && char !== '\r') result += '\n';
         afterReturn = where === 'text' && char === '\r';
         if (!afterReturn) result += step(char);
@@ -105,7 +105,7 @@ export function createCleaner(): Cleaner {
   };
 }
 
-/** Makes a whole text harmless. Newlines stay. */
+/** Makes a whole text harmless. Keeps newlines. */
 export function harmless(text: string): string {
   return createCleaner().clean(text);
 }
@@ -126,7 +126,10 @@ export function harmlessLines(text: string, max = 200): string {
   );
 }
 
-/** Returns JSON that is harmless on a terminal: JSON itself escapes only U+0000 to U+001F. On one line without `indent`. */
+/**
+ * Returns JSON in which all characters that are harmful on a terminal are escaped. JSON itself escapes only U+0000 to U+001F. Without
+ * `indent`, the result is one line.
+ */
 export function harmlessJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(escapedInJson, escapeOf);
 }

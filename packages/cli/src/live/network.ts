@@ -8,7 +8,7 @@ export function refusedHosts(network: unknown): string {
   return Array.isArray(hosts) ? harmlessLine(hosts.join(', '), 300) : '';
 }
 
-/** Returns the text of a `connection_denied`: one connection, or the number of all. */
+/** Returns the text of a `connection_denied` event: one denied connection, or the total number. */
 export function deniedText({ host, port, message, total }: Payload): string {
   if (typeof total === 'number') return `${total} times in total`;
   const place = typeof port === 'number' && port > 0 ? `${host}:${port}` : `${host}`;

@@ -11,7 +11,7 @@ test.each([
   expect(answerOf({ kind: 'permission', request_id: 'q' }, text)).toEqual({ request_id: 'q', ...answer });
 });
 
-test('the text at the prompt of a question is the answer, even y', () => {
+test('the text that a person types for a question is the answer, even if it is y', () => {
   expect(answerOf({ kind: 'question', request_id: 'q' }, 'y')).toEqual({ request_id: 'q', message: 'y' });
 });
 
@@ -56,14 +56,14 @@ describe('the lines of a permission request', () => {
     expect(lines('rm x', { command: 'rm x', cwd: '/etc' }, true)).toEqual([head, '  {"cwd":"/etc"}']);
   });
 
-  test('show all of a long action, and its command once', () => {
+  test('show a long action completely, and its command only once', () => {
     const command = 'rm x\n'.repeat(40);
     const shown = lines(`${command.slice(0, 100)}…`, { command, note: 'n'.repeat(3_000), cwd: '/etc' });
     expect(shown.filter((line) => line === '  rm x')).toHaveLength(40);
     expect(shown.slice(41)).toEqual(['  {', `    "note": "${'n'.repeat(3_000)}",`, '    "cwd": "/etc"', '  }']);
   });
 
-  test('show where spaces and escape sequences are', () => {
+  test('show long runs of spaces and escape sequences as visible text', () => {
     const command = `echo safe${' '.repeat(30_000)}\u001b[8m; rm x`;
     expect(lines('Say it', { command })).toEqual([head, '  Say it', '  echo safe[30000 spaces][U+001B][8m; rm x']);
   });

@@ -6,8 +6,8 @@ import type { Colours } from './colours.ts';
 import { harmlessJson, harmlessLine } from './harmless.ts';
 
 /**
- * Returns the whole request, so that a person knows what they approve. `isCommandShown`: the lines above already show the whole command, so
- * it is not repeated.
+ * Returns the whole request as lines, so that a person sees everything that they approve. `isCommandShown`: earlier lines already show the
+ * whole command, so the command is omitted.
  */
 export function questionLines(
   asked: Pick<BlockedOn, 'kind' | 'title' | 'options' | 'action'>,
@@ -42,7 +42,7 @@ const commandOf = (input: unknown): string | undefined =>
     : undefined;
 
 /**
- * Returns the parts of the action that are not visible yet: the command, unless it is shown above or is the title, and all other members.
+ * Returns the parts of the action that are not visible yet. The command is one of them if neither earlier lines nor the title show it.
  */
 function unshownInput({ title, action }: Asked, isCommandShown: boolean): string[] {
   const input = action?.input;

@@ -8,7 +8,7 @@ const steps = [
 /** Returns how long ago a time was, in everyday form: `now`, `12 s ago`, `3 min ago`, `5 h ago`, `2 d ago`; older times as a date. */
 export function formatAgo(time: string, now: number): string {
   const passed = now - Date.parse(time);
-  // Clocks of two machines differ a little.
+  // A time that is slightly in the future counts as now, because the clocks of two machines differ a little.
   if (passed < 1_000) return passed > -60_000 ? 'now' : time.slice(0, 10);
   for (const [unit, length, most] of steps) {
     const count = Math.floor(passed / length);

@@ -96,7 +96,7 @@ describe('output', () => {
     expect(text).toBe('$ printf\n  │ xy\nred\n');
   });
 
-  test('is shown again as a whole if the result contains more than the pieces before', () => {
+  test('is shown again completely if the result does not begin with the streamed output', () => {
     const done = (text: string) =>
       agent({ type: 'action_result', action_id: 'a', state: 'completed', output: text, duration_ms: 1 });
     expect(draw(command('a', 'x'), output('a', 'one\ntw'), done('one\ntwo\nthree\n'))).toBe(

@@ -21,7 +21,7 @@ export interface LiveView {
 }
 
 interface Action {
-  /** True: the lines of the start are its whole command. */
+  /** True: the lines that were shown at the start contain the whole command. */
   readonly isShownWhole: boolean;
   readonly cleaner: Cleaner;
   readonly key: string;
@@ -64,7 +64,7 @@ export function createLiveView(colours: Colours): LiveView {
   const line = (text: string): string => `${endLine()}${text}\n`;
   const dimLine = (text: string): string => line(`${margin}${colours.dim(text)}`);
 
-  /** Continues the text of `key`. Each line gets the margin. */
+  /** Continues the text of `key`, or starts it on a new line. Each line begins with the margin. */
   function flow(key: string, text: string, lineMargin: string): string {
     if (text === '') return '';
     let result = openLine === key ? '' : endLine();
@@ -136,7 +136,7 @@ export function createLiveView(colours: Colours): LiveView {
   }
 
   function text(event: Extract<AgentEvent, { type: 'text' }>): string {
-    // `turn_started` shows the prompt.
+    // Skips the prompt, because `turn_started` has already shown it.
     if (event.role === 'user') return '';
     const cleaner = messages.get(event.message_id) ?? createCleaner();
     const key = `message ${event.message_id}`;

@@ -14,7 +14,7 @@ afterEach(() => {
 const waiting = { state: 'QUEUED', status_message: { message: 'no worker\u001b[2J is connected' } } as RunItem;
 const begun = { state: 'INPROGRESS' } as RunItem;
 
-/** Makes the service answer with `readings`, one after the other, and returns the written text. */
+/** Answers each read of the run with the next of `readings`, and returns the written text. */
 async function notesOf(readings: readonly (RunItem | Error)[], rounds = readings.length): Promise<string> {
   let written = '';
   const out = (text: string) => {

@@ -4,13 +4,13 @@ import type { RunState } from '@runyard/contract/runs/states';
 import type { Colours } from './colours.ts';
 import { harmless } from './harmless.ts';
 
-/** Time between two reads of the run. Most runs begin before the first one. */
+/** Time between two reads of the run. Most runs begin before the first read. */
 const everyMs = 2000;
 
 /** Time in which a newly started worker connects, even on a slow machine. */
 export const workerStartMs = 30_000;
 
-/** Returns true if the run has not begun: its status message has the reason for its wait. */
+/** Returns true if the run has not begun. In this case, its status message has the reason for the wait. */
 export const isWaiting = (state: RunState): boolean => state === 'QUEUED' || state === 'PENDING' || state === 'CLAIMED';
 
 /** Returns the lines of a status message, harmless for a terminal. */
@@ -43,7 +43,7 @@ export function showWaits(
         }
         again();
       },
-      // The reader of the event stream reports a lost connection.
+      // Ignores a failed read, because the reader of the event stream reports a lost connection.
       () => again(),
     );
   };

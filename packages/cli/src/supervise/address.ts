@@ -1,7 +1,8 @@
 import net from 'node:net';
 
 /**
- * Returns the origin under which this machine can connect to the host. For a host that means all addresses, this is the loopback address.
+ * Returns the origin under which this machine can connect to the host. If the host means all addresses, the origin has the loopback
+ * address.
  */
 export function reachableOrigin(host: string, port: number): string {
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
@@ -10,7 +11,7 @@ export function reachableOrigin(host: string, port: number): string {
 
 export type PortCheck = { ok: true; port: number } | { ok: false; code: string };
 
-/** Checks whether a server can listen there now. Port 0 finds a free port. */
+/** Checks whether a server can listen on this host and port now. For port 0, returns a free port. */
 export function checkPort(host: string, port: number): Promise<PortCheck> {
   return new Promise((resolve) => {
     const server = net.createServer();
@@ -23,7 +24,7 @@ export function checkPort(host: string, port: number): Promise<PortCheck> {
   });
 }
 
-/** Returns the message about a failed check. */
+/** Returns the message about a failed check of a port. */
 export function portProblem(host: string, port: number, code: string): string {
   switch (code) {
     case 'EADDRINUSE':

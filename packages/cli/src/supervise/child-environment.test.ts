@@ -55,7 +55,7 @@ test('prefers the values of the supervisor to the values of the shell', () => {
   expect(childEnvironment('service', everything, { RUNYARD_PORT: '5000' }).RUNYARD_PORT).toBe('5000');
 });
 
-test('passes the file of a secret to the programs that use the secret, unless its value is set', () => {
+test('passes the variable with the file of a secret to the programs that use the secret, if the value of the secret is not set', () => {
   const env = { RUNYARD_DATABASE_URL_FILE: '/run/secrets/database', RUNYARD_API_KEY_FILE: '/run/secrets/key' };
   expect(childEnvironment('service', env, {})).toEqual({ RUNYARD_DATABASE_URL_FILE: '/run/secrets/database' });
   expect(childEnvironment('worker', env, { RUNYARD_API_KEY: 'k' })).toEqual({ RUNYARD_API_KEY: 'k' });

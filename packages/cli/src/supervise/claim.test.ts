@@ -87,7 +87,7 @@ test('lets only one of many processes take over a stale claim', async () => {
   });
   await Promise.all(lines.map((next) => next()));
   for (const child of children) child.stdin.write('go\n');
-  // All holders are alive when they answer, because a claim is valid only while its holder lives.
+  // Reads all answers before a process ends, because a claim is valid only while its holder lives.
   const answers = await Promise.all(lines.map((next) => next()));
   for (const child of children) child.stdin.end();
   await Promise.all(children.map((child) => new Promise((resolve) => child.once('exit', resolve))));
@@ -97,7 +97,7 @@ test('lets only one of many processes take over a stale claim', async () => {
 describe.skipIf(namespaceProblem)(
   namespaceProblem ? `between containers (skipped: ${namespaceProblem})` : 'between containers',
   () => {
-    test('lets the first of two processes with the same id hold the claim until it ends', async () => {
+    test('the first of two processes with the same pid holds the claim until it ends', async () => {
       const module = path.join(import.meta.dirname, 'claim.ts');
       const script = `
         import { takeClaim } from ${JSON.stringify(module)};
@@ -118,7 +118,7 @@ describe.skipIf(namespaceProblem)(
   },
 );
 
-test('the URL of a service is not used any more when the process is gone with which the service ends', () => {
+test('returns no URL of a service after the parent of the service has ended', () => {
   const serviceFile = path.join(folder, 'service.json');
   const base_url = 'http://127.0.0.1:1';
   const write = (parent?: object) =>

@@ -32,7 +32,7 @@ export const drainSignal = 'SIGUSR2';
 
 /** A claim of this process. */
 export interface SupervisorClaim {
-  /** Tells other processes that everything is started, and the origin of the service. */
+  /** Records for other processes that all programs have started, and the origin of the service. */
   announce(origin: string, programs: readonly string[]): void;
   release(): void;
 }
@@ -52,8 +52,8 @@ export function readClaim(file: string): Claim | null {
 }
 
 /**
- * Makes this process the supervisor. If several processes try at once, one gets the claim, by the lock `{file}.lock`.
- * The file itself only names the holder. @returns the claim, or the claim of another process
+ * Makes this process the supervisor. If several processes try at the same time, the lock `{file}.lock` decides which process gets the
+ * claim. The file itself only names the holder. @returns the claim, or the claim of another process
  */
 export function takeClaim(
   file: string,
@@ -77,7 +77,7 @@ export function takeClaim(
     }
     const holder = readHolder(file, isClaim);
     if (holder !== undefined && stateOf(holder) !== 'gone') return { ok: false, holder };
-    // The other process has just taken the lock and has not written the file yet, or it only tests the lock in `isLocked`.
+    // Tries again: the other process has just taken the lock and not written the file yet, or it only tests the lock in `isLocked`.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
   }
 }

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** A program that runs until its input closes, like the programs of Runyard; the test may change this. */
+/** Returns a function that starts a program with this source. */
 function program(source: string): () => ReturnType<typeof startProgram> {
   const script = path.join(folder, 'program.mjs');
   writeFileSync(script, source);
@@ -92,7 +92,7 @@ test('restarts and reports a program that dies, until the program is stopped', a
   expect(reports).toHaveLength(2);
 });
 
-test('waits longer each time that a program dies, even if the program does not start', async () => {
+test('waits longer after each end of a program, even if a restart fails', async () => {
   const start = program('process.exit(3)');
   const reports: string[] = [];
   let starts = 0;

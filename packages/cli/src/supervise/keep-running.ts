@@ -3,9 +3,9 @@ import { describeExit, type Program } from './program.ts';
 
 /** A program that is restarted whenever it ends by itself. */
 export interface RestartedProgram {
-  /** Returns the running program; `undefined` while its next start is awaited. */
+  /** Returns the running program; `undefined` while it is being restarted. */
   current(): Program | undefined;
-  /** Stops the restarts, sends the signal that asks the program to finish its work and end, and waits for the end. */
+  /** Stops the restarts, and sends the signal with which the program finishes its work and ends. Waits for the end. */
   endBy(signal: NodeJS.Signals): Promise<void>;
   /** Stops the restarts and the program. */
   stop(graceMs: number): Promise<void>;
@@ -14,7 +14,7 @@ export interface RestartedProgram {
 export interface KeepRunning {
   readonly name: string;
   readonly first: Program;
-  /** Starts the program again and resolves when it is ready. If the start fails or the signal aborts it, no process stays. */
+  /** Starts the program again and resolves when it is ready. If the start fails or is aborted, leaves no process behind. */
   readonly restart: (signal: AbortSignal) => Promise<Program>;
   readonly report: (message: string) => void;
   /** First wait. The wait doubles up to 30 s while the program keeps ending. */
@@ -71,7 +71,7 @@ export function keepRunning(keep: KeepRunning): RestartedProgram {
     async stop(graceMs) {
       stopping.abort();
       await current?.stop(graceMs);
-      // A restart that finished at the same time may have started another program.
+      // Stops the program again, because a restart that finished at the same time may have started a new one.
       await Promise.resolve();
       await current?.stop(graceMs);
       await watching;

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(path.dirname(file), { recursive: true }));
 
-test('reads only lines after the start, and of JSON lines the message', () => {
+test('reads only lines after the given position, and returns only the message of a JSON line', () => {
   writeFileSync(file, 'old\n');
   const from = sizeOf(file);
   writeFileSync(file, '{"level":50,"msg":"port taken"}\nplain words\n', { flag: 'a' });

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { Failure } from '../failure.ts';
 
-/** Makes the data folder and its folder for logs. @throws Failure if a file has one of their names, or the user may not write there */
+/** Makes the data folder and its folder for logs. @throws Failure if a file exists at the path of a folder, or if the user may not write there */
 export function makeFolders(folder: { readonly path: string; readonly logs: string }): void {
   try {
     for (const each of [folder.path, folder.logs]) mkdirSync(each, { recursive: true, mode: 0o700 });

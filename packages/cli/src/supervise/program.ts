@@ -13,7 +13,7 @@ export interface Program {
   readonly exited: Promise<ProgramExit>;
   hasExited(): boolean;
   signal(name: NodeJS.Signals): void;
-  /** Writes a word to the program's standard input that asks it to stop; kills it after `graceMs`. Resolves when it is gone. */
+  /** Asks the program to stop by a word on its standard input, and kills it after `graceMs`. Resolves when the program has ended. */
   stop(graceMs: number): Promise<ProgramExit>;
 }
 
@@ -47,7 +47,7 @@ export async function startProgram(start: ProgramStart): Promise<Program> {
   } finally {
     closeSync(log);
   }
-  // The program may have ended before its input is closed.
+  // Ignores write errors, because the program may have ended already.
   child.stdin?.on('error', () => {});
   let hasEnded = false;
   const exited = new Promise<ProgramExit>((resolve) => {

@@ -5,15 +5,15 @@ import { type SettingName, settingsTable } from '@runyard/contract/settings/sett
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A setting of a command that the running programs were started without, or with another value. */
+/** A setting of a command that is missing in the environment of the running programs, or has another value there. */
 export interface Difference {
   readonly name: SettingName;
-  /** Values as a user would write them; of a secret, only whether it is set. */
+  /** Values as a user would write them. For a secret, only whether it is set. */
   readonly here: string;
   readonly running: string;
 }
 
-/** Settings that belong to a command, or that are the same for all programs of a data folder. */
+/** Settings that are not compared, because they belong to a command or are the same for all programs of a data folder. */
 const ofCommand: ReadonlySet<string> = new Set(['RUNYARD_API_KEY', 'RUNYARD_BASE_URL', 'RUNYARD_DATA_DIR']);
 
 /** Settings that decide where the service is. */
@@ -56,7 +56,7 @@ export function differencesTo(
   });
 }
 
-/** Two texts are the same setting if both parse to the same value: `http://host/` and `http://host`. */
+/** Returns true if both texts parse to the same value, such as `http://host/` and `http://host`. */
 function isSame(setting: Setting<unknown>, one: string, other: string): boolean {
   const [first, second] = [setting.read(one), setting.read(other)];
   if ('problem' in first || 'problem' in second) return one === other;

@@ -21,8 +21,8 @@ export function readServiceFile(file: string): ServiceFile | null {
 }
 
 /**
- * Returns the URL of the service of this data folder, `null` if none runs here. A service whose parent was killed still answers for a
- * moment while it stops: it is not used any more.
+ * Returns the URL of the service of this data folder; `null` if no service runs here. Also returns `null` if the service's parent was
+ * killed, because such a service is stopping although it still answers for a moment.
  */
 export function urlOfService(file: string): string | null {
   const service = readServiceFile(file);

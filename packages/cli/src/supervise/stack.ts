@@ -37,15 +37,15 @@ export interface Stack {
   /** Lets the worker finish its runs; resolves when the worker has ended. */
   drain(): Promise<void>;
   /**
-   * Ends the worker as an upgrade does: the worker leaves its sandboxes to the next worker, and sandboxes that can run without a worker
-   * continue.
+   * Ends the worker in the same way as an upgrade. The worker leaves its sandboxes to the next worker, and sandboxes that can run without a
+   * worker continue.
    */
   leave(): Promise<void>;
   /** Stops worker and service; resolves when both are gone. Calls `between` when the worker is gone. */
   stop(between?: () => Promise<void>): Promise<void>;
 }
 
-/** Longest start of a program. The first start creates a database, perhaps on a slow disk. */
+/** Time limit for the start of a program. It is long, because the first start creates a database, perhaps on a slow disk. */
 const serviceStartMs = 90_000;
 /** Time for the worker to stop. A worker that is killed cannot clean up its sandboxes. */
 const workerGraceMs = 6_000;
@@ -59,7 +59,7 @@ export async function startStack(start: StackStart): Promise<Stack> {
   const logFile = (name: string) => path.join(folder.logs, `${name}.log`);
   const running: RestartedProgram[] = [];
   const stop = async (graces: readonly number[]) => {
-    // The worker first: its sandboxes report their end to the service.
+    // Stops the worker first, because its sandboxes report their end to the service.
     for (const [index, kept] of running.toReversed().entries()) await kept.stop(graces[index] ?? serviceGraceMs);
   };
   const names: string[] = [];
@@ -160,7 +160,8 @@ export async function startStack(start: StackStart): Promise<Stack> {
 }
 
 /**
- * Waits for a service of this data folder whose supervisor was killed: the service stops by itself, as soon as its database has stopped.
+ * Waits for the end of an earlier service of this data folder whose supervisor was killed. Such a service ends by itself, as soon as its
+ * database has stopped.
  */
 async function formerServiceGone({ folder, report, signal }: StackStart): Promise<void> {
   const deadline = performance.now() + serviceGraceMs;
@@ -174,7 +175,7 @@ async function formerServiceGone({ folder, report, signal }: StackStart): Promis
 }
 
 /**
- * Returns a check that is true after `milliseconds`. Wrong settings or a missing sandbox backend end a program earlier.
+ * Returns a check that succeeds after `milliseconds`. With wrong settings or without a sandbox backend, a program ends before this time.
  */
 function settled(milliseconds: number): () => Promise<boolean> {
   const startedAt = performance.now();

@@ -12,7 +12,7 @@ import { type Claim, readClaim } from './claim.ts';
 import { readLogTail, sizeOf } from './log-file.ts';
 import { makeFolders } from './make-folders.ts';
 
-/** Longest wait. The wait is longer than the start of both programs may take. */
+/** Longest wait for the start. It is longer than the time limit for the start of both programs. */
 const patienceMs = 120_000;
 
 /**
@@ -29,8 +29,8 @@ export async function startInBackground(
   const logFile = path.join(folder.logs, 'supervisor.log');
   const logStart = sizeOf(logFile);
   const log = openSync(logFile, 'a', 0o600);
-  // The supervisor has a separate session and none of this process's descriptors, so it survives the end of the terminal, and of a pipe of
-  // this process.
+  // The supervisor has a separate session and no descriptor of this process. So it survives when the terminal or a pipe of this process
+  // closes.
   const child = spawn(process.execPath, [fileURLToPath(new URL('background-main.ts', import.meta.url))], {
     env: supervisorEnvironment(folder, env),
     cwd: root,
@@ -59,7 +59,8 @@ export async function startInBackground(
       throw new Failure('stopped; no run was created', interruptedCode);
     }
     if (claim?.origin) return { ...claim, origin: claim.origin };
-    // The started process may have ended because another command started a supervisor first. In this case, the data folder has a claim.
+    // Fails only if the data folder has no claim. If it has a claim, the started process has ended because another command started a
+    // supervisor first.
     if (ended && !claim) {
       throw new Failure(
         `runyard did not start in the background:\n${readLogTail(logFile, logStart, 20)}\n(log: ${logFile})`,

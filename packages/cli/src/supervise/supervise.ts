@@ -32,10 +32,10 @@ const sentences = {
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', drainSignal] as const;
 
 /**
- * Starts the programs and keeps them running until a signal arrives; resolves when all programs have ended. SIGUSR2 lets the worker finish
- * its runs first. SIGTERM to a worker that runs alone ends only the worker: the next one adopts its sandboxes. Another signal during that
- * stops without waiting. After one more signal, this process ends at once; the programs then stop by themselves, because they were already
- * asked to stop.
+ * Starts the programs and keeps them running until a signal arrives. Resolves when all programs have ended. SIGUSR2 lets the worker finish
+ * its runs first. If only a worker runs, SIGTERM leaves its sandboxes to the next worker. Another signal during either of these stops the
+ * programs without waiting. After one more signal, this process ends at once. The programs then stop by themselves, because they were
+ * already asked to stop.
  * @throws AlreadyRunning if another process supervises this data folder; Failure if a program does not start
  */
 export async function supervise(supervision: Supervise): Promise<void> {
@@ -134,7 +134,7 @@ function isStill(folder: string, dev: number, ino: number): boolean {
     const now = statSync(folder);
     return now.dev === dev && now.ino === ino;
   } catch (error) {
-    // Any other error may be a disk that fails for a moment.
+    // Only ENOENT means that the folder is gone. Another error may come from a disk that fails for a moment.
     return (error as NodeJS.ErrnoException).code !== 'ENOENT';
   }
 }

@@ -7,14 +7,14 @@ import { watchConnection } from './watch-connection.ts';
 const folder = mkdtempSync(path.join(tmpdir(), 'runyard-watch-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("reports the loss and the return of a worker's connection, from a log that is rotated", async () => {
+test('reports that a worker has lost its connection or has it again, even if its log is rotated', async () => {
   const log = path.join(folder, 'worker.log');
   const line = (fields: object) => `${JSON.stringify({ level: 40, time: Date.now(), ...fields })}\n`;
   const lost = { connection: 'none', msg: 'no connection to http://a: HTTP status 404' };
   writeFileSync(log, line({ ...lost, time: Date.now() - 60_000, msg: 'no connection to an earlier service' }));
   const reported: string[] = [];
   const stop = watchConnection(log, (message) => void reported.push(message), 10);
-  // In pieces, as the log may be read in the middle of a line.
+  // Writes a line in two pieces, because the log may be read in the middle of a line.
   const text = line({ msg: 'another line' }) + line({ connection: 'open', level: 30, msg: 'connected' }) + line(lost);
   appendFileSync(log, text.slice(0, -20));
   await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,12 +1,12 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { sizeOf } from './log-file.ts';
 
-/** Maximum number of bytes that are read at once; the next look reads the rest. */
+/** Most bytes that are read at one time. The next read continues after them. */
 const mostBytes = 64 * 1024;
 
 /**
- * Reports when the worker of a log has no connection to the service, with the reason, and when it has one again. A running worker may be
- * unable to connect, and only its log shows this. Returns a function that stops this.
+ * Reports when the worker that writes the log has no connection to the service, with the reason, and when it is connected again. Only the
+ * log shows that a running worker cannot connect. Returns a function that stops the reports.
  */
 export function watchConnection(logFile: string, report: (message: string) => void, everyMs = 1_000): () => void {
   let read = Math.max(0, sizeOf(logFile) - mostBytes);
@@ -21,7 +21,7 @@ export function watchConnection(logFile: string, report: (message: string) => vo
     rest = lines.pop() ?? '';
     for (const line of lines) {
       const entry = entryOf(line);
-      // The log keeps lines of earlier workers.
+      // Skips old lines, because the log still has lines of earlier workers.
       if (entry === undefined || entry.time < startedAt - 5_000) continue;
       if (entry.connection === 'open') {
         if (isKnownLost) report('the worker is connected to the service');
@@ -42,7 +42,7 @@ interface ConnectionEntry {
   readonly msg: string;
 }
 
-/** Returns the entry of a line that is about the connection; undefined: another line. */
+/** Returns the entry of a line about the connection; undefined for other lines. */
 function entryOf(line: string): ConnectionEntry | undefined {
   if (!line.includes('"connection":"')) return undefined;
   try {

@@ -11,7 +11,7 @@ export interface ClientRoute {
   readonly path: string;
   /** The answer has a JSON body. */
   readonly isJson: boolean;
-  /** A repetition with the same `Idempotency-Key` happens once. */
+  /** A repeated request with the same `Idempotency-Key` takes effect only once. */
   readonly isOnce: boolean;
 }
 
@@ -20,7 +20,7 @@ export type ClientRouteName = {
   [N in RouteName]: (typeof routes)[N]['allow'] extends AllowKeys | { readonly anyone: 'always' } ? N : never;
 }[RouteName];
 
-/** The types of the entries as the contract's table has them. */
+/** The entries with the exact types that they have in the contract's table. */
 export type ClientRoutes = {
   readonly [N in ClientRouteName]: {
     readonly method: (typeof routes)[N]['method'];

@@ -5,7 +5,7 @@ import { RunMode } from '../runs/run-request.ts';
 
 const kind = <T extends string>(type: T) => z.literal(type).describe('Kind of the item');
 
-/** Members of a file that came with a prompt. */
+/** Members that describe a file of a prompt. */
 const attachmentMembers = {
   file_name: z.string().describe('Name of the file'),
   mime_type: z.string().describe('Media type'),

@@ -1,6 +1,6 @@
 /**
  * Messages between agent and service over HTTP under `/api/v1/harness-support/`, with the run token of
- * one assignment as bearer key. If the token's execution has ended or was superseded, the service answers 401: the agent stops at once.
+ * one assignment as bearer key. If the token's execution has ended or was superseded, the service answers 401. The agent then stops at once.
  */
 import { z } from 'zod';
 import { EnvironmentConfig } from '../environments/environments.ts';
@@ -13,8 +13,8 @@ import { CancelItem, ChangesItem, FollowUpItem, InterruptItem, LeaveItem, TaskAt
 import { TaskConversation, TaskPreparedWorkspace, TaskRepository, TaskWorkspace } from './task-workspace.ts';
 
 /**
- * Header with the error code of an answer that the gateway made itself, because it could not connect to the provider although it tried
- * again. The gateway passes no header of this name on from a provider.
+ * Header with an error code. The gateway sets it in an answer of its own, when several tries to connect to the provider have failed. The
+ * gateway removes a header of this name from answers of providers.
  */
 export const gatewayErrorHeader = 'x-runyard-error-code';
 
@@ -211,8 +211,8 @@ const InboxItem = z
 export type InboxItem = z.infer<typeof InboxItem>;
 
 /**
- * `GET /harness-support/inbox?wait_ms=25000&after=POSITION&interrupted=TURN`: answers at once if items wait, else
- * after `wait_ms`. `after` and `interrupted` name the items that the agent already has. Renews the lease.
+ * `GET /harness-support/inbox?wait_ms=25000&after=POSITION&interrupted=TURN`: answers at once if items wait, and otherwise after
+ * `wait_ms`. `after` and `interrupted` say which items the agent already has. Each request renews the lease.
  */
 export const AgentInbox = z
   .object({ items: z.array(InboxItem).describe('Items that the agent does not have yet') })
@@ -220,8 +220,8 @@ export const AgentInbox = z
 export type AgentInbox = z.infer<typeof AgentInbox>;
 
 /**
- * `POST /harness-support/report-shutdown` → `{}`: the agent's last call before it exits, or, with `exited`, the report of the program
- * that started it. The report ends the execution if the worker does not report the ends of its sandboxes.
+ * `POST /harness-support/report-shutdown` → `{}`: the agent's last call before it exits. With `exited`, the call is from the program that
+ * started the agent. The report ends the execution if the worker does not report the ends of its sandboxes.
  */
 export const ReportShutdown = z
   .object({
@@ -236,8 +236,8 @@ export const ReportShutdown = z
   .meta({ id: 'ReportShutdown', description: "The agent's last call before it exits, or the report of its exit" });
 
 /**
- * `POST /harness-support/report-artifact` → `{artifact_uid, upload_url?}`; the bytes of a file are PUT to `upload_url`, and the artifact
- * exists only after that.
+ * `POST /harness-support/report-artifact` → `{artifact_uid, upload_url?}`; the agent sends the bytes of a file with PUT to `upload_url`.
+ * The artifact exists only after this PUT.
  */
 export const ReportArtifact = z
   .object({

@@ -16,8 +16,8 @@ const FinishTaskError = z
   .meta({ id: 'FinishTaskError', description: 'Why a turn failed' });
 
 /**
- * `POST /harness-support/finish-task` → `{next}`. Sent at the end of each turn, with the events that are not acknowledged yet; sending it
- * twice is not an error.
+ * `POST /harness-support/finish-task` → `{next}`. The agent sends it at the end of each turn, with the events that are not acknowledged
+ * yet. A repeated report is not an error.
  */
 export const FinishTask = z
   .object({
@@ -44,7 +44,7 @@ const NextStep = z.enum(['wait', 'leave']).meta({
   description: '`wait`: stay, because the inbox brings the next follow-up. `leave`: exit',
 });
 
-/** `wait`: stay, because the inbox brings the next follow-up. `leave`: exit. */
+/** `wait`: the agent keeps running, and the inbox delivers the next follow-up. `leave`: the agent exits. */
 export const FinishTaskResponse = z
   .object({
     next: NextStep,

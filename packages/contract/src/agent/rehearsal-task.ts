@@ -1,6 +1,6 @@
 import type { AgentTask } from './agent-protocol.ts';
 
-/** The smallest task that uses everything that the agent does in every run: one command, no model. */
+/** The smallest task that runs all code that every run needs. It has one command and no model. */
 export const rehearsalTask: AgentTask = {
   run_id: '00000000-0000-7000-8000-000000000001',
   execution_id: '00000000-0000-7000-8000-000000000002',

@@ -10,7 +10,7 @@ import { OpenPullRequest, OpenPullRequestResponse } from './pull-requests.ts';
 
 const common = { tag: 'harness', allow: { run: 'at_work' } } as const;
 
-/** Routes that the agent calls. 401: its execution has ended or was superseded, and it stops at once. */
+/** Routes that the agent calls. After a 401, the agent stops at once, because its execution has ended or was superseded. */
 export const harnessRoutes = {
   resolvePrompt: {
     ...common,

@@ -84,7 +84,7 @@ export const TaskRepository = z
   })
   .meta({ id: 'TaskRepository', description: 'A repository to clone' });
 
-/** The result of the setup that an earlier run may have left on the worker. */
+/** A workspace that an earlier run with the same setup may have stored on the worker. */
 export const TaskPreparedWorkspace = z
   .object({
     name: z.string().describe("Name of the prepared workspace in the worker's cache"),

@@ -31,7 +31,7 @@ function isStorable(value: unknown): boolean {
   try {
     return storableJson(value) === JSON.stringify(value);
   } catch {
-    // JSON.stringify throws if the nesting is too deep for its stack.
+    // JSON.stringify throws if the value is nested too deeply for the stack.
     return false;
   }
 }
@@ -93,7 +93,7 @@ const triggerMembers = z.looseObject({
   schedule: AutomationSchedule.optional().describe('Only for the provider `schedule`'),
 });
 
-/** A trigger of runs, the same as in definition files. */
+/** A trigger of an automation, in the same format as in definition files. */
 export const AutomationTrigger = triggerMembers
   .superRefine(checkTrigger)
   .meta({ id: 'AutomationTrigger', description: 'An event that starts a run' });

@@ -31,7 +31,10 @@ const tooLarge = `The body is larger than ${maxAutomationBytes / 1024} KB`;
 const foreign =
   'The environment or MCP server does not exist or belongs to another team, or a secret belongs to others';
 
-/** Members, but not agent keys, because an automation starts runs as its editor as long as the automation exists. */
+/**
+ * Members of the team are accepted, but agent keys are not. An automation starts runs with the rights of its last editor for as long as it
+ * exists.
+ */
 const members = { user: 'member' } as const;
 
 const path = '/factory/{factoryUid}/automations';

@@ -1,4 +1,4 @@
-/** Reasons why the proxy of a sandbox denies a connection, each with the sentence for people. */
+/** Reasons why the proxy of a sandbox denies a connection, each with a sentence for people. */
 export const deniedReasons = {
   host_not_allowed: 'the environment does not allow this host and port in config.network',
   operator: 'the operator of the worker does not allow this host (RUNYARD_EGRESS)',

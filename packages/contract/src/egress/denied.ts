@@ -6,18 +6,21 @@ export const deniedReasonNames = Object.keys(deniedReasons) as [DeniedReason, ..
 
 /** A connection that the proxy of a sandbox denied, with the number of tries. */
 export const DeniedConnection = z.object({
-  /** Host as the program named it, shortened. */
+  /** The host in the program's spelling, shortened. */
   host: z.string().max(300),
-  /** 0 if the program named none. */
+  /** The port; 0 if the program named no port. */
   port: z.int().min(0).max(65_535),
   reason: z.enum(deniedReasonNames),
   count: z.int().positive(),
 });
 export type DeniedConnection = z.infer<typeof DeniedConnection>;
 
-/** Denied connections of an execution: one message for each new host, port and reason up to `maxDeniedShown`, and one with all counts. */
+/**
+ * Denied connections of an execution. There is one message for each new combination of host, port and reason, up to `maxDeniedShown`, and
+ * one final message with all counts.
+ */
 export const DeniedConnections = z.object({
-  /** 1 to `maxDeniedShown`: the first try to a host. The number after it: the counts at the end of the sandbox. */
+  /** 1 to `maxDeniedShown`: the first try to a host. `maxDeniedShown` + 1: the counts at the end of the sandbox. */
   number: z
     .int()
     .min(1)

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** A host in the normalised spelling in which hosts are compared. */
+/** A host in the normalised spelling, which comparisons use. */
 export interface Host {
   readonly kind: 'name' | 'address';
   /** Lower case, without a trailing dot or brackets. IPv6 in the form of RFC 5952. */
@@ -25,13 +25,13 @@ export function readHost(text: string): Host | undefined {
   return { kind: 'name', host: name };
 }
 
-/** Zones (`fe80::1%eth0`) are refused: they are for link-local addresses only. */
+/** Refuses zones (`fe80::1%eth0`), because only link-local addresses have zones. */
 function addressOf(text: string, isAddress: (text: string) => boolean): Host | undefined {
   if (!isAddress(text) || text.includes('%')) return undefined;
   return { kind: 'address', host: new URL(`http://[${text}]/`).hostname.slice(1, -1) };
 }
 
-/** Returns host and port of an authority, such as `example.com:443`. `defaultPort` undefined: the port is required. */
+/** Returns the host and port of an authority such as `example.com:443`. The port is required if `defaultPort` is undefined. */
 export function readAuthority(text: string, defaultPort?: number): (Host & { readonly port: number }) | undefined {
   const [, hostText = '', portText] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = readHost(hostText);

@@ -104,6 +104,6 @@ test.each([
   expect(EnvironmentNetwork.safeParse(network).success).toBe(false);
 });
 
-test('has the pattern of zod for IPv6 addresses', () => {
+test('uses the same pattern for IPv6 addresses as zod', () => {
   expect(`^${ipv6Pattern}$`).toBe(z.regexes.ipv6.source);
 });

@@ -1,11 +1,11 @@
-/** Rules about hosts. Loads no zod, because every command reads the settings, and one setting has such rules. */
+/** Rules about hosts. This file does not load zod: every command reads the settings, and one of the settings contains such rules. */
 import { readAuthority, readHost } from './host-name.ts';
 
 /** Hosts and ports that a sandbox may connect to. */
 export interface HostRule {
   /** Host in the form of `readHost`; for a wildcard, the part after `*.`. */
   readonly host: string;
-  /** True: all names below `host`, and not `host` itself. */
+  /** True: the rule covers all names below `host`, but not `host` itself. */
   readonly isWildcard: boolean;
   readonly ports: readonly number[];
 }
@@ -26,7 +26,7 @@ const hostPattern = [
   `\\[(?:${ipv6Pattern})\\]`,
 ].join('|');
 const portPattern = '(?:6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})';
-/** Written without look-ahead, which generators of requests cannot build. */
+/** The pattern has no look-ahead, because generators of requests do not support it. */
 export const hostRulePattern = new RegExp(`^(?:${hostPattern})(?::${portPattern})?$`);
 
 /** Parses a rule: `example.com`, `*.example.com`, `203.0.113.7` or `[2001:db8::1]`, each with or without `:port`. */

@@ -2,7 +2,7 @@
 export const networkPresetNames = ['npm', 'pip', 'apt', 'cargo', 'go'] as const;
 export type NetworkPresetName = (typeof networkPresetNames)[number];
 
-/** Hosts from which a package manager installs packages; environments can allow them together with one name. */
+/** Hosts from which a package manager installs packages. An environment can allow all of them with one name. */
 interface NetworkPreset {
   /** Rules as in `allowed_hosts`. */
   readonly hosts: readonly string[];
@@ -28,7 +28,7 @@ export const networkPresets: Readonly<Record<NetworkPresetName, NetworkPreset>> 
     hosts: ['index.crates.io:443', 'static.crates.io:443', 'crates.io:443'],
     source: 'https://doc.rust-lang.org/cargo/reference/registry-index.html',
   },
-  // The proxy redirects to its storage for large modules.
+  // The Go module proxy redirects requests for large modules to this storage.
   go: {
     hosts: ['proxy.golang.org:443', 'sum.golang.org:443', 'storage.googleapis.com:443'],
     source: 'https://proxy.golang.org/',

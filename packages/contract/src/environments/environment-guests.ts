@@ -51,7 +51,7 @@ export const InviteEnvironmentGuestRequest = z
   .meta({
     id: 'InviteEnvironmentGuestRequest',
     description: 'A person to invite',
-    // Inside of allOf, because generators of clients make no class of a schema that is a union.
+    // The union is inside allOf, because client generators create no class for a schema that is itself a union.
     allOf: [{ oneOf: [{ required: ['user_uid'] }, { required: ['email'] }] }],
   });
 export type InviteEnvironmentGuestRequest = z.infer<typeof InviteEnvironmentGuestRequest>;

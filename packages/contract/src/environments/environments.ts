@@ -8,7 +8,7 @@ import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 import { Scope, UserProfile } from '../wire/profiles.ts';
 import { ProviderTools } from './provider-tools.ts';
 
-/** Name of a repository or of its owner: not a path, and not only dots. */
+/** Name of a repository or of its owner. The name cannot be a path or consist only of dots. */
 export const RepositoryName = z
   .string()
   .regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, { error: 'must be 1 to 100 characters of [A-Za-z0-9_.-], not only dots' });
@@ -22,10 +22,10 @@ export const Repository = z
   .meta({ id: 'Repository', description: 'A repository on the code host' });
 export type Repository = z.infer<typeof Repository>;
 
-/** All characters of a branch's name, and `*`. */
+/** Pattern of the characters that a branch name or a wildcard pattern may have. */
 const branchPattern = /^[!-9;->@-Z\]_-}\u00a1-\ud7ff\ue000-\uffff]{1,200}$/u;
 
-/** Branches that no run pushes to, by name or by a pattern with `*`. */
+/** Branches to which no run may push. An entry is a name or a pattern with `*`. */
 const ProtectedBranches = z
   .array(
     z.string().regex(branchPattern, {
@@ -38,7 +38,7 @@ const ProtectedBranches = z
     description: `Branches that runs cannot push to, at most ${maxProtectedBranches}: names, or patterns in which \`*\` stands for any characters. \`HEAD\` is the default branch of each repository. Absent: \`["HEAD"]\`. Empty: none is protected. \`["*"]\`: runs push nothing. Branches that hold the definition of a factory are always protected`,
   });
 
-/** A relative path whose parts are not `..`. Written without look-ahead, which generators of requests cannot build. */
+/** A relative path without a part `..`. The pattern has no look-ahead, because generators of requests do not support it. */
 const pathPart =
   '(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.(?:[^/.\\u0000-\\u001f\\u007f-\\u009f][^/\\u0000-\\u001f\\u007f-\\u009f]*|\\.[^/\\u0000-\\u001f\\u007f-\\u009f]+)?)';
 const folderInWorkspace = new RegExp(`^${pathPart}(?:/+${pathPart})*/*$`, 'u');
@@ -106,7 +106,7 @@ export const EnvironmentConfig = z
   .meta({ id: 'EnvironmentConfig', description: 'The content of a sandbox before the agent begins' });
 export type EnvironmentConfig = z.infer<typeof EnvironmentConfig>;
 
-/** The run that was last created in an environment, in short. */
+/** Summary of the run that was created last in an environment. */
 export const EnvironmentRun = z
   .object({
     id: z.string().describe('Id of the run'),
@@ -149,7 +149,7 @@ export const Environment = z
   });
 export type Environment = z.infer<typeof Environment>;
 
-/** Answer to sharing an environment by its link, and to ending the sharing. */
+/** Answer to the requests that begin and end the sharing of an environment by a link. */
 export const EnvironmentSharing = z
   .object({
     uid: z.string().describe('Id of the environment'),

@@ -1,4 +1,4 @@
-/** Actions of model providers outside of the sandbox that an environment can allow, and their meaning. */
+/** Actions that model providers run outside of the sandbox and that an environment can allow, with their meaning. */
 const meanings = {
   web_search: 'searches the web',
   web_fetch: 'fetches pages whose address the model chooses',
@@ -15,5 +15,5 @@ const meanings = {
 export type ProviderTool = keyof typeof meanings;
 export const providerTools = Object.keys(meanings) as readonly ProviderTool[];
 
-/** Returns the meaning of a tool as a part of a sentence: "it …". */
+/** Returns the meaning of a tool as the end of a sentence that begins with "it". */
 export const meaningOf = (tool: ProviderTool): string => meanings[tool];

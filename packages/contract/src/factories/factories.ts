@@ -27,7 +27,7 @@ export const FactoryAgentType = z
   .enum(['CUSTOM', 'FOREMAN', 'TRIAGE', 'SPEC', 'IMPLEMENT', 'REVIEW', 'VERIFY'])
   .meta({ id: 'FactoryAgentType', description: 'Role of an agent. The FOREMAN gets the work that names no agent' });
 
-/** An agent that runs of a factory are given to. */
+/** An agent to which a factory assigns runs. */
 export const FactoryAgent = z
   .object({
     name: z.string().describe('Name of the agent in the factory'),
@@ -72,7 +72,7 @@ export const Factory = z
     ...described,
     repositories: z.array(Repository).describe('Repositories that its agents work on'),
     agent_defaults: FactoryAgentDefaults,
-    // Definition files allow longer ones.
+    // Definition files allow longer texts.
     name: z.string().describe('Name for people'),
     alias: z.string().optional().describe('Short name, unique in the team'),
     agents: z

@@ -1,4 +1,4 @@
-/** Runs of factories, and their definition by files, on the wire. */
+/** API schemas of factory runs and of the definition of factories by files. */
 import { z } from 'zod';
 import { maxDefinitionBytes, maxDefinitionFiles, maxPromptBytes } from '../limits.ts';
 import { atMostBytes } from '../runs/run-request.ts';

@@ -1,4 +1,4 @@
-/** The git repository that a factory takes its definition from, on the wire. */
+/** API schemas of the git repository from which a factory reads its definition. */
 import { z } from 'zod';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';

@@ -1,4 +1,4 @@
-/** Tasks of factories, on the wire. */
+/** API schemas of factory tasks. */
 import { z } from 'zod';
 import { maxListedTaskOutputs, maxTaskOutputs } from '../limits.ts';
 import { ArtifactItem } from '../runs/artifacts.ts';

@@ -74,7 +74,7 @@ export const factoryRoutes = {
     allow: { user: 'member' },
     params: factory,
     body: ApplyDefinitionRequest,
-    // JSON writes line ends and quotes with two bytes.
+    // Twice the size of the files, because JSON needs two bytes for a line end or a quote.
     bodyLimitBytes: 2 * maxDefinitionBytes,
     answer: {
       status: 200,

@@ -5,7 +5,7 @@ import { serviceSettings } from '../settings/service.ts';
 export interface Limit {
   readonly of: string;
   readonly most: string;
-  /** The effect above the limit. */
+  /** The text that says what happens above the limit. */
   readonly above: string;
 }
 
@@ -13,7 +13,7 @@ type Megabytes = {
   [N in keyof typeof serviceSettings]: N extends `${string}_MB` ? N : never;
 }[keyof typeof serviceSettings];
 
-/** Returns the setting that is the limit, with its default. */
+/** Returns the name of the setting that defines the limit, and its default. */
 export const setting = (name: Megabytes): string => `\`${name}\` (${serviceSettings[name].default} MB)`;
 
 /** Returns bytes in whole MB or KB. */

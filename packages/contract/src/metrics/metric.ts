@@ -1,18 +1,21 @@
-/** The type of a metric. Loads no zod, because generators and the service read the table. */
+/** The type of a metric. This file does not load zod, because generators also read the table of metrics. */
 
 /**
- * A label with a bounded set of values. Any other value counts as `other`, so that no caller can increase the number of series.
+ * A label with a limited set of values. Any other value counts as `other`, so that callers cannot increase the number of series.
  */
 export interface MetricLabel {
   readonly description: string;
-  /** The values. `known`: the service knows the values at run time, such as the models of its catalogue; there are at most `atMost`. */
+  /**
+   * The allowed values. `known`: the service knows the values at run time, such as the models of its catalogue. There are at most
+   * `atMost` values.
+   */
   readonly values: readonly string[] | { readonly known: string; readonly atMost: number };
 }
 
 export interface Metric {
   /** `counter` and `histogram` belong to one process; `database` is a gauge that each process reads from the database. */
   readonly kind: 'counter' | 'histogram' | 'gauge' | 'database';
-  /** Unit in UCUM, as OTLP sends it: base units only. */
+  /** Base unit in the notation of UCUM, which OTLP uses. */
   readonly unit: string;
   readonly description: string;
   readonly labels: Readonly<Record<string, MetricLabel>>;

@@ -9,11 +9,11 @@ import { signatureSchemeNames } from '../wire/choices.ts';
 import { errorCatalogue } from '../wire/error-catalogue.ts';
 import type { Metric, MetricLabel } from './metric.ts';
 
-/** Answers of the service: 5 ms to 10 s. */
+/** Buckets for answers of the service: 5 ms to 10 s. */
 const answerSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
-/** Starts and waits: 50 ms to an hour. */
+/** Buckets for starts and waits: 50 ms to an hour. */
 const waitSeconds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
-/** Work of agents and models: 1 s to 4 hours. */
+/** Buckets for the work of agents and models: 1 s to 4 hours. */
 const workSeconds = [1, 2.5, 5, 10, 30, 60, 120, 300, 900, 1800, 3600, 14_400];
 
 const pool: MetricLabel = {
@@ -344,7 +344,7 @@ type NamesOf<Kind extends Metric['kind']> = {
 }[MetricName];
 export type CounterName = NamesOf<'counter'>;
 export type HistogramName = NamesOf<'histogram'>;
-/** Metrics whose value is read when they are needed. */
+/** Metrics whose value is read from the database when it is needed. */
 export type GaugeName = NamesOf<'gauge' | 'database'>;
 /** The labels of a metric. A value that is not in the table counts as `other`. */
 export type LabelsOf<N extends MetricName> = { readonly [L in keyof Table[N]['labels']]: string };

@@ -13,7 +13,7 @@ export const spanNames = {
   tool: { name: 'execute_tool', description: 'A call of a tool, followed by its category' },
 } as const;
 
-/** The attributes of spans: their names on the wire, by the names that the code uses. */
+/** The attributes of spans. Keys are the names in our code; values are the exported names. */
 export const spanAttributes = {
   runId: 'runyard.run.id',
   source: 'runyard.run.source',

@@ -6,7 +6,7 @@ import { apiPrefix, type Route } from '../wire/route.ts';
 /** Converts a member of a path, such as `runId`, to a shell variable, such as `RUN_ID`. */
 const variableOf = (member: string): string => member.replaceAll(/([A-Z])/g, '_$1').toUpperCase();
 
-/** Two operations call their parameter `uid`; the variable names the thing. */
+/** Two operations call their parameter `uid`. The shell variable for it names the thing that the id belongs to. */
 const ownVariable = (path: string): string => (path.startsWith('/keys') ? 'KEY_UID' : 'ENVIRONMENT_UID');
 
 /** Returns the shell variable for a member of a request's path. */
@@ -25,7 +25,7 @@ function quoted(text: string): string {
   return withVariables(`'${text.replaceAll("'", "'\\''")}'`, (name) => `'"$${name}"'`);
 }
 
-/** Values in paths that are too short to be ids: other texts contain them too. */
+/** Path values that are not replaced: they are too short to be ids, so other texts contain them too. */
 const fixedValues: readonly string[] = ['SCHEMA_VERSION', 'DOCUMENT', 'MESSAGE_SEQ'];
 const ids = Object.entries(exampleIds).filter(([name]) => !fixedValues.includes(name));
 
@@ -45,7 +45,7 @@ function bodyOf(route: Route, example: Example): string[] {
   return ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(example.body))}`];
 }
 
-/** Returns the pairs of a query that a parameter's value is sent as. */
+/** Converts the value of a parameter to pairs of a query. */
 function pairsOf(name: string, value: unknown): [string, string][] {
   if (Array.isArray(value)) return value.map((each) => [name, String(each)]);
   if (typeof value !== 'object' || value === null) return [[name, String(value)]];

@@ -1,4 +1,4 @@
-/** An example of each operation; a route without one does not compile. */
+/** An example of each operation. The code does not compile if a route has no example. */
 
 import { harnessExamples } from '../agent/examples.ts';
 import { automationExamples } from '../automations/examples.ts';

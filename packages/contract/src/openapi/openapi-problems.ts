@@ -36,7 +36,7 @@ export function problems(route: Route): Record<number, string> {
     ...(takesInput ? { 400: 'Malformed request; `errors` names each wrong member' } : {}),
     ...access,
     ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
-    // Node answers this before a route is found.
+    // Node itself gives this answer, before the service looks for a route.
     431: 'The request line and the headers are larger than 16 KB together',
     ...(route.body || route.bodyType
       ? {
@@ -56,8 +56,8 @@ export function problems(route: Route): Record<number, string> {
 }
 
 /**
- * A route without parameters, body and checked callers answers from memory. The routes of the schemas of definition
- * files, and the route that begins a sign-on, do so too.
+ * A route without parameters, body and checked callers answers from memory. So do the routes of the schemas of definition files and the
+ * route that begins a sign-on.
  */
 const answersFromMemory = ({ allow, body, params, path }: Route): boolean =>
   isOpen(allow) && (path === '/sign-on' || path.startsWith('/factory-files/schemas/') || (!body && !params));

@@ -44,7 +44,7 @@ const operations = [...Object.values(document.paths), ...Object.values(document.
 const called = Object.values(document.paths).flatMap((methods) => Object.values(methods));
 
 const nameOf = (schema: Schema): string => schema.$ref?.split('/').at(-1) ?? '';
-/** A reference without its own description uses the description of the referenced schema. */
+/** If a reference has no description, the description of its schema counts. */
 const isDescribed = (schema: Schema): boolean => Boolean(schema.description ?? schemas[nameOf(schema)]?.description);
 
 const bodiesOf = (operation: Operation) => [
@@ -56,7 +56,7 @@ const bodiesOf = (operation: Operation) => [
   ),
 ];
 
-/** Returns each schema that the document has inline, with its place. `allOf` contains conditions on members of the schema itself. */
+/** Returns each inline schema of the document, with its place. Skips `allOf`, because it contains conditions on members of the schema itself. */
 function* inlineSchemas(): Generator<readonly [string, Schema]> {
   function* below(at: string, schema: Schema): Generator<readonly [string, Schema]> {
     for (const [name, member] of Object.entries(schema.properties ?? {})) yield* own(`${at}.${name}`, member);
@@ -76,19 +76,19 @@ function* inlineSchemas(): Generator<readonly [string, Schema]> {
 }
 
 describe('schemas', () => {
-  test('each object and each enumeration is a named component, so that generated clients have one type for each', () => {
+  test('have a named component for each object and each enumeration, so that generated clients have one type for each', () => {
     const unnamed = [...inlineSchemas()].filter(
       ([, { properties, enum: values }]) => properties ?? (values?.[1] && values),
     );
     expect(unnamed.map(([at]) => at)).toEqual([]);
   });
 
-  test('each has a description', () => {
+  test('all have a description', () => {
     const without = Object.entries(schemas).filter(([, { description }]) => !description);
     expect(without.map(([name]) => name)).toEqual([]);
   });
 
-  test('each member of each of them has a description', () => {
+  test('have a description for each of their members', () => {
     const without = Object.entries(schemas).flatMap(([name, { properties }]) =>
       Object.entries(properties ?? {})
         .filter(([, member]) => !isDescribed(member))
@@ -97,7 +97,7 @@ describe('schemas', () => {
     expect(without).toEqual([]);
   });
 
-  test('conditions on members name members that are described', () => {
+  test('have conditions only on members that are described', () => {
     const membersIn = (schema: Schema): string[] => [
       ...Object.keys(schema.properties ?? {}),
       ...[...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])].flatMap(membersIn),
@@ -147,16 +147,16 @@ describe('examples', () => {
   };
   const bodies = operations.flatMap(bodiesOf).filter(([, type, { example }]) => type === 'application/json' && example);
 
-  test.each(bodies)('of %s fits its schema', (_, __, { schema, example }) => {
+  test.each(bodies)('of %s match the schema', (_, __, { schema, example }) => {
     expect(schema && problemsOf(schema, example)).toBe('');
   });
 
-  test('a body that does not match its schema is found', () => {
+  test('fail the check if a body does not match its schema', () => {
     expect(problemsOf({ $ref: '#/components/schemas/RunAgentRequest' }, { prompt: 7 })).not.toBe('');
     expect(problemsOf({ $ref: '#/components/schemas/RunAgentRequest' }, { title: 'No prompt' })).not.toBe('');
   });
 
-  test('of parameters fit their schemas', () => {
+  test('of parameters match the schemas of the parameters', () => {
     const wrong = operations.flatMap(({ operationId, parameters }) =>
       parameters
         .filter(({ schema, example }) => example !== undefined && problemsOf(schema, example))
@@ -165,7 +165,7 @@ describe('examples', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('the first one needs no language model', () => {
+  test('need no language model for the first request', () => {
     const [first] = called;
     expect(first?.operationId).toBe('createRun');
     expect(first?.requestBody?.content['application/json']?.example).toMatchObject({ config: { model_id: 'runbook' } });

@@ -14,12 +14,12 @@ import { problems } from './openapi-problems.ts';
 
 type Json = Record<string, unknown>;
 
-/** Named schemas found while the paths are written, by component name. */
+/** Named schemas that were found while the paths were written, by component name. */
 type Components = Map<string, Json>;
 
 const refPrefix = '#/components/schemas/';
 
-/** Unknown members are ignored on the way in and may appear on the way out, so no schema is closed. */
+/** No schema forbids unknown members: requests may contain them, and future answers may have more members. */
 function toJsonSchema(schema: z.ZodType, io: 'input' | 'output', components: Components): Json {
   const {
     $schema: _dialect,
@@ -31,7 +31,7 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output', components: Com
     override: ({ jsonSchema }) => {
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
       delete jsonSchema.id;
-      // The format is enough; the pattern of zod is very long.
+      // The pattern of zod is left out, because it is very long and the format is enough.
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     },
   }) as Json & { $defs?: Record<string, Json> };
@@ -55,7 +55,7 @@ function withComponentRefs(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value).replaceAll('"$ref":"#/$defs/', `"$ref":"${refPrefix}`));
 }
 
-/** `undefined` as an example: none is written. */
+/** If the example is `undefined`, no example is written. */
 const jsonContent = (schema: Json, example: unknown) => ({ 'application/json': { schema, example } });
 
 function parameters(route: Route, example: Example, components: Components): Json[] {
@@ -113,14 +113,14 @@ function security(allow: Allow): Json[] {
   ];
 }
 
-/** Headers of answers about the names of members and parameters. */
+/** Response headers about unknown names of members and parameters. */
 const headersOfNames = {
   'X-Ignored-Fields':
     'Paths of the members and parameters that are not known and were ignored, as a List of Strings (RFC 9651); `more` after 20. Absent: there are none',
   'Preference-Applied': '`handling=strict` where the request prefers it',
 };
 
-/** Headers of answers to keys, by draft-ietf-httpapi-ratelimit-headers-10. */
+/** Response headers about rate limits, as in draft-ietf-httpapi-ratelimit-headers-10. Only requests with a key get them. */
 const headersOfRates = {
   'RateLimit-Policy':
     'Limits of the key and of its team: `"key";q=300000;w=60` are 300,000 requests in 60 seconds. Absent: there are none',
@@ -131,7 +131,7 @@ function operation(name: RouteName, components: Components, baseUrl: string): Js
   const route: Route = routes[name];
   const example = examples[name];
   const { answer } = route;
-  // OpenAPI 3.1 cannot describe the events of a stream: their schema is a component that the description names.
+  // OpenAPI 3.1 cannot describe the events of a stream. Their schema is a component, and the description of the answer names it.
   if (answer.eventSchema) toJsonSchema(answer.eventSchema, 'output', components);
   const content = answer.schema
     ? jsonContent(toJsonSchema(answer.schema, 'output', components), example.answer)
@@ -165,7 +165,7 @@ function operation(name: RouteName, components: Components, baseUrl: string): Js
           },
         }
       : route.bodyType
-        ? // No body is the same as an empty one.
+        ? // A missing body has the same meaning as an empty body.
           {
             requestBody: {
               required: false,
@@ -236,7 +236,7 @@ function eventWebhook(components: Components): Json {
   };
 }
 
-/** Returns the OpenAPI 3.1 document of the route table. `baseUrl` is the origin, without `/api/v1`. */
+/** Returns the OpenAPI 3.1 document for the table of routes. `baseUrl` is the origin, without `/api/v1`. */
 export function openApiDocument(baseUrl: string): Json {
   const components: Components = new Map();
   const paths: Record<string, Json> = {};

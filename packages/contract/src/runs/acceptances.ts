@@ -1,4 +1,4 @@
-/** Revisions of the contents that runs execute, and their acceptance by the people whose runs execute them. */
+/** Revisions of contents that runs execute, and their acceptance by people. A person accepts a content before runs of this person execute it. */
 import { z } from 'zod';
 import { maxWaitingContents } from '../limits.ts';
 import { NonBlank, Timestamp } from '../wire/primitives.ts';
@@ -47,7 +47,7 @@ export const RunRightKind = z.enum(['secret', 'code_host_credentials', 'environm
     '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts. `environment`: an environment of another team of which the executor is a guest; without this right, a run is refused',
 });
 
-/** A right of its executor that a run lacks. */
+/** A right that a run lacks because its executor lacks it. */
 export const WithheldRight = z
   .object({
     right: RunRightKind,
@@ -73,7 +73,7 @@ export const ContentDifference = z
   .meta({ id: 'ContentDifference', description: 'A member of a content that differs between two revisions' });
 export type ContentDifference = z.infer<typeof ContentDifference>;
 
-/** The present revision of a content that the caller has not written and has not accepted. */
+/** The current revision of a content. The caller has neither written nor accepted this revision. */
 export const WaitingContent = z
   .object({
     kind: ContentKind,

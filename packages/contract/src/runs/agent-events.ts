@@ -242,7 +242,7 @@ export const AgentEvent = z
   .meta({ id: 'AgentEvent', description: 'One event in the sandbox of a run' });
 export type AgentEvent = z.infer<typeof AgentEvent>;
 
-/** An `AgentEvent` before the reporter numbers and dates it. */
+/** An `AgentEvent` without the number and the time, which the reporter adds. */
 export type AgentEventBody = AgentEvent extends infer E
   ? E extends AgentEvent
     ? Omit<E, 'seq' | 'occurred_at'>

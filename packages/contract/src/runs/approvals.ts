@@ -34,7 +34,7 @@ export type RequestKind = z.infer<typeof RequestKind>;
 const asked = {
   request_id: z.string().min(1).max(200).describe('Id of the request; a follow-up may name it'),
   kind: RequestKind,
-  /** One line for a person: the command, the question. */
+  /** One line for a person: the command or the question. */
   title: z.string().max(4000).describe('One line for a person: the command, the question; at most 4,000 characters'),
   /** Answers that the question suggests. Other answers are allowed too. */
   options: z
@@ -60,7 +60,7 @@ const AskedAction = z
     }),
     /** Id of the conversation's action that waits for the answer. */
     id: EventId.optional().describe("Id of the conversation's action that waits for the answer"),
-    /** SHA-256 of name and whole input; another sandbox uses it to recognise an approved action. */
+    /** SHA-256 of the name and the whole input. With this hash, another sandbox recognises an approved action. */
     fingerprint: z
       .string()
       .max(100)
@@ -72,7 +72,7 @@ const AskedAction = z
 /** An action that waits for an answer, in the form that is shown to a person. */
 const BlockedAction = z.object(action).meta({ id: 'BlockedAction', description: 'An action that waits for an answer' });
 
-/** A request of an agent, in the form that it reports to the service. */
+/** A request of an agent, in the form that the agent reports to the service. */
 export const AgentRequest = z
   .object({
     ...asked,
@@ -86,7 +86,7 @@ export const AgentRequest = z
   .meta({ id: 'AgentRequest', description: 'A request of an agent to a person' });
 export type AgentRequest = z.infer<typeof AgentRequest>;
 
-/** The request that a BLOCKED run, or the sandbox of a failed setup, waits for. */
+/** The request whose answer a BLOCKED run, or the sandbox of a failed setup, waits for. */
 export const BlockedOn = z
   .object({
     ...asked,

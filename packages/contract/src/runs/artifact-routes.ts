@@ -12,7 +12,7 @@ const errors = {
   404: 'No such artifact, or it belongs to another team',
 };
 
-/** A signed URL's query. */
+/** The query of a signed URL. */
 const Signature = z.object({
   expires: z.string().meta({ description: 'Unix time in seconds' }),
   signature: z.string().describe('Part of the signed URL; use it unchanged'),

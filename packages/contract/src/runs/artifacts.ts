@@ -162,7 +162,7 @@ const PlanArtifactResponse = z
   })
   .meta({ id: 'PlanArtifactResponse', description: 'A plan artifact with its content' });
 
-/** Answer to the read of one artifact. */
+/** Answer to a request for one artifact. */
 export const ArtifactResponse = z
   .discriminatedUnion('artifact_type', [FileArtifactResponse, ScreenshotArtifactResponse, PlanArtifactResponse])
   .meta({ id: 'ArtifactResponse', description: 'A signed download URL, or the content of a plan' });
@@ -193,7 +193,7 @@ export const ArtifactPreview = z
   .meta({ id: 'ArtifactPreview', description: 'How a page can show an artifact' });
 export type ArtifactPreview = z.infer<typeof ArtifactPreview>;
 
-/** Answer to sharing an artifact, and to ending the sharing. */
+/** Answer to the requests that begin and end the sharing of an artifact. */
 export const ArtifactSharing = z
   .object({
     artifact_uid: z.string().describe('UID of the artifact'),

@@ -1,9 +1,9 @@
 /**
- * Decides which actions a person can be asked about. This file imports only constants, because the agent loads it at its start.
+ * Decides which actions a person can be asked about. This file imports only constants, because every agent loads it when it starts.
  */
 import { maxAskedInputBytes, maxAskedInputDepth } from '../limits.ts';
 
-/** Returns why a person cannot be shown the whole input of an action; undefined if it can be shown. */
+/** Returns the reason why the whole input of an action cannot be shown to a person; undefined if it can be shown. */
 export function askedInputFault(input: unknown): string | undefined {
   if (isDeeper(input, maxAskedInputDepth)) return `it has more than ${maxAskedInputDepth} levels of objects`;
   const bytes = new TextEncoder().encode(JSON.stringify(input) ?? '').length;

@@ -32,7 +32,7 @@ export const ChildRunResponse = z
   .meta({ id: 'ChildRunResponse', description: 'The new run' });
 export type ChildRunResponse = z.infer<typeof ChildRunResponse>;
 
-/** An artifact of a child run, in short. */
+/** A summary of an artifact of a child run. */
 export const ChildRunArtifact = z
   .object({
     artifact_type: ArtifactType,
@@ -72,7 +72,7 @@ const waitMs = z.int().min(0).max(60_000).default(0).meta({
 
 export const ChildRunQuery = z.object({ wait_ms: waitMs });
 
-/** The runs that a wait is for. */
+/** The runs that a request waits for. */
 const WaitUntil = z.enum(['all', 'any']).meta({ id: 'WaitUntil', description: 'Which of the runs a wait is for' });
 
 export const ListChildRunsQuery = z.object({

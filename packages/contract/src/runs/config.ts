@@ -45,7 +45,7 @@ export const MCPServerConfig = z
 export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
 
 /**
- * A skill as requests name it. The pattern is only for readers of the OpenAPI document: the service itself explains what is wrong with a
+ * The name of a skill in requests. The pattern is only for readers of the OpenAPI document: the service itself explains what is wrong with a
  * name.
  */
 export const SkillSpec = NonBlank.meta({
@@ -105,7 +105,7 @@ const MaxCost = z.number().positive({ error: 'must be more than 0' }).max(1_000_
 const MaxTurns = z.int().min(1).max(1_000_000);
 const MaxDuration = z.number().positive({ error: 'must be more than 0' }).max(100_000);
 
-/** Limits of a configuration that hold for a run and all runs below it. */
+/** Limits of a configuration that apply to a run and all runs below it. */
 export interface RunBudget {
   readonly max_cost_usd?: number;
   readonly max_turns?: number;
@@ -127,7 +127,7 @@ export function budgetOf(config: Readonly<Record<string, unknown>>): RunBudget {
   return Object.fromEntries(entries);
 }
 
-/** Whether a run ends or continues if its machine is lost in the middle of a turn. */
+/** What happens if the machine of a run is lost in the middle of a turn: the run ends or continues. */
 export const WorkerLossPolicy = z
   .enum(workerLossPolicies, { error: 'must be fail (the run ends in ERROR, the default) or resume' })
   .meta({
@@ -138,14 +138,14 @@ export const WorkerLossPolicy = z
 
 export type WorkerLossPolicy = z.infer<typeof WorkerLossPolicy>;
 
-/** The authors of follow-ups, approvals and answers that a run takes. */
+/** The authors from whom a run accepts follow-ups, approvals and answers. */
 export const FollowupsFrom = z.enum(followupAuthors, { error: 'must be same_rights (the default) or team' }).meta({
   id: 'FollowupsFrom',
   description:
     '`same_rights`: a run whose sandbox holds secrets takes follow-ups, approvals and answers only of its executor and of others who may use all of these secrets. `team`: of everybody in the team who may send follow-ups; they work with the secrets of the run. A child run has what its parent has',
 });
 
-/** The people who may open the session of a run by its link. */
+/** The people who may open the session of a run with its link. */
 export const SessionAccess = z
   .enum(['VIEWER', 'EDITOR'])
   .meta({ id: 'SessionAccess', description: 'What people with the link may do with a session' });

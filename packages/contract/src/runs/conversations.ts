@@ -126,14 +126,14 @@ export const ConversationResponse = z
   .meta({ id: 'ConversationResponse', description: 'A conversation: prompts and the work on them' });
 export type ConversationResponse = z.infer<typeof ConversationResponse>;
 
-/** Target of the link of a session. */
+/** The page to which the link of a session leads. */
 export const SessionRedirect = z
   .object({
     conversation_id: Uuid.optional().meta({ description: 'Present if the session has ended and left a conversation' }),
   })
   .meta({ id: 'SessionRedirect', description: 'The target of the link of a session' });
 
-/** Target of the link of a conversation. */
+/** The page to which the link of a conversation leads. */
 export const ConversationRedirect = z
   .object({ session_id: Uuid.optional().meta({ description: 'Present while one is live' }) })
   .meta({ id: 'ConversationRedirect', description: 'The target of the link of a conversation' });

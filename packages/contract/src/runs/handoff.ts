@@ -40,7 +40,7 @@ export const SnapshotUpload = z
   })
   .meta({ id: 'SnapshotUpload', description: 'Where to PUT a file of a snapshot' });
 
-/** `POST /harness-support/upload-snapshot`: the files of a snapshot, whose bytes are PUT one by one. */
+/** `POST /harness-support/upload-snapshot`: the list of files of a snapshot. The agent then sends the bytes of each file with PUT. */
 export const UploadSnapshot = z
   .object({
     turn: TurnNumber.describe('Turn at whose end the snapshot was made'),

@@ -1,9 +1,9 @@
 /** Names of container images, as github.com/distribution/reference defines them. */
 
 export interface ImageName {
-  /** Such as `docker.io`, or `127.0.0.1:5000`. */
+  /** The registry, such as `docker.io` or `127.0.0.1:5000`. */
   readonly registry: string;
-  /** The whole name with registry and tag or digest, as requests to the engine have it. */
+  /** The whole name with the registry and the tag or digest. Requests to the container engine use this name. */
   readonly full: string;
 }
 
@@ -42,7 +42,7 @@ export function readImageName(given: string): ReadImageName {
     return problem(
       'its parts between `/` must consist of lower-case letters and digits, with single `.`, `_` or `-` between them',
     );
-  // The engine would read such a name as the id of any image.
+  // Such a name is refused, because the engine would read it as the id of any image.
   if (!hasRegistry && tag === undefined && digest === undefined && /^[a-f0-9]{64}$/.test(path))
     return problem('it is an id');
   const whole = !hasRegistry && !path.includes('/') ? `library/${path}` : path;

@@ -31,7 +31,7 @@ const RunConversationEvent = z
     description: "Something is new in a run's conversation, as its agent reported it",
   });
 
-/** One event of a run's live stream. `conversation` events are the agent's own, as stored. */
+/** One event of a run's live stream. A `conversation` event is an event of the agent in its stored form. */
 export const LiveEvent = z
   .discriminatedUnion('type', [RunStateEvent, RunTimelineEvent, RunConversationEvent])
   .meta({ id: 'LiveEvent', description: "One event of a run's live stream, as the JSON of its `data`" });
@@ -45,7 +45,7 @@ const TeamTimelineEvent = z
   .object({ ...timeline, ...ofRun })
   .meta({ id: 'TeamTimelineEvent', description: 'Something is new in the timeline of a run of the team' });
 
-/** One event of a team's live stream: the same as in a run's own stream, but without the conversation. */
+/** One event of a team's live stream. The stream has the same events as the streams of the runs, but no `conversation` events. */
 export const TeamLiveEvent = z
   .discriminatedUnion('type', [TeamStateEvent, TeamTimelineEvent])
   .meta({ id: 'TeamLiveEvent', description: "One event of a team's live stream, as the JSON of its `data`" });

@@ -1,9 +1,9 @@
-/** Files that are uploaded before the follow-up that names them. */
+/** Files that are uploaded first and then named by a follow-up. */
 import { z } from 'zod';
 import { maxPreparedOfFollowup } from '../limits.ts';
 import { AttachmentInput } from './run-request.ts';
 
-/** `POST /agent/runs/{runId}/attachments/prepare`, and the same of a conversation. */
+/** `POST /agent/runs/{runId}/attachments/prepare`, and the same request for a conversation. */
 export const PrepareAttachmentsRequest = z
   .object({
     files: z

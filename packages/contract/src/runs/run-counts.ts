@@ -16,7 +16,7 @@ export type CountStep = keyof typeof countSteps;
 
 /** Steps in an answer. */
 export const maxCountSteps = 500;
-/** Runs that are counted at most: with a bound on their time, and without one. */
+/** Maximum number of runs that are counted: with a limit on their time, and without such a limit. */
 export const maxCounted = { inTime: 20_000, ever: 1_000 } as const;
 
 /** Query of `GET /agent/runs/counts`. */

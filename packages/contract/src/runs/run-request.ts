@@ -6,7 +6,7 @@ import { RequestedAgentConfig, SkillSpec } from './config.ts';
 import { RunState } from './states.ts';
 
 const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length;
-/** A string of n UTF-16 units has n to 3n bytes, so most texts need not be encoded to check their size. */
+/** A string of n UTF-16 units has n to 3n bytes in UTF-8. So most texts need not be encoded to check their size. */
 /** Returns a check of a text's size in UTF-8. */
 export const atMostBytes = (max: number) => (text: string) =>
   text.length <= max && (text.length * 3 <= max || utf8Bytes(text) <= max);
@@ -29,7 +29,7 @@ export const AttachmentInput = z
   });
 export type AttachmentInput = z.infer<typeof AttachmentInput>;
 
-/** A file without a name, as older clients send it. */
+/** A file without a name. Older clients send files in this form. */
 const ImageInput = z
   .object({
     data: AttachmentData,
@@ -37,7 +37,7 @@ const ImageInput = z
   })
   .meta({ id: 'ImageInput', description: 'A file without a name, as older clients send it' });
 
-/** Key/value pairs of a run: immutable, inherited by child runs. */
+/** Key/value pairs of a run. They never change, and child runs inherit them. */
 export const RunMetadata = z
   .record(
     z.string().regex(/^[a-zA-Z0-9._-]{1,64}$/, { error: 'must be 1 to 64 characters of [a-zA-Z0-9._-]' }),
@@ -147,7 +147,7 @@ export const RunAgentRequest = z
   });
 export type RunAgentRequest = z.infer<typeof RunAgentRequest>;
 
-/** `POST /agent/runs/{runId}/rerun`: members that differ from the original run. */
+/** `POST /agent/runs/{runId}/rerun`: the members that replace members of the original run. */
 export const RerunRequest = z
   .object({
     prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' })
@@ -171,7 +171,7 @@ export const RunAgentResponse = z
   .meta({ id: 'RunAgentResponse', description: 'The new run' });
 export type RunAgentResponse = z.infer<typeof RunAgentResponse>;
 
-/** A file of a follow-up: its bytes, or the id of a file that was uploaded before. */
+/** A file of a follow-up: its bytes, or the id of a file that was uploaded earlier. */
 export const FollowupAttachment = z
   .object({
     file_name: AttachmentInput.shape.file_name

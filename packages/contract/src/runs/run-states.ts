@@ -13,18 +13,18 @@ export const runStates = [
 ] as const;
 export type RunState = (typeof runStates)[number];
 
-/** States of a run that has ended. Only a follow-up changes them. */
+/** States of a run that has ended. Only a follow-up can change the state of such a run. */
 export const terminalStates = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'] as const satisfies readonly RunState[];
 
-/** Returns true if only a follow-up can change the run. */
+/** Returns true if the run has ended: only a follow-up can change its state. */
 export function isTerminal(state: RunState): boolean {
   return (terminalStates as readonly RunState[]).includes(state);
 }
 
-/** Returns true if the run has ended or waits for a person: its state does not change by itself. */
+/** Returns true if the run has ended or waits for a person, so that its state does not change by itself. */
 export function isSettled(state: RunState): boolean {
   return isTerminal(state) || state === 'BLOCKED';
 }
 
-/** Comment at the end of a run's live stream: every event was sent. A stream that ends without this comment was interrupted. */
+/** The comment at the end of a run's live stream says that every event was sent. A stream that ends without this comment was interrupted. */
 export const endOfStream = 'end';

@@ -1,4 +1,4 @@
-/** The machine that a run asks for, besides its environment. */
+/** The machine that a run requests, in addition to its environment. */
 import { z } from 'zod';
 import { NonBlank } from '../wire/primitives.ts';
 import { readImageName } from './image-names.ts';
@@ -24,7 +24,7 @@ const RunnerArch = z.enum(['x86_64', 'aarch64']).meta({
     "Architecture, default: the worker's architecture. Runs with aarch64 are refused without a `worker_host` of this kind",
 });
 
-/** Container image, first setup commands and size of the sandbox of a run. */
+/** The container image, the first setup commands and the size of a run's sandbox. */
 export const RunnerConfig = z
   .object({
     docker_image: RunnerImage.optional().describe(

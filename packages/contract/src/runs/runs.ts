@@ -8,9 +8,9 @@ import { ArtifactItem } from './artifacts.ts';
 import { AmbientAgentConfig } from './config.ts';
 import { RunExecutionLocation, RunSourceType, RunState } from './states.ts';
 
-/** Characters of the texts in a summary. */
+/** Maximum number of characters of each text in a summary. */
 export const summaryLength = 300;
-/** Artifacts in a summary. */
+/** Maximum number of artifacts in a summary. */
 export const summaryArtifacts = 3;
 
 /** Explains the state of a run. */
@@ -33,7 +33,7 @@ export const RunStatusMessage = z
   })
   .meta({ id: 'RunStatusMessage', description: 'Explains the state of a run' });
 
-/** The cost of requests to models, by kind of token. */
+/** The cost of model requests, by kind of token. */
 export const InferenceCostBreakdown = z
   .object({
     input_cost_usd: z.number().describe('US dollars for tokens that the model read'),
@@ -215,5 +215,5 @@ export const ListRunsResponse = z
   .meta({ id: 'ListRunsResponse', description: 'A page of runs' });
 export type ListRunsResponse = z.infer<typeof ListRunsResponse>;
 
-/** Body of a cancel's answer: the id, as a JSON string. */
+/** Body of the answer to a cancel: the id of the run, as a JSON string. */
 export const CancelRunResponse = z.string().meta({ id: 'CancelRunResponse', description: 'Id of the cancelled run' });

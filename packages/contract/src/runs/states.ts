@@ -43,7 +43,7 @@ const ofPrograms = ['API', 'CLI', 'WEB_APP', 'CLOUD_MODE'] as const satisfies re
 
 /**
  * Sources that a request may name in X-Oz-Api-Source, by the kind of owner of its key. The service itself sets the other sources.
- * Keys of people cannot name GITHUB_ACTION, because such a run cannot be cancelled.
+ * Requests with keys of people cannot name GITHUB_ACTION, because a run with this source cannot be cancelled.
  */
 export const claimableSources = {
   user: ofPrograms,
@@ -55,7 +55,7 @@ export const sourceHeader = {
   'X-Oz-Api-Source': `\`source\` of the run: ${ofPrograms.join(', ')}; with an agent key also ${claimableSources.service_account.slice(ofPrograms.length).join(', ')}. Other values are ignored. Runs with the source GITHUB_ACTION cannot be cancelled over the API`,
 };
 
-/** State of a run together with the runs below it. */
+/** Combined state of a run and the runs below it. */
 export const RunTaskStatus = z.enum(['running', 'failed', 'blocked', 'cancelled', 'complete']).meta({
   id: 'RunTaskStatus',
   description:
@@ -63,7 +63,7 @@ export const RunTaskStatus = z.enum(['running', 'failed', 'blocked', 'cancelled'
 });
 export type RunTaskStatus = z.infer<typeof RunTaskStatus>;
 
-/** Where a run executes. */
+/** The kind of machine on which a run executes. */
 export const RunExecutionLocation = z
   .enum(['LOCAL', 'REMOTE'])
   .meta({ id: 'RunExecutionLocation', description: 'Where a run executes. REMOTE: on a worker of the service' });

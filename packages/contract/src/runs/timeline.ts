@@ -30,11 +30,14 @@ export const TimelineEventType = z
   .meta({ id: 'TimelineEventType', description: 'Kinds of timeline events' });
 export type TimelineEventType = z.infer<typeof TimelineEventType>;
 
-/** How well a sandbox isolates: members of the payload of `worker_container_ready`, besides `backend`, `spawn_ms`, `limits` and `network`. */
+/**
+ * The isolation of a sandbox. The payload of `worker_container_ready` has these members in addition to `backend`, `spawn_ms`, `limits` and
+ * `network`.
+ */
 export interface SandboxIsolation {
-  /** Isolation features that work, such as `user`, `cgroup` and `no-network`; absent: the worker reported none. */
+  /** Isolation features that work, such as `user`, `cgroup` and `no-network`. Absent if the worker reported no features. */
   readonly features?: readonly string[];
-  /** Features that its worker's sandboxes do not have, each with the reason. */
+  /** Isolation features that the sandboxes of the worker lack, each with the reason. */
   readonly missing?: readonly { readonly feature: string; readonly reason: string }[];
 }
 

@@ -1,11 +1,11 @@
 import { Cron } from 'croner';
 
-/** When a schedule fires: by a cron pattern, or at equal intervals. */
+/** The rule for the times of a schedule: a cron pattern, or equal intervals. */
 export type Expression =
   | { readonly kind: 'cron'; readonly pattern: string; readonly everyHour: boolean }
   | { readonly kind: 'every'; readonly intervalMs: number };
 
-/** `problem`: why the text is refused, as the end of a sentence about it. */
+/** `problem` is the reason why the text is refused, as the end of a sentence about the text. */
 export type ParsedExpression =
   | { readonly ok: true; readonly expression: Expression }
   | { readonly ok: false; readonly problem: string };
@@ -56,7 +56,7 @@ function parseCron(pattern: string): ParsedExpression {
     return refuse(
       `must have five fields (minute, hour, day of the month, month, day of the week), not ${fields.length}`,
     );
-  // croner accepts more characters than the portable ones, with its own meanings.
+  // Only portable characters are accepted. croner gives further characters its own meanings.
   if (fields.some((field) => !/^(?:[0-9*,/-]|[A-Za-z]{3})+$/.test(field)))
     return refuse('has a field with something else than numbers, names of three letters, and the characters * , - /');
   try {

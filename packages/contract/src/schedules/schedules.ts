@@ -7,7 +7,7 @@ import { overlapPolicies } from '../wire/choices.ts';
 import { NonBlank, Text, Timestamp, Uuid } from '../wire/primitives.ts';
 import { PageInfo, Scope, UserProfile } from '../wire/profiles.ts';
 
-/** The policy for a time of the schedule while its runs are live. */
+/** The policy that applies when the schedule is due while earlier runs of it are still live. */
 export const OverlapPolicy = z.enum(overlapPolicies).meta({
   id: 'OverlapPolicy',
   description: `The rule for a time while \`max_live_runs\` runs of the schedule are live. \`allow\`: a run starts all the same, unless max_live_runs is set. \`skip\`: none starts. \`queue\`: it starts when one has ended; at most ${maxWaitingFires} wait. \`cancel_previous\`: the oldest live run is cancelled, and a run starts`,
@@ -57,7 +57,7 @@ function checkPrompt(schedule: WithPrompt, context: z.RefinementCtx): void {
   });
 }
 
-/** The form of this rule in the OpenAPI document. */
+/** The same rule as a part of the OpenAPI document. */
 const promptOrSkill = {
   anyOf: [
     { required: ['prompt'], properties: { prompt: { pattern: '\\S' } } },

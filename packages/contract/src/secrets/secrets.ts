@@ -1,16 +1,16 @@
-/** Stored secrets: values that runs may use, but that no answer contains. */
+/** Stored secrets. Runs may use their values, but no answer of the service contains a value. */
 import { z } from 'zod';
 import { maxSecretAgents, maxSecretBytes, maxSecretsOfRun, minSecretCharacters, minSecretLength } from '../limits.ts';
 import { secretScopes } from '../wire/choices.ts';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 import { isVariableName } from '../wire/variable-names.ts';
 
-/** Name of a secret: also the name of the variable that holds it. */
+/** Name of a secret. By default, the variable with the secret has the same name. */
 export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, {
   error: 'must be 1 to 100 characters of [A-Za-z0-9_], and not begin with a digit',
 });
 
-/** Variables that control how programs of the sandbox start and work: a secret never replaces them. */
+/** Variables that control how programs of the sandbox start and work. A secret cannot replace them. */
 const reservedVariable =
   /^(?:RUNYARD_.*|LD_.*|DYLD_.*|NODE_OPTIONS|PATH|HOME|SHELL|PWD|IFS|ENV|BASH_ENV|TMPDIR|USER|LANG)$/;
 
@@ -66,7 +66,7 @@ export const ListSecretsResponse = z
   .object({ secrets: z.array(Secret).describe('Secrets by name, without their values') })
   .meta({ id: 'ListSecretsResponse', description: 'Secrets that the caller may see' });
 
-/** Returns whether a value is long enough to be searched for in text without matches in ordinary text. */
+/** Returns true if a value is long enough for redaction: a shorter value would also match ordinary text. */
 export const isFindable = (value: string): boolean =>
   value.trim().length >= minSecretLength && new Set(value.trim()).size >= minSecretCharacters;
 
@@ -79,7 +79,7 @@ const SecretValue = Text.refine((value) => Buffer.byteLength(value) <= maxSecret
   .meta({
     minLength: minSecretLength,
     maxLength: maxSecretBytes,
-    // White space at the ends does not count. How many characters differ is only in the description.
+    // White space at the ends does not count. The pattern cannot express the number of different characters, so only the description has it.
     pattern: String.raw`\S[\s\S]{${minSecretLength - 2},}\S`,
   });
 

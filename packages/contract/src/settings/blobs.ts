@@ -2,7 +2,8 @@
 import { matching, oneOf, type ReadText, type Setting } from './setting.ts';
 
 /**
- * Where blobs are stored: a folder with its absolute path, or a bucket and a prefix of the object names, which is empty or ends with `/`.
+ * The place where blobs are stored: a folder with an absolute path, or a bucket with a prefix for object names. The prefix is empty or ends with
+ * `/`.
  */
 export type BlobsAddress =
   | { readonly kind: 'folder'; readonly path: string }

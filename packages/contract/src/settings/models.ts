@@ -1,6 +1,6 @@
 import { absolutePath, httpUrl, list, type ReadText, type Setting, text } from './setting.ts';
 
-/** A price for a million tokens of input and one of output, in US dollars. */
+/** Prices in US dollars for a million tokens of input and for a million tokens of output. */
 const price: ReadText<{ readonly input: number; readonly output: number }> = (text) => {
   if (!/^\d{1,6}(\.\d{1,6})?\/\d{1,6}(\.\d{1,6})?$/.test(text))
     return { problem: 'must be two prices in US dollars per million tokens, input/output, such as 0.5/2 or 0/0' };

@@ -11,7 +11,7 @@ import {
   whole,
 } from './setting.ts';
 
-/** A URL with places for the names of a repository. */
+/** A URL with placeholders for the owner and the name of a repository. */
 const cloneUrl: ReadText<string> = (text) =>
   /^https?:\/\//.test(text) && text.includes('{owner}') && text.includes('{repo}')
     ? { value: text }

@@ -1,8 +1,8 @@
-/** The type of a setting, and the kinds of values that several settings share. Loads no zod, because every command reads settings. */
+/** The type of a setting, and kinds of values that several settings share. This file does not load zod, because every command reads settings. */
 
 import { choiceMessage } from '../wire/plain-message.ts';
 
-/** The value of a setting, or why its text is wrong. */
+/** The value of a setting, or the reason why its text is wrong. */
 export type Reading<T> = { readonly value: T } | { readonly problem: string };
 
 /** Reads the text of a setting, which is not empty. */
@@ -10,7 +10,7 @@ export type ReadText<T> = (text: string) => Reading<T>;
 
 export interface Setting<T> {
   readonly read: ReadText<T>;
-  /** The default as a user would write it; absent: no default. */
+  /** The default as the text that a user would write. Absent if there is no default. */
   readonly default?: string;
   readonly description: string;
   readonly usedBy: readonly ('service' | 'worker' | 'cli')[];
@@ -60,7 +60,7 @@ export const itemsOf = (text: string): string[] =>
 /** Items between commas. */
 export const list: ReadText<string[]> = (text) => ({ value: itemsOf(text) });
 
-/** A file. The programs of an installation do not share a working directory. */
+/** An absolute path of a file, because the programs of an installation do not share a working directory. */
 export const absolutePath = matching(/^\//, 'must be an absolute path');
 
 /** Networks that are not public, comma-separated. */
@@ -74,7 +74,7 @@ export const privateNetworks: ReadText<string[]> = (text) => {
 const byte = '(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
 const ipv4Network = new RegExp(`^(?:${byte}\\.){3}${byte}/(?:[12]?[0-9]|3[0-2])$`);
 
-/** Returns whether the text is a network in the notation of CIDR (RFC 4632; RFC 4291, 2.3). */
+/** Returns true if the text is a network in CIDR notation (RFC 4632; RFC 4291, 2.3). */
 function isNetwork(text: string): boolean {
   if (ipv4Network.test(text)) return true;
   const [, address = '', bits] = /^([0-9a-fA-F:.]+)\/(\d{1,3})$/.exec(text) ?? [];
@@ -83,7 +83,7 @@ function isNetwork(text: string): boolean {
   );
 }
 
-/** Networks or single addresses, comma-separated. The value has each network once, in its shortest notation. */
+/** Networks or single addresses, comma-separated. The value contains each network only once, in its shortest notation. */
 export const networks: ReadText<string[]> = (text) => {
   const items = itemsOf(text).map((item) => (item.includes('/') ? item : `${item}/${item.includes(':') ? 128 : 32}`));
   return items.every(isNetwork)
@@ -91,7 +91,7 @@ export const networks: ReadText<string[]> = (text) => {
     : { problem: 'must be networks or addresses, such as 192.0.2.0/24, 198.51.100.7 or 2001:db8::/32' };
 };
 
-/** Returns the network with no bits behind its prefix (RFC 4632), an IPv6 address in the form of RFC 5952. */
+/** Returns the network with all bits after the prefix set to zero (RFC 4632). An IPv6 address is in the form of RFC 5952. */
 function shortest(network: string): string {
   const [address = '', bits = ''] = network.split('/');
   const isIpv6 = address.includes(':');

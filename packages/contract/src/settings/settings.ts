@@ -37,7 +37,8 @@ export type Settings = {
 };
 
 /**
- * The settings, or the problems of the environment: one line for each setting, with its name and the reason, never with a secret's
+ * The settings, or the problems of the environment. A problem is one line with the name of the setting and the reason, and never contains a
+ * secret's
  * value.
  */
 export type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
@@ -47,7 +48,7 @@ const isSecret = (name: string): boolean => name in settingsTable && 'secret' in
 /** Returns the variable with the name of a file that has the value of a secret setting. */
 export const fileVariable = (name: string): string => `${name}_FILE`;
 
-/** Returns the text of a setting: from its variable, or from the file in `NAME_FILE`, without white space at its end. */
+/** Returns the text of a setting from its variable or from the file in `NAME_FILE`. Removes white space at the end. */
 function textOf(name: SettingName, env: Readonly<Record<string, string | undefined>>): Reading<string | undefined> {
   const file = isSecret(name) ? env[fileVariable(name)] : undefined;
   if (!file) return { value: env[name] || undefined };
@@ -61,7 +62,7 @@ function textOf(name: SettingName, env: Readonly<Record<string, string | undefin
 }
 
 /**
- * Reads all settings from `env`, and secrets also from the files that `NAME_FILE` names. An empty value counts as absent. An unknown
+ * Reads all settings from `env`. Reads secrets also from files that `NAME_FILE` variables name. An empty value counts as absent. An unknown
  * `RUNYARD_…` name is a problem, because it is probably a typing error.
  */
 export function parseSettings(env: Readonly<Record<string, string | undefined>>): SettingsResult {

@@ -3,7 +3,7 @@ import { Text, Timestamp } from '../wire/primitives.ts';
 import { PageInfo, UserProfile } from '../wire/profiles.ts';
 import { QueryTime } from '../wire/query-time.ts';
 
-/** Members of a thing, by name. */
+/** The members of a changed thing, by name. */
 const State = z.record(z.string(), z.unknown());
 
 /** The thing that a change was about. */

@@ -1,15 +1,15 @@
-/** Sessions of browsers: signing in by a one-time link or by an API key. */
+/** Browser sessions, which begin with a one-time link or an API key. */
 import { z } from 'zod';
 import { Text, Timestamp } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
 import { Team } from './teams.ts';
 
-/** How long the code of a link can be used. */
+/** The code of a link expires after this time. */
 export const signInCodeSeconds = 60;
 /** Longest life of a browser session. */
 export const browserSessionHours = 8;
 
-/** The text before the code in the fragment of a page's address. Browsers send no fragment to a server. */
+/** The text before the code in the fragment of a page's address. Browsers do not send the fragment to a server. */
 export const signInFragment = 'sign-in=';
 
 /**

@@ -1,4 +1,4 @@
-/** Limits of a team's spending on models, and its usage. */
+/** Limits of a team's spending on models, and reports of the team's usage. */
 import { z } from 'zod';
 import { usageDimensions } from '../wire/choices.ts';
 import { Text, Timestamp } from '../wire/primitives.ts';

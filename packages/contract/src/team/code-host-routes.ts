@@ -4,7 +4,10 @@ import { DeleteResponse } from '../wire/bodies.ts';
 import type { Route } from '../wire/route.ts';
 import { CodeHostCredential, CreateCodeHostCredentialRequest, ListCodeHostCredentialsResponse } from './code-hosts.ts';
 
-/** Agent keys are refused: a program in a sandbox may have such a key, and must not choose the credentials for its repositories. */
+/**
+ * Agent keys are refused, because a program in a sandbox may have such a key. A program must not choose the credentials for its
+ * repositories.
+ */
 export const codeHostRoutes = {
   listCodeHostCredentials: {
     method: 'GET',

@@ -51,7 +51,7 @@ export const ListCodeHostCredentialsResponse = z
 const HostName = z.string().regex(/^(?=.{1,255}$)[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?$/, {
   error: 'must be a host name, with a port if it is not the default port, such as github.com or git.example.com:8443',
 });
-/** Sent as basic authentication, in which a colon ends the name. */
+/** A name cannot contain a colon, because a colon ends the name in basic authentication. */
 const UserName = z.string().regex(/^[\x21-\x39\x3b-\x7e]{1,200}$/, {
   error: 'must be 1 to 200 printable ASCII characters without spaces and colons',
 });

@@ -17,7 +17,7 @@ export const DeliveredEventType = z
   .meta({ id: 'DeliveredEventType', description: 'Type of a delivery; only the test endpoint sends `ping`' });
 export type DeliveredEventType = z.infer<typeof DeliveredEventType>;
 
-/** The run of an event, and the change. */
+/** The run that an event is about, and the change of the run. */
 export const EventData = z
   .object({
     run_id: z.string().optional().meta({ description: 'Absent in a ping' }),
@@ -33,7 +33,7 @@ export const EventData = z
   })
   .meta({ id: 'EventData', description: 'The run of an event, and the change' });
 
-/** Body of a delivery, signed as Standard Webhooks defines. It has only ids and states; a receiver reads details with a key. */
+/** Body of a delivery, with a signature of Standard Webhooks. The body contains only ids and states. A receiver reads details with a key. */
 export const EventPayload = z
   .object({
     type: DeliveredEventType,
@@ -123,7 +123,7 @@ export const ListEventSubscriptionsResponse = z
   })
   .meta({ id: 'ListEventSubscriptionsResponse', description: 'Event subscriptions of the team' });
 
-/** One attempt to deliver. */
+/** One attempt to send a delivery. */
 export const DeliveryAttempt = z
   .object({
     number: z

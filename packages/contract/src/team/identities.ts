@@ -71,7 +71,7 @@ const AgentMemory = z
   })
   .meta({ id: 'AgentMemory', description: 'Memory stores of an agent; this service has no memory stores' });
 
-/** An agent of a team that runs and agent keys can act as. */
+/** An agent of a team. Runs and agent keys can act as this agent. */
 export const AgentIdentity = z
   .object({
     uid: z.string().describe('UID of the identity, 22 characters of [A-Za-z0-9]'),
@@ -146,7 +146,7 @@ export const CreateAgentIdentityRequest = z
   .meta({ id: 'CreateAgentIdentityRequest', description: 'An agent identity to create' });
 export type CreateAgentIdentityRequest = z.infer<typeof CreateAgentIdentityRequest>;
 
-/** A member that may be left out or null, with the same meaning. */
+/** A member that may be missing or null. Both have the same meaning. */
 const orNull = <T extends z.ZodType>(schema: T) =>
   schema
     .nullable()

@@ -17,7 +17,7 @@ const unusable = 'A wrong value, or a default that the team cannot use';
 const ownersOnly =
   'The environment does not exist or belongs to another team, or a caller who is not an owner turns on on_behalf_of_enabled';
 
-// Agent keys can read identities but not change them: an agent could give itself secrets, or the right to act for a person.
+// Agent keys can read identities but cannot change them. Otherwise an agent could give itself secrets or the right to act for a person.
 export const agentIdentityRoutes = {
   listAgentIdentities: {
     method: 'GET',

@@ -5,7 +5,7 @@ import type { Route } from '../wire/route.ts';
 import { CreateKeyRequest, CreateKeyResponse, ListKeysResponse } from './keys.ts';
 
 export const keyRoutes = {
-  // Agent keys do not manage keys, because a program in a sandbox could create a key that outlives its run.
+  // Agent keys cannot manage keys. Otherwise a program in a sandbox could create a key that is valid after its run.
   listKeys: {
     method: 'GET',
     path: '/keys',
@@ -22,7 +22,7 @@ export const keyRoutes = {
     summary: 'Create an API key',
     description:
       'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Administrators make agent keys; owners make the keys of an identity that acts for users; the operator makes worker keys. A personal key works in each team of its person: use the header X-Team-Uid to choose another team than the one in which it was created.',
-    // A person whose key expires creates the next one, with any role.
+    // Every role may create a key, because a person whose key expires needs a new one.
     allow: { user: 'viewer', session: 'recent', byBody: { member: 'kind', roles: { agent: 'admin' } } },
     body: CreateKeyRequest,
     once: 'createKey',

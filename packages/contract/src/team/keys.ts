@@ -41,7 +41,7 @@ export const ListKeysResponse = z
   })
   .meta({ id: 'ListKeysResponse', description: 'API keys' });
 
-/** How long a key works. */
+/** The time for which a key is valid. */
 export const KeyLifetime = z
   .enum(['1d', '30d', '90d', 'never'])
   .meta({ id: 'KeyLifetime', description: 'How long a key works; d: days' });

@@ -9,7 +9,7 @@ const path = '/agent/mcp-servers';
 const server = z.object({ serverId: z.string().meta({ description: 'Id of the MCP server' }) });
 const missing = { 404: 'No such MCP server, or it belongs to another team' };
 
-/** Agent keys cannot manage servers: an agent could use the credentials of another server with a new address. */
+/** Agent keys cannot manage servers. Otherwise an agent could send a server's credentials to a new address. */
 const writes = { user: 'member' } as const;
 
 export const mcpServerRoutes = {

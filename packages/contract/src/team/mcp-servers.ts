@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { NonBlank, Text, Timestamp, Uuid, webAddressPattern } from '../wire/primitives.ts';
 
-/** RFC 9110, 5.1: a token. */
+/** The name of a header is a token (RFC 9110, 5.1). */
 const HeaderName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/, { error: 'must be the name of an HTTP header' });
-/** RFC 9110, 5.5: no line breaks and no other control characters. */
+/** The value of a header has no line breaks or other control characters (RFC 9110, 5.5). */
 const HeaderValue = z
   .string()
   .max(8_192)
   .regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: 'must be the value of an HTTP header' });
-/** IEEE Std 1003.1, 8.1. */
+/** The name of an environment variable (IEEE Std 1003.1, 8.1). */
 const VariableName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,199}$/, { error: 'must be the name of an environment variable' });

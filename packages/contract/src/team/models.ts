@@ -49,10 +49,10 @@ export type Model = z.infer<typeof Model>;
 
 const ModelId = NonBlank.max(300);
 
-/** First words of the last sentence in the description of a model that the service has probed. */
+/** First words of the sentence that a probe adds at the end of a model's description. */
 export const probeWords = 'Probe at the start: it ';
 
-/** The choices of a team about models. */
+/** The models that a team has disabled or chosen as default and fallback. */
 export const TeamModelSettings = z
   .object({
     default_model_id: z
@@ -68,7 +68,7 @@ export const TeamModelSettings = z
   .meta({ id: 'TeamModelSettings', description: 'The choices of a team about models' });
 export type TeamModelSettings = z.infer<typeof TeamModelSettings>;
 
-/** Body of the request that changes the choices of a team. */
+/** Body of the request that changes a team's choices of models. */
 export const UpdateTeamModelSettingsRequest = z
   .object({
     default_model_id: ModelId.nullable()

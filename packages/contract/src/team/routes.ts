@@ -38,7 +38,7 @@ export const teamRoutes = {
     allow: teamReads,
     answer: { status: 200, description: 'Teams of the caller', schema: ListTeamsResponse },
   },
-  // A team has its own limits and its share of the machine, so the operator decides about the number of teams.
+  // Only the operator creates teams, because each team has its own limits and its share of the machine.
   createTeam: {
     method: 'POST',
     path: '/teams',
@@ -127,7 +127,7 @@ export const teamRoutes = {
     tag: 'teams',
     summary: 'Invite a person',
     description: `The key in the answer is shown once, lasts 7 days and is for one person, who sends it to POST /team-invitations/accept, or, with an API key of their own, to POST /team-invitations/join. A team has at most ${maxMembers} people.`,
-    // The person who accepts it gets a key.
+    // The person who accepts the invitation gets a key.
     allow: { ...administrators, session: 'recent' },
     params: team,
     body: CreateTeamInvitationRequest,
@@ -149,7 +149,7 @@ export const teamRoutes = {
     answer: { status: 200, description: 'Withdrawn', schema: DeleteResponse },
     errors: { 404: 'No such invitation in the team, or you are not in it' },
   },
-  // The key of the invitation is the credential. The inviter does not learn the API key that is created.
+  // The key of the invitation is the credential. The inviter never sees the new API key.
   acceptTeamInvitation: {
     method: 'POST',
     path: '/team-invitations/accept',

@@ -9,7 +9,7 @@ const path = '/saved-views';
 const view = z.object({ viewId: z.string().meta({ description: 'Id of the view' }) });
 const missing = { 404: 'No such view, or it belongs to another person or team' };
 
-/** People only: an agent has no dashboard. A viewer may save views, because they change nothing for others. */
+/** Only people are accepted, because agents do not use the dashboard. A viewer may save views, because a view affects nobody else. */
 const people = { user: 'viewer' } as const satisfies AllowKeys;
 
 export const savedViewRoutes = {

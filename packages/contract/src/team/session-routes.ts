@@ -9,7 +9,7 @@ const providerAway =
   'The identity provider does not answer, or its answer is not valid; `Retry-After` tells when to try again';
 
 export const browserSessionRoutes = {
-  // Not for agent keys, because a session acts for a person. Not for sessions, because a session must not extend its own lifetime.
+  // Agent keys are refused, because a session acts for a person. Sessions are refused, because a session must not extend its own lifetime.
   createSignInCode: {
     method: 'POST',
     path: '/sign-in-codes',

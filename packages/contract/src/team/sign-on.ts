@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { Text } from '../wire/primitives.ts';
 
-/** How long a person may take at the identity provider. */
+/** A person must complete the sign-in at the identity provider within this time. */
 export const signOnMinutes = 10;
 
 /** Path of the page to which identity providers send the browser back. */
@@ -20,7 +20,7 @@ export const ListSignOnProvidersResponse = z
   .object({ providers: z.array(SignOnProvider).describe('In the order of the file; empty: single sign-on is off') })
   .meta({ id: 'ListSignOnProvidersResponse', description: 'Identity providers with which people sign in' });
 
-/** A path of this service. Browsers read a second slash, or a backslash, as the start of a host. */
+/** A path of this service. The second character cannot be a slash or backslash, because browsers would then read a host. */
 const ownPath = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
 
 export const StartSignOnRequest = z

@@ -5,7 +5,7 @@ import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
 import { ApiKey, KeyLifetime } from './keys.ts';
 
-/** A member's role, on the wire. */
+/** The role of a member in API requests and answers. */
 export const TeamRole = z.enum(roles).meta({
   id: 'TeamRole',
   description:
@@ -128,7 +128,7 @@ export const JoinTeamRequest = z
   .object({ key: InvitationKey })
   .meta({ id: 'JoinTeamRequest', description: 'An invitation that the person of the key accepts' });
 
-/** Whether the things that a removed person made stay. */
+/** The choice between keeping and deleting the things that a removed person made. */
 export const StayOrGo = z
   .enum(['keep', 'delete'])
   .meta({ id: 'StayOrGo', description: 'Whether the things that a removed person made stay' });

@@ -1,4 +1,4 @@
-/** Conditions of triggers, and how they come out for a delivery. */
+/** Conditions of triggers, and their results for a delivery. */
 import { z } from 'zod';
 
 export const FilterCondition = z.enum(['in', 'not_in', 'exists', 'any_element', 'body']).meta({
@@ -16,7 +16,7 @@ export const TestFilterCheck = z
   })
   .meta({ id: 'TestFilterCheck', description: 'A condition of a payload filter, and how it came out' });
 
-/** Largest number of failed conditions that an outcome keeps. */
+/** Maximum number of failed conditions in an outcome. */
 export const maxChecksOfOutcome = 5;
 
 export const TriggerCheck = TestFilterCheck.extend({

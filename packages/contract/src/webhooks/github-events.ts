@@ -1,4 +1,4 @@
-/** The public names of GitHub events and the filters that each takes. Imports nothing: each delivery is looked up here. */
+/** The public names of GitHub events and the filters that each event accepts. This file imports nothing, because every delivery uses it. */
 
 /** Members of a filter. Values of `pr_numbers` are whole numbers, all others text. */
 export type GithubFilterKey =
@@ -60,7 +60,7 @@ export function isNotInPayload(event: GithubEvent, key: GithubFilterKey): boolea
   return isCheck && (key === 'labels' || key === 'authors');
 }
 
-/** Lists of values of one member: the event must have one of `in`, and none of `not_in`. */
+/** Lists of values for one member. The event must have a value of `in`, and no value of `not_in`. */
 export interface Matcher {
   readonly in?: readonly (string | number)[] | undefined;
   readonly not_in?: readonly (string | number)[] | undefined;

@@ -24,7 +24,10 @@ const noFactory = { 404: 'No such factory, or it belongs to another team' };
 const noWebhook = { 404: 'No such webhook, or it belongs to another factory or team' };
 const noDelivery = { 404: 'No such delivery, or it belongs to another webhook' };
 
-/** Members, but not agent keys, because a webhook lets an external sender start agents as long as the webhook exists. */
+/**
+ * Members of the team are accepted, but agent keys are not. A webhook lets an external sender start agents for as long as the webhook
+ * exists.
+ */
 const members = { user: 'member' } as const;
 
 const factoryPath = '/factory';

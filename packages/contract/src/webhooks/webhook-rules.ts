@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { signatureAlgorithms, signatureEncodings, unsignedSchemeNames } from '../wire/choices.ts';
 
-/** Headers with credentials or signatures: their values must not reach the log of deliveries. */
+/** Headers with credentials or signatures. Their values must not be in the log of deliveries. */
 const credentialHeader =
   /^(?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api[-_]?key|.*(?:signature|secret|token|credential|password|auth|session|jwt|key).*)$/i;
 /** Headers whose names look like those of credentials, but that identify a delivery or an event. */
@@ -11,7 +11,7 @@ const harmlessHeader = /^(?:idempotency-key|x-event-key)$/i;
 /** Pattern of the name of an HTTP header. */
 export const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
 
-/** Returns why the log cannot show the value of this header; undefined if it can. */
+/** Returns the reason why the log cannot show the value of this header; undefined if it can show the value. */
 export function shownHeaderFault(header: string): string | undefined {
   if (!headerNamePattern.test(header)) return 'must be the name of an HTTP header, at most 100 characters';
   return harmlessHeader.test(header) || !credentialHeader.test(header)
@@ -35,7 +35,7 @@ const headerName = z
 /** Pattern of the path of a member: names and places in lists, with dots between them. */
 export const memberPathPattern = /^[^.\s]{1,100}(?:\.[^.\s]{1,100}){0,9}$/;
 
-/** Text of a signature: no control characters, so that it can be in a header. */
+/** Text of a signature. It has no control characters, so that it can be in a header. */
 const printable = /^[\x20-\x7e]*$/;
 
 /** Schemas of the members, which the API and definition files share under their own names. */
@@ -82,7 +82,7 @@ interface SignatureParts {
   readonly hasMaxAge: boolean;
 }
 
-/** Returns why the parts of a signature do not match; undefined if they do. */
+/** Returns the reason why the parts of a signature contradict each other; undefined if they do not. */
 export function faultOfSignature({
   signed = '{body}',
   hasId,
@@ -135,7 +135,7 @@ export const HmacSignature = z
     id: 'HmacSignature',
     description: 'How a sender of the scheme hmac signs',
     dependentRequired: { max_age_seconds: ['timestamp_header'], timestamp_header: ['signed'] },
-    // As `faultOfSignature` says.
+    // The rules of `faultOfSignature` as JSON Schema.
     allOf: [
       { properties: { signed: once('body') } },
       {
@@ -165,7 +165,7 @@ export interface WebhookRules {
 
 export const defaultDuplicateWindowSeconds = 300;
 
-/** The members of a webhook that define how its senders prove themselves. */
+/** The members of a webhook that define how its senders are authenticated. */
 interface Proof {
   readonly mode: string;
   readonly scheme: string | undefined;
@@ -174,7 +174,7 @@ interface Proof {
 
 export const isUnsignedScheme = (scheme: string): boolean => unsignedSchemeNames.some((name) => name === scheme);
 
-/** Returns which member contradicts the others and why; undefined: there is no contradiction. */
+/** Returns the member that contradicts the other members, with the reason; undefined if there is no contradiction. */
 export function faultOfProof({
   mode,
   scheme,

@@ -38,7 +38,10 @@ interface Table {
   readonly schema: z.ZodType;
   readonly accepted: readonly unknown[];
   readonly refused: readonly unknown[];
-  /** Refused values that fit the JSON Schema. JSON Schema cannot exclude U+0000, and cannot count bytes or different characters. */
+  /**
+   * Values that the service refuses although they match the JSON Schema. JSON Schema cannot exclude U+0000 or count bytes or different
+   * characters.
+   */
   readonly beyondJsonSchema?: readonly unknown[];
 }
 
@@ -375,7 +378,7 @@ const tables: Readonly<Record<string, Table>> = {
   },
 };
 
-/** Shortens a value for the title of a test, because values are long. */
+/** Shortens a long value for the title of a test. */
 const titled = (value: unknown) => [(JSON.stringify(value) ?? String(value)).slice(0, 80), value] as const;
 
 const ajv = new Ajv2020({ strict: false });
@@ -408,7 +411,7 @@ describe.each(Object.entries(tables))('%s', (_, { schema, accepted, refused, bey
   });
 });
 
-/** Values that code of the service refuses, which is not in the schemas. */
+/** Values that the service's own code refuses and that match the schemas. */
 test.each([
   ['a cron expression of four fields', CreateScheduledAgentRequest, { ...schedule, cron_schedule: '* * * *' }],
   ['a cron expression of six fields', CreateScheduledAgentRequest, { ...schedule, cron_schedule: '0 * * * * *' }],

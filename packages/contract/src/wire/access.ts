@@ -27,30 +27,33 @@ export interface AllowKeys {
    */
   readonly agent?: true | 'made_by_agents';
   /**
-   * Browser sessions are accepted on routes that accept users, with the role of their person, unless this member has another value. A
-   * stolen session must not give access that lasts longer than the session. `false`: sessions are refused, because the answer would be
-   * another session. `recent`: only in the first hour after the sign-in, because the answer is a key that outlives the session. The routes
+   * Absent: routes that accept users also accept browser sessions, with the role of the person. A stolen session must not give access
+   * that lasts longer than the session. `false`: sessions are refused, because the answer would be another session. `recent`: sessions
+   * are accepted only in the first hour after the sign-in, because the answer is a key that is valid longer than the session. The routes
    * of the operator refuse all sessions.
    */
   readonly session?: false | 'recent';
   /** True: keys of workers are accepted too. */
   readonly worker?: true;
-  /** A higher role that some bodies need: `roles` has it for values of the member `member` of the body. */
+  /** A higher role that some requests need. `roles` maps values of the body's member `member` to this role. */
   readonly byBody?: { readonly member: string; readonly roles: Readonly<Record<string, Role>> };
-  /** True: a request without a key is accepted for public things. */
+  /** True: a request without a key is accepted if it is for a public thing. */
   readonly publicThings?: true;
-  /** A request without a key is accepted too, with a body of at most so many bytes. Each address and all addresses together may send few. */
+  /**
+   * A request without a key is also accepted, with a body of at most this many bytes. The number of such requests is limited for each
+   * address and for all addresses together.
+   */
   readonly keylessBytes?: number;
 }
 
-/** Accepts run tokens: of an execution in progress, or until the execution's end, including the time while it is stopping. */
+/** Accepts run tokens while the execution is in progress, or until its end, which includes the time in which it stops. */
 export interface AllowRun {
   readonly run: 'at_work' | 'until_end';
-  /** True: only a run that may start others is accepted. */
+  /** True: only a run that may start other runs is accepted. */
   readonly startsRuns?: true;
 }
 
-/** Accepts a request without a credential: any request, or only a request with a URL that the service has signed. */
+/** Accepts requests without a credential: all such requests, or only requests with a URL that the service has signed. */
 export interface AllowAnyone {
   readonly anyone: 'always' | 'with_signature';
 }
@@ -58,15 +61,15 @@ export interface AllowAnyone {
 /** The callers that a route accepts. Each thing that a request names must also belong to the caller's team, or to its run. */
 export type Allow = AllowKeys | AllowRun | AllowAnyone;
 
-/** Accepts every user of the team, and agent keys: for routes that only read. */
+/** Accepts every user of the team, and agent keys. For routes that only read. */
 export const teamReads = { user: 'viewer', agent: true } as const satisfies Allow;
-/** Accepts users from the role of a member, and agent keys. */
+/** Accepts users with at least the role of a member, and agent keys. */
 export const teamWrites = { user: 'member', agent: true } as const satisfies Allow;
-/** Accepts users from the role of a member; agent keys only for things that no person made. */
+/** Accepts users with at least the role of a member. Accepts agent keys only for things that no person made. */
 export const teamEdits = { user: 'member', agent: 'made_by_agents' } as const satisfies Allow;
 /** Accepts the operator of the service, who set the installation up. */
 export const operatorOnly = { user: 'viewer', operator: true } as const satisfies Allow;
-/** Accepts administrators. Agent keys are refused, because a program in a sandbox may have one. */
+/** Accepts administrators. Refuses agent keys, because a program in a sandbox may have an agent key. */
 export const administrators = { user: 'admin' } as const satisfies Allow;
 
 const plural: Readonly<Record<Role, string>> = {

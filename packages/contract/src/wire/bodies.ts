@@ -1,10 +1,10 @@
 /** Bodies that many routes share. */
 import { z } from 'zod';
 
-/** A request whose path has all information. */
+/** An empty request body, for routes whose path has all information. */
 export const EmptyRequest = z.object({}).meta({ id: 'EmptyRequest', description: 'No members' });
 
-/** An answer whose status has all information. */
+/** An empty answer, for routes whose status says everything. */
 export const EmptyResponse = z
   .object({})
   .meta({ id: 'EmptyResponse', description: 'No members: the status is the whole answer' });

@@ -12,7 +12,7 @@ export function formatBytes(bytes: number): string {
   return `${value >= 100 || (value >= 10 && tenths % 10 === 0) ? Math.round(value) : (tenths / 10).toFixed(1)} ${units[unit]}`;
 }
 
-/** Formats a size that exceeds its limit: `10.5 MB; at most 10 MB`. Writes bytes if both would look the same. */
+/** Formats a size that exceeds its limit: `10.5 MB; at most 10 MB`. If the rounded sizes would look the same, formats them in bytes. */
 export function overLimit(bytes: number, most: number): string {
   const [size, limit] = [formatBytes(bytes), formatBytes(most)];
   if (Number.parseFloat(size) !== Number.parseFloat(limit)) return `${size}; at most ${limit}`;

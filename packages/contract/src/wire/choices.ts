@@ -1,4 +1,4 @@
-/** Words that schemas and options of commands share. Loads no zod, because the help of a command contains them. */
+/** Words that schemas and command options share. This file does not load zod, because the help of commands uses it. */
 
 export const approvalPolicies = ['ask', 'auto-approve', 'auto-deny'] as const;
 export const keyKinds = ['personal', 'agent', 'worker'] as const;
@@ -28,7 +28,7 @@ export const signatureSchemeNames = [
   'microsoft_graph',
   'sns',
 ] as const;
-/** Schemes of senders that sign nothing with a secret: a token proves them. */
+/** Schemes of senders that do not sign with a secret. A token authenticates these senders. */
 export const unsignedSchemeNames = [
   'event_grid',
   'microsoft_graph',

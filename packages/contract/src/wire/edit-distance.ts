@@ -1,6 +1,6 @@
 /**
- * Returns the number of letters that must be inserted, deleted, replaced or swapped with their neighbour to turn one text into the other
- * (optimal string alignment). Written here, because reviewing a package for it would take longer than these lines.
+ * Returns the number of changes that turn one text into the other. A change inserts, deletes or replaces a letter, or swaps two
+ * neighbours (optimal string alignment). This is our own code, because reviewing a package would take longer than these lines.
  */
 export function editDistance(from: string, to: string): number {
   let beforePrevious: number[] = [];

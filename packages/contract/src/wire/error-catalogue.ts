@@ -1,21 +1,21 @@
-/** The error codes of the interface. Loads no zod, because every client has them. */
+/** The error codes of the interface. This file does not load zod, because every client contains it. */
 
-/** State that a run has after an error; `null`: the error is not about a run. */
+/** State of a run after an error; `null` if the error is not about a run. */
 export type ErrorRunState = 'FAILED' | 'ERROR' | null;
 
 /** One row of the interface's error catalogue. */
 export interface ErrorKind {
-  /** HTTP status, if it is always the same. */
+  /** HTTP status; absent if the status can differ. */
   readonly status: number;
   /** RFC 7807 `title`. */
   readonly title: string;
-  /** True: the platform may try again by itself, and a caller may too. */
+  /** True: the platform may repeat the request by itself, and callers may also repeat it. */
   readonly retryable: boolean;
   /** State of a run with this error: FAILED for user errors, ERROR for platform errors. */
   readonly runState: ErrorRunState;
   /** Members that this code adds to the problem document. */
   readonly extraFields: readonly string[];
-  /** Meaning of the error and the next step, for the page behind `type`. */
+  /** Meaning of the error and the next step, for the page to which `type` leads. */
   readonly explanation: string;
 }
 

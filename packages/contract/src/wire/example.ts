@@ -1,12 +1,12 @@
 /** An example of an operation, and the values that examples share. */
 
-/** A request that works against a fresh service, and the answer to one. */
+/** A request that works with a new service, and an example of its answer. */
 export interface Example {
   /** Query of the request: texts, numbers, lists as repeated parameters, and objects as `name[member]=value`. */
   readonly query?: Readonly<Record<string, unknown>>;
   /** JSON body of the request. */
   readonly body?: unknown;
-  /** Bytes of the request, where its body is not JSON. */
+  /** Body of the request, if the body is not JSON. */
   readonly bytes?: string;
   /** True: only pages of the service may send the request, so the example has their `Origin`. */
   readonly fromPage?: true;
@@ -53,7 +53,7 @@ export const exampleIds = {
   WEBHOOK_DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c94',
 } as const;
 
-/** Moments of the run that the examples are about. */
+/** Times in the run that the examples describe. */
 export const exampleTimes = {
   created: '2026-10-25T12:00:00.000Z',
   started: '2026-10-25T12:00:01.250Z',

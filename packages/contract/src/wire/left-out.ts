@@ -1,10 +1,13 @@
-/** Shortens long texts to head and tail. A mark between them names the missing part; each cut is made between lines. */
+/** Shortens long texts to a head and a tail. A mark between head and tail names the missing part. Texts are cut between lines. */
 import { formatBytes } from './byte-size.ts';
 
 /** Maximum bytes that `leftOutMark` and the marks of two cut lines take together. */
 export const maxMarkBytes = 128;
 
-/** Largest part of the kept text that is dropped so that the cut is between two lines. A longer line is cut, and `…` marks its cut. */
+/**
+ * Maximum number of UTF-16 units of the kept text that are dropped so that the cut is between two lines. A longer line is cut, and `…`
+ * marks the cut.
+ */
 const maxGivenUp = 4096;
 
 /** Returns the mark of an omitted part, without a newline: `… 12,345 lines (1.2 MB) left out …`. */
@@ -20,20 +23,20 @@ export function countLines(text: string): number {
   return count;
 }
 
-/** Returns the beginning of a text up to the end of its last whole line; if it is a single long line, its beginning. */
+/** Returns the beginning of a text up to the end of its last whole line. Of a single long line, returns the beginning. */
 export function wholeLinesOfHead(text: string): string {
   const end = text.lastIndexOf('\n') + 1;
   return end > 0 && text.length - end <= maxGivenUp ? text.slice(0, end) : text;
 }
 
-/** The end of a text; `cutsLine`: it begins in the middle of a line. */
+/** The end of a text. `cutsLine` is true if the end begins in the middle of a line. */
 export interface Tail {
   readonly text: string;
   readonly cutsLine: boolean;
 }
 
 /**
- * Returns the end of a text, beginning with its first whole line; if it is a single long line, its end. The text may begin with the newline
+ * Returns the end of a text from its first whole line on. Of a single long line, returns the end. The text may begin with the newline
  * that ends the part before it.
  */
 export function wholeLinesOfTail(text: string): Tail {
@@ -43,7 +46,10 @@ export function wholeLinesOfTail(text: string): Tail {
     : { text, cutsLine: text !== '' };
 }
 
-/** Joins head, mark and tail. `…` marks a line that is cut: the last one of a head without a final newline, and the first one of the tail. */
+/**
+ * Joins head, mark and tail. Adds `…` to lines that were cut: the last line of a head without a final newline, and the first line of the
+ * tail.
+ */
 export function joinAround(head: string, mark: string, tail: Tail): string {
   const end = head === '' || head.endsWith('\n') ? head : `${head}…\n`;
   return `${end}${mark}\n${tail.cutsLine ? '…' : ''}${tail.text}`;

@@ -44,7 +44,7 @@ interface Member {
 
 /** Returns the path of an object whose `length` cannot be compared; undefined if there is no such object. */
 function pathOfLength(root: unknown): (string | number)[] | undefined {
-  // Without recursion, because a value may nest deeper than the stack.
+  // Uses a list and no recursion, because a value may be nested too deeply for the stack.
   const open: Member[] = [{ value: root, name: '', parent: undefined }];
   for (let member = open.pop(); member !== undefined; member = open.pop()) {
     const { value: whole } = member;

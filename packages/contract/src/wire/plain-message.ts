@@ -117,11 +117,11 @@ function unknownKeysMessage(issue: Extract<RawIssue, { code: 'unrecognized_keys'
   return `${named.join('; ')}${hasOthers ? `; known members: ${knownNames.join(', ')}` : ''}`;
 }
 
-/** True if the whole value is of another kind than the alternative. */
+/** Returns true if the alternative expects another kind of value. */
 const isOther = (issues: readonly Issue[]): boolean =>
   issues.some(({ code, path }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value'));
 
-/** Lists the alternatives of a union, or the fault in the alternative that the value matches best. */
+/** Lists the alternatives of a union. If the value almost matches one alternative, returns the fault in this alternative. */
 function unionMessage(issue: Extract<RawIssue, { code: 'invalid_union' }>): string {
   if (issue.inclusive === false) return 'fits several forms at once; leave out the members of all but one';
   if (issue.discriminator !== undefined && issue.options !== undefined) {
@@ -158,7 +158,7 @@ export function plainMessage(issue: RawIssue): string {
       return unknownKeysMessage(issue);
     case 'invalid_union':
       return unionMessage(issue);
-    // The issue only says that the name or entry is wrong; the reason is one level below.
+    // The issue itself only says that the name or entry is wrong. The reason is one level below.
     case 'invalid_key':
       return issue.issues[0]?.message ?? 'is not accepted as a name';
     case 'invalid_element':
@@ -169,7 +169,7 @@ export function plainMessage(issue: RawIssue): string {
 }
 
 /**
- * Returns the reason for a fault in a parameter of a URL. If the text looked like a number, true or false, it was converted before. Text
+ * Returns the reason for a fault in a parameter of a URL. A text that looks like a number, true or false was already converted. Text
  * that does not look like one is still a string, and a parameter that is given twice is an array.
  */
 export function plainParameterMessage(issue: RawIssue): string {

@@ -13,10 +13,10 @@ export const NonBlank = Text.refine((text) => text.trim() !== '', { error: 'must
   pattern: '\\S',
 });
 
-/** Pattern of an address that the service sends requests to. http is for private networks that the operator allows. */
+/** Pattern of an address to which the service sends requests. http is allowed only for private networks that the operator permits. */
 export const webAddressPattern = String.raw`^\s*[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#]`;
 
-/** Names a request, so that the service recognises a repetition. */
+/** The key of a request. With this key, the service recognises a repeated request. */
 export const IdempotencyKey = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, { error: 'must be 1 to 255 printable ASCII characters without spaces' });

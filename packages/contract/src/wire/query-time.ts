@@ -9,7 +9,7 @@ function inUtc(text: string): string | null {
   if (!rfc3339.safeParse(upper).success) return null;
   const utc = new Date(upper).toISOString();
   if (!/^(?!0000)\d{4}-/.test(utc)) return null;
-  // Offsets are whole minutes, so the text of the fraction stays valid: a Date would cut it to milliseconds.
+  // Copies the fraction from the text, because a Date would cut it to milliseconds. Offsets are whole minutes and do not change the fraction.
   const fraction = /\.\d{1,6}/.exec(upper)?.[0] ?? '';
   return `${utc.slice(0, 19)}${fraction}Z`;
 }

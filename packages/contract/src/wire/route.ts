@@ -45,7 +45,7 @@ export interface RouteAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One endpoint. Path and schemas use the names of the API; names in `{}` are those of `params`. */
+/** One endpoint. The path and the schemas use the names of the API. Names in `{}` are the names of `params`. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/api/v1`. */
@@ -57,7 +57,7 @@ export interface Route {
   readonly allow: Allow;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
-  /** Names and meanings of headers that the request may have, besides those of all requests. */
+  /** Names and meanings of headers that only this request may have. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: z.ZodType;
   /** Content type of a body that is not JSON; it is streamed to the handler. */
@@ -77,19 +77,20 @@ export interface Route {
   /** Statuses of problems, each with its reason, in addition to those that every route with its `allow` may return. */
   readonly errors?: Readonly<Record<number, string>>;
   readonly deprecated?: true;
-  /** Name of an operation that is done once for each `Idempotency-Key`; routes with one name are one operation. */
+  /** Name of an operation that is done once for each `Idempotency-Key`. Routes with the same name count as one operation. */
   readonly once?: string;
-  /** True: the names of members are checked even if the caller is an agent, because its model writes them. */
+  /** True: the names of members are checked even if the caller is an agent, because the agent's model writes the names. */
   readonly namesChecked?: true;
   /**
-   * True: the route ends something. Such a route works even while the disk is full, when requests that store data are refused. The same
-   * holds for every DELETE.
+   * True: the route ends something. Such a route works even while the disk is full and requests that store data are refused. Every DELETE
+   * works then too.
    */
   readonly endsSomething?: true;
 }
 
 /**
- * Returns whether the names in query and body are checked: a misspelt name is refused, and the answer lists every other unknown name. Names
+ * Returns true if the names in the query and the body are checked. The service then refuses a misspelt name, and lists every other unknown name
+ * in the answer. Names
  * in reports of agents and in requests to signed URLs are not checked, because agents may be newer than the service.
  */
 export const checksNames = ({ allow, namesChecked }: Pick<Route, 'allow' | 'namesChecked'>): boolean =>

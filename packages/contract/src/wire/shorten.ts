@@ -1,4 +1,4 @@
-/** Cuts text without splitting a character. Imports nothing, because the agent loads it at its start. */
+/** Cuts text without splitting a character. This file imports nothing, because every agent loads it when it starts. */
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
@@ -48,7 +48,7 @@ export function joinHalves() {
       half = text.slice(end);
       return text.slice(0, end);
     },
-    /** Returns the half that waits for the next piece, as U+FFFD: the text has ended. */
+    /** Ends the text: returns U+FFFD if half of a character waits for the next piece. */
     end(): string {
       const rest = half.toWellFormed();
       half = '';

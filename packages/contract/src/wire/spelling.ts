@@ -3,17 +3,20 @@ import { editDistance } from './edit-distance.ts';
 /** Returns a name without case and separators: `approvalPolicy`, `approval-policy` and `approval_policy` become the same. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
-/** Largest number of letters by which a misspelling may differ from the name. */
+/** Maximum number of letters by which a misspelling may differ from the name. */
 const maxDistance = 2;
 
-/** Returns how many letters may differ: at most a third of the name, so that two different short names are not treated as the same. */
+/**
+ * Returns the number of letters that may differ. At most a third of the name may differ, so that different short names do not count as the
+ * same name.
+ */
 const allowance = (name: string): number => Math.min(maxDistance, Math.floor(name.length / 3));
 
 /** The known names of one list, such as the members of an object. */
 export interface Spelling {
   /**
-   * Returns the known name that `name` resembles; undefined if it resembles no known name. Names of three letters or fewer must be equal
-   * except for case and separators; in others one letter may differ, from six letters on two.
+   * Returns the known name that `name` resembles; undefined if it resembles no known name. Names of up to three letters must be equal
+   * except for case and separators. One letter may differ in longer names, and two letters from six letters on.
    */
   suggest(name: string): string | undefined;
 }
@@ -25,7 +28,7 @@ export function makeSpelling(known: readonly string[]): Spelling {
   const longest = Math.max(0, ...near.map(({ text }) => text.length)) + maxDistance;
   return {
     suggest(name) {
-      // Twice the length, because separators may be between all letters.
+      // Allows twice the length, because separators may be between all letters.
       if (name.length > 2 * longest) return undefined;
       const plainName = plain(name);
       const same = byPlain.get(plainName);

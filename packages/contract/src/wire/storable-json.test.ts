@@ -17,6 +17,6 @@ test('renames a member with a forbidden name', () => {
   expect(storableJson(JSON.parse('{"input":{"__proto__":{"a":"b"}}}'))).toBe('{"input":{"[__proto__]":{"a":"b"}}}');
 });
 
-test('converts dates as JSON does', () => {
+test('converts dates in the same way as JSON.stringify', () => {
   expect(storableJson({ at: new Date(0), text: '\ud800' })).toBe('{"at":"1970-01-01T00:00:00.000Z","text":"\ufffd"}');
 });

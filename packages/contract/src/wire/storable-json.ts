@@ -1,4 +1,4 @@
-/** Makes JSON that the service can store from any text. Imports nothing, because the agent loads it at its start. */
+/** Converts values to JSON that the service can store. This file imports nothing, because every agent loads it when it starts. */
 
 /**
  * Matches, in the spelling of JSON.stringify, U+0000 and lone surrogates, which PostgreSQL's text and jsonb cannot hold, and the name that

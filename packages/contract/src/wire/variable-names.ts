@@ -1,9 +1,9 @@
 /** Names of the variables that an environment may set. This file imports nothing, because the agent loads it at every start. */
 
-/** Variables that the agent, and git's connection to the gateway, depend on. */
+/** Variables that the agent, or git's connection to the gateway, needs. */
 const reserved = /^(?:RUNYARD_|WARP_|OZ_|GIT_CONFIG)|^(?:HOME|TASK_ID|GIT_TERMINAL_PROMPT)$/;
 
 export const variableNamePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
-/** Returns whether an environment may set a variable of this name. */
+/** Returns true if an environment may set a variable with this name. */
 export const isVariableName = (name: string): boolean => variableNamePattern.test(name) && !reserved.test(name);

@@ -17,7 +17,8 @@ const nameOf = (char: string): string =>
 export const visibleText = (text: string): string => text.replace(deceptive, nameOf);
 
 /**
- * Returns a text for a decision by a person: like `visibleText`, and with the length of long white space, because it could hide the rest.
+ * Returns a text that a person must decide about. Like `visibleText`, but also replaces long white space by its length, because it could hide
+ * the text after it.
  */
 export const visible = (text: string): string =>
   visibleText(text)

@@ -11,7 +11,7 @@ const connector = pool.extend({
     description: 'UID of a person, of an agent identity, or of an agent key that acts as none',
   }),
 });
-// Agent keys are refused, because a program in a sandbox may have one.
+// Agent keys are refused, because a program in a sandbox may have an agent key.
 const owners = { user: 'member' } as const;
 const notOwner = 'The pool belongs to another person, and you are not an administrator';
 

@@ -1,2 +1,2 @@
-/** Path of the objects that a worker keeps for later runs, below the server root. The worker answers it, never the service. */
+/** Path, below the server root, of objects that a worker stores for later runs. Only the worker answers requests for this path. */
 export const workerCachePath = '/api/v1/worker-cache';

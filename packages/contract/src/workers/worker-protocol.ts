@@ -10,7 +10,7 @@ import { EnvironmentLimits } from '../environments/environments.ts';
 import { maxReplacedTokens } from '../limits.ts';
 import { AmbientAgentConfig } from '../runs/config.ts';
 
-/** Why a sandbox was not created, did not start or ended badly: its phase and a machine reason. */
+/** The reason why a sandbox was not created, did not start, or failed: its phase, and a reason for programs. */
 export const TaskFailure = z.object({
   phase: z.enum(['prepare', 'spawn', 'run']),
   reason: z.string(),
@@ -18,7 +18,7 @@ export const TaskFailure = z.object({
 
 export type TaskFailure = z.infer<typeof TaskFailure>;
 
-/** Reasons why no sandbox can meet a run's configuration, now or later: its environment must change. */
+/** Reasons why no sandbox can ever meet a run's configuration. The environment of the run must change. */
 export const unfitReasons: ReadonlySet<string> = new Set([
   'image_not_found',
   'image_no_access',
@@ -57,7 +57,7 @@ export const TaskAssignment = z.object({
     instance_shape: z.object({ vcpus: z.number(), memory_gb: z.number() }).optional(),
     /** Only Runyard's workers: limits of the environment, which lower the worker's limits. */
     limits: EnvironmentLimits.optional(),
-    /** Only Runyard's workers: hosts that the sandbox may reach, as `EnvironmentNetwork` writes them. */
+    /** Only Runyard's workers: hosts that the sandbox may reach, in the format of `EnvironmentNetwork`. */
     allowed_hosts: z.array(z.string()).optional(),
   }),
 });
@@ -70,7 +70,7 @@ export const TaskCancellation = z.object({
     /** Only Runyard's workers: end this execution, and no other execution of the same task. */
     execution_id: z.string().optional(),
     /**
-     * Only Runyard's workers: milliseconds within which the agent may end by itself before its sandbox is killed; 5,000 when absent.
+     * Only Runyard's workers: the sandbox is killed after this many milliseconds if the agent has not ended by itself. Default: 5,000.
      */
     grace_ms: z.int().optional(),
   }),
@@ -79,7 +79,7 @@ export type TaskCancellation = z.infer<typeof TaskCancellation>;
 
 /**
  * Only Runyard's workers: an execution becomes idle (its agent waits for a follow-up or for other runs, without a slot) or works again.
- * Sent only to workers that say hello.
+ * The service sends it only to workers that have sent a hello.
  */
 export const TaskIdle = z.object({
   type: z.literal('task_idle'),
@@ -87,7 +87,7 @@ export const TaskIdle = z.object({
     task_id: z.string(),
     execution_id: z.string(),
     idle: z.boolean(),
-    /** True: it waits for other runs, so the worker freezes its commands if it can. */
+    /** True: the execution waits for other runs. The worker then freezes the commands of the execution if it can. */
     awaits: z.boolean().optional(),
   }),
 });
@@ -124,7 +124,7 @@ export type ServiceMessage = z.infer<typeof ServiceMessage>;
 /** Feature of workers that can run container images. */
 export const imagesFeature = 'images';
 
-/** How well the sandboxes of a worker isolate. `doctor` shows it, and each run records it. */
+/** The isolation of a worker's sandboxes. `doctor` shows it, and each run records it. */
 export const SandboxLevel = z.object({
   backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'kubernetes', 'none']),
   /**
@@ -147,7 +147,7 @@ export const WorkerHello = z.object({
   type: z.literal('worker_hello'),
   data: z.object({
     worker_id: z.string(),
-    /** Id of this process for logs; new on each start. It proves nothing. */
+    /** Id of this process for logs. It is new on each start and is not a credential. */
     instance_id: z.string(),
     /**
      * Token from the service's `worker_welcome` to this process, or to the earlier process whose sandboxes it adopted; absent: no token has
@@ -156,19 +156,19 @@ export const WorkerHello = z.object({
     token: tokenOfInstance.optional(),
     /** Tokens of earlier processes of the same data folder that have provably ended and have no sandboxes left. */
     replaced_tokens: z.array(tokenOfInstance).max(maxReplacedTokens).optional(),
-    /** Executions that may work here at once. Idle sandboxes do not count; the total is at most twice this number. */
+    /** Maximum number of executions that work at the same time. Idle sandboxes do not count. The total is at most twice this number. */
     slots: z.int().min(0),
-    /** Executions that this process holds now, in any phase. */
+    /** Executions in any phase that this process currently has. */
     executions: z.array(
       z.object({
         task_id: z.string(),
         execution_id: z.string(),
-        /** `idle` of the last `task_idle`; absent: no `task_idle` came. */
+        /** The value of `idle` in the last `task_idle`. Absent if the worker received no `task_idle`. */
         idle: z.boolean().optional(),
       }),
     ),
     sandbox: SandboxLevel,
-    /** True: the worker takes no new executions and ends with its last one. */
+    /** True: the worker takes no new executions and exits after its last execution. */
     draining: z.boolean(),
     /** Version of the worker. */
     version: z.string().max(100).optional(),
@@ -211,12 +211,15 @@ export const TaskRejected = z.object({
   data: z.object({ task_id: z.string(), reason: z.string(), execution_id: z.string().optional() }),
 });
 
-/** Hosts of a list that a worker reports. The operator of the worker can split the rules of an environment into many. */
+/**
+ * Maximum number of hosts in a list that a worker reports. The rules of the worker's operator can split the rules of an environment into
+ * many.
+ */
 export const maxReportedHosts = 200;
 
 /** Hosts that a sandbox may reach. */
 export const SandboxNetwork = z.object({
-  /** Rules of the environment, narrowed by the worker's rules. */
+  /** Rules of the environment, restricted by the worker's rules. */
   allowed_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
   /** Rules of the environment that the worker does not allow at all. */
   refused_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
@@ -233,16 +236,16 @@ export const SandboxReady = z.object({
     task_id: z.string(),
     execution_id: z.string(),
     backend: z.string(),
-    /** From the arrival of the assignment to the spawned process, milliseconds. */
+    /** Milliseconds between the arrival of the assignment and the start of the process. */
     spawn_ms: z.number(),
     /** Limits of the sandbox; absent: the worker's limits, which the environment does not lower. */
     limits: EnvironmentLimits.optional(),
-    /** Hosts that the sandbox can reach; absent: the environment allows none. */
+    /** Hosts that the sandbox can reach. Absent if the environment allows no hosts. */
     network: SandboxNetwork.optional(),
   }),
 });
 
-/** Characters of the name of an image that a worker reports. */
+/** Maximum number of characters of an image name that a worker reports. */
 export const maxImageName = 500;
 
 /** Only Runyard's workers: a step in pulling a container image; causes timeline events of a setup step. */
@@ -275,7 +278,7 @@ export const ConnectionsDenied = z.object({
   data: DeniedConnections.extend({ task_id: z.string(), execution_id: z.string() }),
 });
 
-/** The agent process ended with exit code 0. It decides the state of the run only if the agent has reported no end. */
+/** The agent process ended with exit code 0. This message decides the state of the run only if the agent has not reported an end. */
 export const TaskCompleted = z.object({
   type: z.literal('task_completed'),
   seq,
@@ -295,7 +298,7 @@ export const TaskFailed = z.object({
     task_id: z.string(),
     message: z.string(),
     failure_reason: z.string().optional(),
-    /** 128 + signal if a signal ended it. */
+    /** The exit code; 128 + signal if a signal ended the process. */
     exit_code: z.int().optional(),
     execution_id: z.string().optional(),
     failure: TaskFailure.optional(),

@@ -23,7 +23,7 @@ const WorkerDisk = z
   })
   .meta({ id: 'WorkerDisk', description: 'The file system of the sandboxes of a worker' });
 
-/** One connection of a worker: one program on one machine. */
+/** One connection of a worker. A worker is one program on one machine. */
 export const WorkerConnection = z
   .object({
     backend: z.string().optional().meta({

@@ -1,12 +1,13 @@
-/** Answers of the requests that `public/app/early.js` has started before this script was loaded. */
+/** Answers to requests that `public/app/early.js` started before this script was loaded. */
 
 declare global {
-  /** By path and query. Absent where the page has another frame, as in tests. */
+  /** The answers by path and query. Absent if the page has not loaded `early.js`, for example in tests. */
   var earlyAnswers: Map<string, Promise<Response>> | undefined;
 }
 
 /**
- * Returns the early answer to a read, and removes it; undefined: there is none, or it is a refusal, so that the client requests it again.
+ * Returns and removes the early answer to a read. Returns undefined if there is no such answer or the answer is a refusal; the client then sends
+ * the request again.
  */
 export async function takeEarly(method: string | undefined, url: string): Promise<Response | undefined> {
   if (method !== 'GET') return undefined;

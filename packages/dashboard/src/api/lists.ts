@@ -4,7 +4,7 @@ import type { RunCountsQuery } from '@runyard/contract/runs/run-counts';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useClient, useSession } from './session.ts';
 
-/** Reads the people of the team, and the rules that manage them. */
+/** Reads the people of the team, and the rules that manage its members. */
 export function useTeamPeople() {
   return useQuery(usePeopleQuery());
 }
@@ -60,7 +60,7 @@ export function useModels() {
   return useQuery({ queryKey: ['models', team.uid], queryFn: async () => await client.listModels() });
 }
 
-/** Reads what the team may spend, and has spent this month. Administrators only. */
+/** Reads the team's spending limit and its spending this month. Only administrators may read them. */
 export function useBudget(isEnabled = true) {
   const client = useClient();
   const { team } = useSession();

@@ -4,7 +4,7 @@ import { ApiError, ConnectionError } from '@runyard/client';
 
 /** The parts of a failure, in the order on the page. */
 export interface Failure {
-  /** The fault, and the next step. */
+  /** The fault and the next step, as text. */
   readonly detail: string;
   /** The kind of error in a few words. */
   readonly title?: string;
@@ -14,7 +14,7 @@ export interface Failure {
   /** Page that explains the error. */
   readonly helpPath?: string;
   readonly traceId?: string;
-  /** Page on which to grant access or set something up. */
+  /** Page on which the person can grant access or change a setting. */
   readonly actionUrl?: string;
 }
 
@@ -44,9 +44,9 @@ export function failureOf(error: unknown): Failure {
   return { detail, members: new Map(), isRetryable: error instanceof ConnectionError };
 }
 
-/** Returns true for a failure that another try may end: a lost connection, a busy service. */
+/** Returns true if a repeated request may succeed: after a lost connection, or if the service was busy. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof ConnectionError || (error instanceof ApiError && error.retryable);
 
-/** Returns the status of the answer; undefined: there was no answer. */
+/** Returns the status of the answer; undefined if there was no answer. */
 export const statusOf = (error: unknown): number | undefined => (error instanceof ApiError ? error.status : undefined);

@@ -6,12 +6,12 @@ import { type InfiniteData, type QueryKey, useQueryClient } from '@tanstack/reac
 let list: { readonly key: QueryKey; readonly isOldestFirst: boolean } | undefined;
 let lastRun: string | undefined;
 
-/** Notes the list that the page shows. */
+/** Stores the list that the page shows. */
 export function noteList(key: QueryKey, isOldestFirst: boolean): void {
   list = { key, isOldestFirst };
 }
 
-/** Notes the run that the page shows. */
+/** Stores the run that the page shows. */
 export function noteRun(runId: string): void {
   lastRun = runId;
 }
@@ -19,7 +19,7 @@ export function noteRun(runId: string): void {
 /** Returns the id of the run that the page showed last. */
 export const lastRunShown = (): string | undefined => lastRun;
 
-/** Returns a function that returns the loaded run before or after a run in the list; undefined: there is none. */
+/** Returns a function that finds the loaded run before or after a run in the list. The function returns undefined if there is no such run. */
 export function useNeighbour(runId: string): (which: 'older' | 'newer') => string | undefined {
   const queries = useQueryClient();
   return (which) => {

@@ -1,4 +1,4 @@
-/** The session of a browser, and the client that sends requests with its cookie. */
+/** The session of a browser, and the client that sends requests with the session's cookie. */
 
 import { ApiError, type Client, createClient } from '@runyard/client';
 import type { Team } from '@runyard/contract/team/teams';
@@ -24,7 +24,7 @@ export interface Session {
 /** Name of the query member that selects the team. */
 export const teamParameter = 'team';
 
-/** Returns the client of a session. Each request that changes something has the session's token against forged requests. */
+/** Returns the client of a session. Requests that change something include the session's token, which prevents forged requests. */
 export function clientOf(csrfToken: string, teamUid?: string): Client {
   const send: typeof fetch = async (input, init) =>
     (await takeEarly(init?.method, String(input))) ??
@@ -51,7 +51,7 @@ export function useSession(): Session {
 /** Returns the client of the session. */
 export const useClient = (): Client => useSession().client;
 
-/** Returns whether the person has the role `needed` in the team that the page shows. */
+/** Returns true if the person has at least the role `needed` in the team that the page shows. */
 export function useMay(needed: Role): boolean {
   return isAtLeast(useSession().team.role, needed);
 }

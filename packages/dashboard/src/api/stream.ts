@@ -10,7 +10,7 @@ import { apiPrefix } from '@runyard/contract/wire/route';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { type Session, useSession } from './session.ts';
 
-/** How the stream is: live, broken with the time of the next try, or offline since a time. Times in milliseconds. */
+/** The state of the stream: live, broken with the time of the next try, or offline since a time. Times are in milliseconds. */
 export type StreamStatus =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'live' }
@@ -26,13 +26,13 @@ const opens =
     throw errorOf(await readError(response));
   };
 
-/** Returns an event whose kind this page knows. The service has checked the rest of the event. */
+/** Returns the event if this page knows its kind. Does not check the other members, because the service has checked them. */
 const known =
   <E extends { readonly type: string }>(types: readonly E['type'][]) =>
   (data: unknown): E | undefined =>
     types.includes((data as E | null)?.type as E['type']) ? (data as E) : undefined;
 
-/** Follows a run from `lastEventId` on, until it has ended or the signal is aborted. Reports how the stream is. */
+/** Follows a run from `lastEventId` on, until the run has ended or the signal aborts. Reports the state of the stream. */
 export function followRun(
   session: Session,
   runId: string,
@@ -99,7 +99,7 @@ const ofDeliveries: SharedStream<TeamDeliveryEvent> = {
 export const openTeamStream = (session: Pick<Session, 'team'>): TeamStream => openStream(session, ofRuns);
 
 /**
- * Opens a stream of the team. One of the visible tabs holds the browser lock, and with it the connection. Hidden tabs hold no connection,
+ * Opens a stream of the team. One visible tab holds the browser lock and has the connection. Hidden tabs have no connection,
  * because browsers open at most six connections to a service over HTTP/1.1.
  */
 function openStream<E extends { readonly type: string }>(
@@ -145,7 +145,7 @@ function openStream<E extends { readonly type: string }>(
         endsWith: () => undefined,
         onOpen: () => {
           since = 0;
-          // Without an id, events between the reads of the lists and this connection were missed.
+          // Without an id, the connection may have missed events since the lists were read.
           if (lastEventId === undefined) tell({ kind: 'gone' });
           tell({ kind: 'status', status: { kind: 'live' } });
         },
@@ -178,7 +178,8 @@ function openStream<E extends { readonly type: string }>(
       })
       .catch(() => {
         if (signal.aborted) return;
-        // A refusal, such as for too many streams. If the session has ended, the next request of the page redirects to the sign-in.
+        // The service refused the stream, for example because of too many streams. If the session has ended, the next request of the page
+        // redirects to the sign-in.
         tell({ kind: 'status', status: { kind: 'waiting', until: Date.now() + refusedMs, since: Date.now() } });
         retry = setTimeout(follows, refusedMs);
       });
@@ -224,13 +225,13 @@ export function useTeamEvents(onEvent: (event: TeamLiveEvent) => void, onGone: (
   );
 }
 
-/** Returns how the team's stream is. */
+/** Returns the state of the team's stream. */
 export function useTeamStreamStatus(): StreamStatus {
   const { events } = useSession();
   return useSyncExternalStore(events.subscribeStatus, events.status);
 }
 
-/** Calls `onDelivery` for each new delivery or outcome of the team while the component is mounted, and `onGone` when some were missed. */
+/** Calls `onDelivery` for each new delivery or outcome of the team while the component is mounted, and `onGone` when events were missed. */
 export function useDeliveries(
   onDelivery: (delivery: TeamDeliveryEvent['delivery']) => void,
   onGone: () => void,

@@ -8,7 +8,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // Refusals stay; a busy or unreachable service answers later.
+      // Repeats a request only if the service was busy or unreachable. A refused request would be refused again.
       retry: (failures, error) => isPassing(error) && failures < 5,
       retryDelay: (failures) => Math.min(10_000, 500 * 2 ** failures),
     },

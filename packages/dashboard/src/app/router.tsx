@@ -36,7 +36,7 @@ const shell = createRoute({
   getParentRoute: () => root,
   id: 'shell',
   component: SignedIn,
-  // A person who is not signed in comes back to this address after the sign-in.
+  // After the sign-in, the browser returns to this address.
   beforeLoad: async ({ context: { queries }, location, search }) => {
     try {
       await queries.ensureQueryData(sessionQuery(oneOf(search[teamParameter])));

@@ -114,7 +114,7 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
   );
 }
 
-/** Returns how many runs and revisions wait for the person. */
+/** Returns the number of runs and revisions that wait for the person. */
 function useWaiting(): number {
   const { team } = useSession();
   const client = useClient();
@@ -142,7 +142,7 @@ function Entry({
   icon: IconName;
   label: string;
   count?: number;
-  /** True: the count is of things that need a person. */
+  /** True: the number counts things that need a person. */
   asks?: boolean;
   exact?: boolean;
 }) {

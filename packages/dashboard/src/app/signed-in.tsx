@@ -16,7 +16,7 @@ export const sessionQuery = (team: string | undefined) =>
     staleTime: 60_000,
   });
 
-/** Shows the screens to a person who is signed in. The route has read the session before, and redirects everybody else to the sign-in. */
+/** Shows the screens to a person who is signed in. The route has already read the session. It redirects other people to the sign-in. */
 export function SignedIn() {
   const team = oneOf(useSearch({ strict: false, select: (search) => search[teamParameter] }));
   const { data } = useQuery(sessionQuery(team));

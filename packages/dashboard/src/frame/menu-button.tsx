@@ -1,7 +1,7 @@
 import { createContext, use } from 'react';
 import { Icon } from '../parts/icon.tsx';
 
-/** Opens or closes the navigation where it is a drawer, on narrow pages. */
+/** Opens or closes the navigation on narrow pages, where it is a drawer. */
 export const DrawerContext = createContext<() => void>(() => {});
 
 /** Opens the navigation on narrow pages. */

@@ -2,8 +2,8 @@ import { type ReactNode, useEffect } from 'react';
 import { MenuButton } from './menu-button.tsx';
 
 /**
- * The frame of a screen: a bar with its title or breadcrumbs, and its actions; below it tabs, and the content.
- * `crumbs` are before the title, `status` and `actions` after it.
+ * The frame of a screen. At the top is a bar with the title and the actions; tabs and content are below the bar. `crumbs` precede the
+ * title; `status` and `actions` follow it.
  */
 export function Page({
   title,

@@ -1,4 +1,4 @@
-/** The query of the address: members with the names of the API, a list as a repeated member. */
+/** Reads and writes the query of the address. Members have the names of the API, and a list is a repeated member. */
 
 /** Members of a query, as the screens read and write them. */
 export type Search = { readonly [name: string]: string | readonly string[] | undefined };
@@ -13,7 +13,7 @@ export function parseSearch(text: string): Record<string, string | string[]> {
   return search;
 }
 
-/** Writes the query of an address, `?` included; empty if there are no members. */
+/** Returns the query of an address with its `?`; an empty text if there are no members. */
 export function writeSearch(search: Record<string, unknown>): string {
   const pairs = Object.entries(search).flatMap(([name, value]): [string, string][] =>
     value === undefined || value === null || value === ''
@@ -32,7 +32,7 @@ export const listOf = (value: string | readonly string[] | undefined): readonly 
 /** Returns the first value of a member. */
 export const oneOf = (value: string | readonly string[] | undefined): string | undefined => listOf(value)[0];
 
-/** Returns an address of this origin with the team that the present address names. */
+/** Returns an address of this origin with the team of the current address. */
 export function inTeam(address: string): string {
   const team = new URLSearchParams(location.search).get('team');
   const url = new URL(address, location.origin);

@@ -1,4 +1,4 @@
-/** Switches between light and dark, and keeps the choice in this browser (`public/theme.js` reads it). */
+/** Switches between light and dark, and stores the choice in this browser, where `public/app/theme.js` reads it. */
 export function switchTheme(): void {
   const root = document.documentElement;
   const isDark =
@@ -7,6 +7,6 @@ export function switchTheme(): void {
   try {
     localStorage.setItem('runyard.theme', root.dataset.theme);
   } catch {
-    // A browser may forbid storage. In this case, the choice lasts until the page closes.
+    // A browser may forbid storage. In this case, the choice is valid until the page closes.
   }
 }

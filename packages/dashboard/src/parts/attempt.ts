@@ -1,14 +1,14 @@
 import { useCallback, useState } from 'react';
 
 export interface Attempts {
-  /** The failure of the last attempt; undefined: it succeeded or is still running. */
+  /** The failure of the last attempt; undefined if the attempt succeeded or is still running. */
   readonly error: unknown;
   readonly isBusy: boolean;
-  /** Does the work and keeps its failure. Returns whether it succeeded. */
+  /** Runs the action and stores its failure. Returns true if the action succeeded. */
   readonly attempt: (work: () => Promise<unknown>) => Promise<boolean>;
 }
 
-/** Returns the state of a component's actions; the component shows their failures. */
+/** Returns the state of a component's actions. The component itself shows their failures. */
 export function useAttempts(): Attempts {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);

@@ -1,7 +1,7 @@
 import { useFault } from './form.tsx';
 import styles from './rows.module.css';
 
-/** Chooses any of `options`: values with their words. The form gets the values under `name`. */
+/** Lets a person choose any of `options`, which are values with their labels. The form gets the values under `name`. */
 export function CheckGroup({
   legend,
   name,

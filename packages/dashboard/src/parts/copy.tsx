@@ -11,7 +11,7 @@ export function CopyButton({
 }: {
   text: string | (() => string | Promise<string>);
   what: string;
-  /** Visible words; absent: only the icon. */
+  /** The visible label. Absent: the button shows only the icon. */
   label?: string;
   className?: string;
   onCopied?: () => void;

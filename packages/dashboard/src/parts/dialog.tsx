@@ -1,4 +1,7 @@
-/** Dialogs of React Aria: the focus stays inside, Escape closes them, and the focus returns to the opener. Loaded with the first one. */
+/**
+ * Dialogs of React Aria. The focus stays inside a dialog, Escape closes the dialog, and the focus returns to the opener. This file is
+ * loaded with the first dialog.
+ */
 
 import { type ReactNode, useState } from 'react';
 import { Dialog as AriaDialog, Button, Heading, Modal, ModalOverlay } from 'react-aria-components';
@@ -6,7 +9,7 @@ import { useAttempts } from './attempt.ts';
 import { CommandBlock } from './copy.tsx';
 import { Problem } from './problem.tsx';
 
-/** Shows a dialog. `footer` has its buttons; `close` is called by Escape and by a click beside it, unless `mustDecide`. */
+/** Shows a dialog. `footer` has its buttons. Escape and a click outside call `close`; with `mustDecide` they do nothing. */
 export function Dialog({
   title,
   children,
@@ -45,7 +48,7 @@ export function Dialog({
   );
 }
 
-/** Asks before an action that cannot be undone. `children` name its effect and how much it concerns. The safe button has the focus. */
+/** Asks before an action that cannot be undone. `children` describe the effect of the action and its extent. The safe button has the focus. */
 export function ConfirmDialog({
   title,
   children,
@@ -56,7 +59,7 @@ export function ConfirmDialog({
 }: {
   title: string;
   children: ReactNode;
-  /** Words of the button that acts. */
+  /** Label of the button that runs the action. */
   action: string;
   safe?: string;
   run: () => Promise<unknown>;

@@ -3,14 +3,14 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
 
-/** A line of a diff: its number on the side that it belongs to, and how it changed. */
+/** A line of a diff: its number in the old or the new file, and the kind of change. */
 export interface DiffLine {
   readonly kind: 'add' | 'del' | 'same' | 'hunk';
   readonly number: number | undefined;
   readonly text: string;
 }
 
-/** Lines that are shown before the rest is folded. */
+/** Number of lines that are shown. Further lines are folded. */
 const firstLines = 400;
 
 /** Reads the hunks of one file of a patch (git-diff, "Generating patch text with -p"). Text before the first hunk is skipped. */
@@ -36,7 +36,7 @@ export function readPatch(patch: string): DiffLine[] {
   return lines;
 }
 
-/** Returns the change from one text to another: of the common beginning and end, only two lines are shown. */
+/** Returns the lines that differ between two texts, with at most two equal lines before and after them. */
 export function compareTexts(before: string, after: string): DiffLine[] {
   const old = before === '' ? [] : before.split('\n');
   const fresh = after === '' ? [] : after.split('\n');
@@ -62,7 +62,7 @@ export function compareTexts(before: string, after: string): DiffLine[] {
 const signs = { add: '+', del: '-', same: ' ', hunk: ' ' } as const;
 const classes = { add: 'ln add', del: 'ln del', same: 'ln', hunk: 'ln hunk' } as const;
 
-/** Shows lines of a diff. `onLine` makes the numbers buttons, for a comment on a line. */
+/** Shows lines of a diff. With `onLine`, each line number is a button to comment on the line. */
 export function Diff({ lines, onLine }: { lines: readonly DiffLine[]; onLine?: (line: DiffLine) => void }) {
   const [isWhole, setWhole] = useState(false);
   const shownLines = isWhole ? lines : lines.slice(0, firstLines);

@@ -4,16 +4,16 @@ import { lazy, type ReactNode, Suspense, useState } from 'react';
 export interface MenuEntry {
   readonly label: ReactNode;
   readonly run: () => void;
-  /** Why the entry cannot be used now, such as the role that it needs. */
+  /** The reason why the entry cannot be used now, such as the role that it needs. */
   readonly disabled?: string | false | undefined;
   readonly isDangerous?: boolean;
 }
 
 export interface MenuProps {
-  /** Names the menu for people who do not see `children`. */
+  /** The name of the menu for screen readers. */
   readonly label: string;
   readonly children: ReactNode;
-  /** True: `children` have words, which name the button. */
+  /** True: `children` contain text, which is the name of the button. */
   readonly hasWords?: boolean;
   readonly entries: readonly MenuEntry[];
   readonly className?: string;

@@ -25,7 +25,10 @@ interface Agent {
   readonly name: string;
 }
 
-/** Asks for the members of a key, makes it and shows it. `agent`: the key acts as this identity; undefined: the person chooses. */
+/**
+ * Asks for the members of a key, creates the key and shows it. `agent`: the key acts as this identity. If it is undefined, the person
+ * chooses.
+ */
 export function NewKey({ agent, close }: { agent?: Agent; close: () => void }) {
   const [made, setMade] = useState<CreateKeyResponse | undefined>();
   if (made === undefined) return <KeyForm agent={agent} onMade={setMade} close={close} />;
@@ -79,7 +82,7 @@ function KeyForm({
           },
           headers: { ...headers },
         });
-        // The dialog closes after the answer, and the key must stay.
+        // The parent keeps the new key, because the dialog closes after the answer.
         isMade.current = true;
         onMade(made);
         await queries.invalidateQueries({ queryKey: ['keys', team.uid] });

@@ -8,7 +8,8 @@ import type { MenuProps } from './menu.tsx';
 export function OpenMenu({ label, children, entries, className, hasWords = false }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
-  // This button replaces the one that had the focus. The menu returns the focus to the element that has it when the menu opens.
+  // This button replaces a button that had the focus, so it takes the focus before the menu opens. After closing, the menu returns the focus to
+  // it.
   useEffect(() => {
     button.current?.focus({ preventScroll: true });
     setOpen(true);

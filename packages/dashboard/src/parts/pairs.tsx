@@ -26,7 +26,7 @@ export function Pairs({
   path: string;
   pairs: readonly Pair[];
   set: (pairs: readonly Pair[]) => void;
-  /** Names one of them: "variable". */
+  /** The word for one pair, such as "variable". */
   what: string;
   hint?: string;
   isSecret?: boolean;

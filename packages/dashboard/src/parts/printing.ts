@@ -1,4 +1,4 @@
-/** Whether the page is being printed. Paper shows everything that the page folds. */
+/** Detects when the page is printed. The printed page shows everything that is folded on the screen. */
 
 import { useSyncExternalStore } from 'react';
 import { flushSync } from 'react-dom';
@@ -6,7 +6,7 @@ import { flushSync } from 'react-dom';
 let isPrinted = false;
 const listeners = new Set<() => void>();
 
-/** Renders before the browser takes the page. */
+/** Renders at once, before the browser prints the page. */
 function set(value: boolean): void {
   isPrinted = value;
   flushSync(() => {

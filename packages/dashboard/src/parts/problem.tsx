@@ -2,7 +2,7 @@ import { type Failure, failureOf } from '../api/problem.ts';
 import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
 
-/** Shows why a request failed, and the next step. `onRetry` adds a button for failures that may pass. */
+/** Shows the reason why a request failed, and the next step. `onRetry` adds a button if a repeated request may succeed. */
 export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   if (error === null || error === undefined) return null;
   const failure: Failure = failureOf(error);

@@ -19,10 +19,10 @@ export function Rows({
   path: string;
   values: readonly string[];
   set: (values: readonly string[]) => void;
-  /** Names one of them: "argument". */
+  /** The word for one row, such as "argument". */
   what: string;
   hint?: string;
-  /** Lines of an input; 1: texts without line ends. */
+  /** Number of lines of an input. With 1, the texts contain no line ends. */
   lines?: number;
   placeholder?: string;
   /** Values that an input of one line offers. */

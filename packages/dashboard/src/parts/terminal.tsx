@@ -7,9 +7,9 @@ import { CopyButton } from './copy.tsx';
 import { countText } from './format.ts';
 import { usePrinted } from './printing.ts';
 
-/** Lines of an output that are shown first: its end. */
+/** Number of last lines of an output that are shown first. */
 const firstLines = 20;
-/** Lines that a click on "Show all" renders at most. */
+/** Maximum number of lines that are rendered after a click on "Show all". */
 const mostLines = 5_000;
 
 const esc = '\u001b';
@@ -65,7 +65,7 @@ export function coloured(text: string): ReactNode[] {
   });
 }
 
-/** Shows the output of a command: its last lines first, and the whole on demand. */
+/** Shows the last lines of a command's output, and the whole output on request. */
 export function Terminal({ text }: { text: string }) {
   const [isWhole, setWhole] = useState(false);
   const lines = useMemo(() => cleanOutput(text).replace(/\n$/, '').split('\n'), [text]);

@@ -19,13 +19,13 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Returns the present time in milliseconds, and renders again each second. One timer serves the whole page. */
+/** Returns the current time in milliseconds, and renders again each second. The whole page shares one timer. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => now);
 
-/** Returns the present time rounded down to `stepMs`, and renders again only when it changes. */
+/** Returns the current time, rounded down to `stepMs`. Renders again only when the returned time changes. */
 const useNowBy = (stepMs: number): number => useSyncExternalStore(subscribe, () => Math.floor(now / stepMs) * stepMs);
 
-/** Shows how long ago a time is; its title has the exact time. */
+/** Shows how long ago a time is. The tooltip has the exact time. */
 export function Ago({ time, className }: { time: string | undefined; className?: string }) {
   const at = Date.parse(time ?? '');
   const isRecent = Math.abs(Date.now() - at) < 120_000;

@@ -22,7 +22,7 @@ function restart(): void {
   timer = setTimeout(() => set(undefined), 6000);
 }
 
-/** Shows a short message for 6 s, with a way to undo. Failures are shown next to their cause, never here. */
+/** Shows a short message for 6 s, with a button to undo. Failures are not shown here but next to their cause. */
 export function showToast(text: string, undo?: () => void): void {
   set({ id: (toast?.id ?? 0) + 1, text, undo });
   restart();
@@ -33,7 +33,7 @@ const subscribe = (listener: () => void): (() => void) => {
   return () => listeners.delete(listener);
 };
 
-/** Holds the place of the messages of `showToast`. The time stops while the pointer or the focus is on the message. */
+/** Shows the messages of `showToast`. The time of a message stops while the pointer or the focus is on the message. */
 export function Toasts() {
   const shown = useSyncExternalStore(subscribe, () => toast);
   const undo = () => {

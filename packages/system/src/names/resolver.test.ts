@@ -60,7 +60,7 @@ describe('a name resolver', () => {
     expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 
-  test('answers other names while a hundred are not answered', async () => {
+  test('finds other names while a hundred look-ups get no answer', async () => {
     const resolver = make({ timeoutMs: 60_000 });
     const leaving = new AbortController();
     const silent = Array.from({ length: 100 }, (_, n) => resolver.resolve(`silent${n}.test`, leaving.signal));
@@ -79,7 +79,7 @@ describe('a name resolver', () => {
     expect(server.questions.toSorted()).toEqual(['good.test A', 'good.test AAAA']);
   });
 
-  test('lets one caller stop waiting without ending the look-up of the others', async () => {
+  test('if one caller stops waiting, the look-up continues for the other callers', async () => {
     const resolver = make({ timeoutMs: 1_000 });
     const leaving = new AbortController();
     const first = resolver.resolve('silent.test', leaving.signal);
@@ -101,7 +101,7 @@ describe('a name resolver', () => {
   });
 });
 
-test('can be used by sockets to resolve names, and returns addresses of one kind if the socket asks for one', async () => {
+test('resolves names for sockets, and returns only addresses of the kind for which the socket asks', async () => {
   const { lookup } = make();
   const ask = (host: string, options: Parameters<typeof lookup>[1]) =>
     new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * Looks up host names with c-ares. Node's own `dns.lookup` uses one of four threads that it shares with the file system: a name server that
- * does not answer would block all other look-ups of the process. See docs/decisions/name-look-ups.md.
+ * Looks up host names with c-ares. Node's own `dns.lookup` uses one of four threads, which also serve the file system. So a name server
+ * that does not answer would block all other look-ups of the process. See docs/decisions/name-look-ups.md.
  */
 import { promises as dns, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -12,21 +12,21 @@ export interface NameResolver {
    * name server answered in time, or with the reason of the signal.
    */
   resolve(host: string, signal?: AbortSignal): Promise<readonly LookupAddress[]>;
-  /** Resolves names in the same way, as the option `lookup` of sockets. */
+  /** The same look-up as a function for the option `lookup` of sockets. */
   readonly lookup: LookupFunction;
 }
 
 export interface ResolverOptions {
-  /** Limit of one look-up with all its tries, milliseconds. */
+  /** Time limit of one look-up with all its attempts, in milliseconds. */
   readonly timeoutMs: number;
-  /** `address:port`; default: those of /etc/resolv.conf. */
+  /** Name servers as `address:port`. Default: the servers of /etc/resolv.conf. */
   readonly servers?: readonly string[];
   readonly hostsFile: string;
   readonly resolvConf: string;
 }
 
 const defaults: ResolverOptions = { timeoutMs: 5_000, hostsFile: '/etc/hosts', resolvConf: '/etc/resolv.conf' };
-/** Limit of each of the two tries. */
+/** Time limit of each of the two attempts. */
 const tryMs = 2_000;
 
 interface LookUp {
@@ -96,7 +96,7 @@ export function makeNameResolver(changes: Partial<ResolverOptions> = {}): NameRe
       clearTimeout(timer);
       if (underWay.get(host) === begun) underWay.delete(host);
     });
-    // Handled even if no caller waits any more.
+    // Handles a rejection even if no caller waits any more.
     result.catch(() => undefined);
     const begun: LookUp = { result, ending, waiting: 0 };
     underWay.set(host, begun);

@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 /** The rules of /etc/resolv.conf for incomplete names (resolv.conf(5)). */
 export interface SearchRules {
   readonly domains: readonly string[];
-  /** A name with this many dots is tried unchanged before it is tried with the domains. */
+  /** A name with at least this number of dots is looked up unchanged first, and then with the search domains. */
   readonly dots: number;
 }
 
@@ -20,7 +20,7 @@ export function addressesInHosts(text: string, host: string): string[] {
   });
 }
 
-/** Reads the search rules of the text of a resolv.conf; the last of `search` and `domain` counts. */
+/** Reads the search rules from the text of a resolv.conf. If there are several lines `search` or `domain`, the last line is valid. */
 export function searchRulesIn(text: string): SearchRules {
   let domains: readonly string[] = [];
   let dots = 1;
@@ -38,7 +38,7 @@ export function searchRulesIn(text: string): SearchRules {
   return { domains, dots };
 }
 
-/** Returns the full names to look up, in the order of the tries. */
+/** Returns the full names to look up, in the order in which they are tried. */
 export function namesToTry(host: string, { domains, dots }: SearchRules): string[] {
   if (host.endsWith('.')) return [host.slice(0, -1)];
   const searched = domains.filter((domain) => domain !== '.').map((domain) => `${host}.${domain.replace(/\.$/, '')}`);

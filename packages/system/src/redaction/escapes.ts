@@ -1,4 +1,7 @@
-/** How JSON encoders, URL encoders, HTML templates and shells write a text. Each function returns the forms that differ. */
+/**
+ * Writes a text in the ways of JSON encoders, URL encoders, HTML templates and shells. Each function returns the forms that differ from
+ * each other.
+ */
 
 const hexOf = (character: string): string => character.charCodeAt(0).toString(16).padStart(4, '0');
 const lower = (character: string): string => `\\u${hexOf(character)}`;
@@ -7,10 +10,10 @@ const upper = (character: string): string => `\\u${hexOf(character).toUpperCase(
 /** Returns the text as `JSON.stringify` writes it, without the quotes around it. */
 export const jsonEscaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** Matches UTF-16 units that ASCII does not have. */
+/** Matches UTF-16 units that are not ASCII. */
 const notAscii = /[^\u0020-\u007f]/g;
 
-/** JSON of other encoders: PHP and Python, Go, Gson and Ruby, .NET, Jackson. */
+/** Returns the text as the JSON encoders of other languages and libraries write it: PHP and Python, Go, Gson and Ruby, .NET, Jackson. */
 export function jsonSpellings(text: string): string[] {
   const json = jsonEscaped(text);
   const slashes = json.replaceAll('/', '\\/');
@@ -32,7 +35,7 @@ export function jsonSpellings(text: string): string[] {
 const percentOf = (character: string): string =>
   `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 
-/** URLs and forms: JavaScript, Python's `quote`, Go, Java, PHP, curl. */
+/** Returns the text as it is encoded for URLs and forms by JavaScript, Python's `quote`, Go, Java, PHP and curl. */
 export function urlSpellings(text: string): string[] {
   const well = text.toWellFormed();
   const component = encodeURIComponent(well);
@@ -54,7 +57,10 @@ export function urlSpellings(text: string): string[] {
   ]);
 }
 
-/** HTML and XML: the characters of markup alone, quotes in the spellings of templates, and numbers for characters that are not ASCII. */
+/**
+ * Returns the text as it is escaped in HTML and XML. Some encoders escape only the characters of markup, others also quotes, in different
+ * spellings, or write characters that are not ASCII as numbers.
+ */
 export function markupSpellings(text: string): string[] {
   const markup = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   const quotes = ['&#39;', '&#039;', '&#x27;', '&apos;'].map((quote) =>
@@ -80,11 +86,11 @@ export function markupSpellings(text: string): string[] {
   ];
 }
 
-/** Returns the text with each byte of the characters that ASCII does not have in another spelling. */
+/** Returns the text with each byte of its non-ASCII characters in another spelling. */
 const byBytes = (text: string, spell: (byte: number) => string): string =>
   text.replaceAll(/\P{ASCII}+/gu, (found) => [...new TextEncoder().encode(found)].map((byte) => spell(byte)).join(''));
 
-/** Shells (`export -p`, `set -x`, `printf %q`), git's quoted names, and bytes of Python and C. */
+/** Returns the text as shells quote it (`export -p`, `set -x`, `printf %q`), as git quotes names, and as Python and C write bytes. */
 export function shellSpellings(text: string): string[] {
   const octal = (byte: number) => `\\${byte.toString(8).padStart(3, '0')}`;
   const hex = (byte: number) => `\\x${byte.toString(16)}`;
@@ -102,7 +108,7 @@ export function shellSpellings(text: string): string[] {
   ];
 }
 
-/** Characters of a text that may be cut. A text with more such characters would have too many forms. */
+/** Most non-ASCII characters of a text for which split forms are made. A text with more such characters would have too many forms. */
 const maxCuts = 32;
 
 /**

@@ -12,7 +12,7 @@ async function maskedOf(pieces: readonly Buffer[], secrets = [secret]): Promise<
   return Buffer.concat(parts);
 }
 
-it('masks a secret for all ways to split the bytes, and keeps all other bytes and the size', async () => {
+it('masks a secret however the bytes are split, and keeps all other bytes and the size', async () => {
   const around = Buffer.from([0, 255, 10, 200]);
   const file = Buffer.concat([around, Buffer.from(secret), around]);
   const length = Buffer.byteLength(secret);

@@ -5,7 +5,7 @@ import { createRedactor, redacted } from './redactor.ts';
 
 const secret = 'ryr_abcabcabd-secret';
 
-it('removes a secret from text for all ways to split a stream', () => {
+it('removes a secret from a stream of text, however the stream is split', () => {
   const cuts = fc.array(fc.nat({ max: 60 }), { maxLength: 6 });
   fc.assert(
     fc.property(fc.string({ maxLength: 20 }), fc.string({ maxLength: 20 }), cuts, (before, after, at) => {
@@ -42,7 +42,7 @@ it('redacts member names, values and JSON-escaped secrets inside JSON', () => {
 
 const key = `-----BEGIN KEY-----\n${'Q7r+w/9Z'.repeat(16)}\n-----END KEY-----\n`;
 const values = ['p@ss w0rd/é?&"quoted"', key, '{"private_key":"-----BEGIN\\nabcdef\\n-----END"}'];
-/** Forms in which a program prints a value, and the characters at its ends that need not be removed. */
+/** Forms in which a program prints a value, each with the characters at the ends of the value that need not be removed. */
 const spellings: Readonly<Record<string, (value: string) => string>> = {
   'as it is': (value) => value,
   'inside JSON': (value) => JSON.stringify({ value }),
@@ -112,7 +112,7 @@ test.each([
   expect(text).not.toMatch(/p4|w.*rd\b/);
 });
 
-test('removes a secret whose bytes were decoded in two pieces, for all ways to split them', () => {
+test('removes a secret whose bytes were decoded in two pieces, wherever the bytes were split', () => {
   const redactor = createRedactor([awkward]);
   for (let cut = 1; cut < Buffer.byteLength(awkward); cut += 1) {
     const first = redactor.piece('', `a ${bytesOf(0, cut)}`);

@@ -1,17 +1,17 @@
 /** Removes known secrets from text that arrives in pieces, even if a secret spans two pieces. */
 import { lineBreaks, spellingsOf, withoutLineBreaks } from './spellings.ts';
 
-/** Replaces a secret in stored text. */
+/** Text that replaces a secret in stored text. */
 export const redacted = '«redacted»';
 
-/** Run tokens and API keys, including those of which the service stores only the hash: 32 random bytes in base64url. */
+/** Matches run tokens and API keys, which are 32 random bytes in base64url. So it also finds keys of which the service stores only the hash. */
 const ownCredentials = /ry[rk]_[A-Za-z0-9_-]{43}/g;
 
 /** A piece of a stream after redaction. */
 export interface RedactedPiece {
   /** Safe to store. */
   readonly text: string;
-  /** The end of the piece, which may be the beginning of a secret. The caller must put this text before the next piece of the same stream. */
+  /** The end of the piece, because it may be the beginning of a secret. The caller must pass this text with the next piece of the same stream. */
   readonly held: string;
 }
 
@@ -56,7 +56,7 @@ function withoutForm(text: string, form: string, replace: Replace): string {
   return clean + text.slice(from);
 }
 
-/** Returns the length of the longest ending of `text` that is a true beginning of `form`. */
+/** Returns the length of the longest ending of `text` that is a beginning of `form`, but not the whole `form`. */
 function endingLength(text: string, form: string): number {
   const tail = text.slice(-(form.length - 1));
   const first = form.charAt(0);
@@ -73,7 +73,7 @@ export type TextRedactor = Pick<Redactor, 'whole' | 'piece'>;
 export function redactForms(forms: readonly string[], replace: Replace): TextRedactor {
   const whole = (text: string): string => {
     let clean = text.replaceAll(ownCredentials, replace);
-    // The unchanged text comes first, because an escaped line break may be a backslash before a secret.
+    // Searches the unchanged text first, because the backslash of an escaped line break may also be a character before a secret.
     for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, replace);
     let joined = withoutLineBreaks(clean);
     if (joined.length === clean.length) return clean;
@@ -92,7 +92,7 @@ export function redactForms(forms: readonly string[], replace: Replace): TextRed
   const heldFrom = (text: string): number => {
     const asItIs = text.length - longestEnding(text);
     const joined = withoutLineBreaks(text);
-    // The second half of an escaped line break may come with the next piece.
+    // Also checks the text without a final backslash, because the backslash may be the first half of an escaped line break.
     const candidates = joined.endsWith('\\') ? [joined, joined.slice(0, -1)] : [joined];
     if (joined.length === text.length && candidates.length === 1) return asItIs;
     const positions = positionsOf(text);

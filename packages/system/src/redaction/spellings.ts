@@ -1,12 +1,15 @@
 /** The forms in which a secret may occur in text: unchanged, and in the encodings that programs use. */
 import { cutSpellings, jsonSpellings, markupSpellings, shellSpellings, urlSpellings } from './escapes.ts';
 
-/** A shorter form would remove common words from every text. */
+/** Least length of a form. A shorter form would remove common words from every text. */
 export const minSecretLength = 8;
-/** A shorter line of a secret does not count as a secret itself. */
+/** Least length of a line of a secret that is also redacted alone. */
 const minLineLength = 16;
 
-/** Returns the part of the base64 of `text` that does not depend on `before` bytes before it and on the bytes after it. */
+/**
+ * Returns a part of the base64 of `text` if `before` bytes precede the text: the part that depends neither on these bytes nor on the bytes
+ * after the text.
+ */
 function base64Within(text: string, before: number): string {
   const bytes = Buffer.from(text);
   const encoded = Buffer.concat([Buffer.alloc(before), bytes])

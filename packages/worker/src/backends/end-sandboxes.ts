@@ -5,12 +5,13 @@ import { lockDataFolder } from '../state/data-folder-lock.ts';
 import { chooseStateRoot } from '../state/state-root.ts';
 import { sweepLeftovers } from './sweep.ts';
 
-/** Time in which a worker that is about to end must release the data folder, even if it leaves its sandboxes. */
+/** Time to wait for an ending worker to release the data folder. A worker that leaves its sandboxes running also releases it in this time. */
 const patienceMs = 10_000;
 
 /**
- * Ends the sandboxes that a dead worker of this data folder left. Otherwise they would run until their wait for the next worker ends.
- * Returns the number of removed remains; undefined if a worker runs, because the sandboxes belong to it.
+ * Ends the sandboxes that a dead worker of this data folder left. Without this, the sandboxes would run until they stop waiting for the
+ * next worker. Returns how many leftovers were removed; undefined if a worker of the folder runs, because the sandboxes belong to that
+ * worker.
  */
 export async function endSandboxes(dataDir: string): Promise<number | undefined> {
   const deadline = performance.now() + patienceMs;

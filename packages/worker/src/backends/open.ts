@@ -16,7 +16,10 @@ export async function openBackend(kind: Settings['RUNYARD_SANDBOX'], request: Op
   return backends[kind].open(request);
 }
 
-/** Returns the sandboxes that earlier workers of the data folder left, besides those with supervisors. Rejects if they cannot be found. */
+/**
+ * Returns the sandboxes that earlier workers of the data folder left. Sandboxes with supervisors are not included. Rejects if they cannot
+ * be found.
+ */
 export async function adoptLeft(
   kind: Settings['RUNYARD_SANDBOX'],
   request: AdoptRequest,

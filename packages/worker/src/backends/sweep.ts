@@ -11,9 +11,9 @@ import { backends } from './backends.ts';
 /**
  * Ends and removes the remains of earlier processes of this data folder: processes of sandboxes, their supervisors, workspaces, and the
  * objects that each backend sweeps. Leaves the sandboxes with the ids of `kept`, which the caller has adopted. The caller holds the lock of
- * the data folder, so all else is abandoned. Resolves only when every process has provably ended, so that the worker may report this in its
- * hello: no process has a mark of this folder, and the kernel removes a cgroup only when it is empty. Keeps the records of ends that are
- * not reported yet. Returns how many workspaces and objects of backends were removed.
+ * the data folder, so nothing uses the other remains. Resolves only when every process has provably ended: no process has a mark of this
+ * folder, and the kernel removes a cgroup only when it is empty. So the worker may report the ends in its hello. Keeps the records of ends
+ * that are not reported yet. Returns how many workspaces and objects of backends were removed.
  */
 export async function sweepLeftovers(
   { folder, owner }: StateRoot,
@@ -28,7 +28,7 @@ export async function sweepLeftovers(
       removed += await backend.sweep({ owner, stateRoot: folder, kept, onSlow, log });
     return removed;
   };
-  // Does both at once: a frozen process cannot end before the removal of its cgroup thaws it.
+  // Removes cgroups and ends processes at the same time: a frozen process can end only after the removal of its cgroup thaws it.
   const [sandboxes] = await Promise.all([
     sweepBackends(),
     endMarked({ labels, variable: ownerVariable(owner), kept }, onSlow),

@@ -13,7 +13,7 @@ export interface CacheAccess {
   runToken(): string;
 }
 
-/** A run stores a workspace, and a mirror for each of its repositories. */
+/** Most objects that one run may store. A run stores its workspace, and a mirror for each of its repositories. */
 const mostWrites = 24;
 /** If a sandbox sends nothing for this time, its connection is cut. */
 const silenceMs = 60_000;
@@ -70,7 +70,7 @@ export function cacheAnswers(access: CacheAccess): OwnAnswers {
   };
 }
 
-/** The connection closes, because the unread rest of the request would be read as the next one. */
+/** Ends the answer. An error also closes the connection: otherwise the unread rest of the request would be read as the next request. */
 function end(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'content-length': 0, ...(status < 300 ? {} : { connection: 'close' }) }).end();
 }

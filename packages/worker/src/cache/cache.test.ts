@@ -70,7 +70,7 @@ describe('the cache of a worker', () => {
     expect(await readdir(folder)).toHaveLength(1);
   });
 
-  test('forgets an object if its file has another size than the written one', async () => {
+  test('forgets an object if the size of its file has changed', async () => {
     const cache = await open();
     await cache.write('a', bytes('whole'));
     const [file = ''] = await readdir(folder);
@@ -79,7 +79,7 @@ describe('the cache of a worker', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('removes the objects that were not used for longest, also in the order before a restart', async () => {
+  test('removes the least recently used objects first, and keeps this order after a restart', async () => {
     let time = Date.now();
     const now = () => time++;
     const cache = await open(4_400, now);

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 
 /** One kept object, open for reading. Close it in the end. */
 export interface CachedObject {
-  /** SHA-256 of the content in hexadecimal digits, as it was when it was written. */
+  /** SHA-256 of the content in hexadecimal digits, calculated when the content was written. */
   readonly sha256: string;
   readonly bytes: number;
   /** Returns the content. The end of the stream closes the object. */
@@ -67,8 +67,8 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
   };
 
   /**
-   * Takes room for `bytes` more, from the objects that were not used for longest. Returns false and takes nothing if no object is left to
-   * remove.
+   * Reserves `bytes` more, and removes the least recently used objects if the space is full. Returns false and reserves nothing if no
+   * object is left to remove.
    */
   const reserve = async (bytes: number): Promise<boolean> => {
     used += bytes;
@@ -94,7 +94,7 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
   }
   await reserve(0);
 
-  /** Returns the bytes of the whole file. `took` is called with the room that was taken. */
+  /** Writes the source into the file and returns the size of the file. Calls `took` with the number of bytes after each reservation. */
   const copy = async (file: FileHandle, source: AsyncIterable<Uint8Array>, took: (bytes: number) => void) => {
     const hash = createHash('sha256');
     let written = 0;
@@ -138,7 +138,8 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
         return undefined;
       }
       entry.usedAt = now();
-      // For the next process. The time of the content stays, because it decides how long the object is used.
+      // Stores the time of the last use for the next process. The file's modification time does not change, because it decides when the
+      // object expires.
       await file.utimes(new Date(entry.usedAt), found.mtime).catch(() => {});
       return {
         sha256: found.sha256,
@@ -171,7 +172,7 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
   };
 }
 
-/** Reads the hash that is in front of the content, with size and time of the file. A shorter file has no hash. */
+/** Reads the hash that is stored before the content, and the size and time of the file. `sha256` is undefined if the file is too short. */
 async function headerOf(file: FileHandle): Promise<{ sha256: string | undefined; size: number; mtime: Date }> {
   const header = Buffer.alloc(headerBytes);
   const { bytesRead } = await file.read(header, 0, headerBytes, 0);

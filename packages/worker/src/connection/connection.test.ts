@@ -71,7 +71,7 @@ const ends = () =>
   service.messages.flatMap((message) => (message.type === 'task_completed' ? [message.data.task_id] : []));
 
 describe('the connection of a worker', () => {
-  test('repeats a message that the service received and did not apply', async () => {
+  test('repeats a message that the service received but did not apply', async () => {
     const { send } = start();
     await service.waitFor('worker_hello');
     service.acknowledge(false);
@@ -98,7 +98,7 @@ describe('the connection of a worker', () => {
     expect(service.messages.flatMap((message) => ('seq' in message ? [message.seq] : []))).toEqual([1, 2]);
   });
 
-  test('proves with the token of the service that it is the same process', async () => {
+  test('on the next connection, sends the token that the service issued, which proves that it is the same process', async () => {
     start();
     await service.waitFor('worker_hello', ({ token }) => token === undefined);
     await vi.waitFor(async () => {
@@ -152,7 +152,7 @@ describe('the connection of a worker', () => {
 });
 
 describe('the token of a folder', () => {
-  test('proves that a process continues an earlier one', async () => {
+  test('proves that a process continues the work of an earlier process', async () => {
     const first = openInstanceToken(folder, silent);
     expect(first.proof()).toEqual({});
     first.keep('a');

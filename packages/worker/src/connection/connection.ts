@@ -14,7 +14,7 @@ import { isKeyText } from './api-key.ts';
 import type { KeptMessage, Outbox } from './outbox.ts';
 import { readDetail, refusal, withoutWebSocket } from './refusal.ts';
 
-/** The members that an assignment needs to be rejected. */
+/** The members of an assignment that its rejection names. */
 const NamedAssignment = z.object({
   type: z.literal('task_assignment'),
   data: z.object({ task_id: z.string(), execution_id: z.string().optional().catch(undefined) }),
@@ -42,17 +42,17 @@ const pingEveryMs = 10_000;
 const silenceMs = 25_000;
 const handshakeMs = 10_000;
 const statusEveryMs = 60_000;
-/** Pause after a refusal, which an immediate retry would not change. */
+/** Pause after a refusal, because an immediate retry would be refused again. */
 const refusedPauseMs = 10_000;
-/** After a connection of this length, the next loss starts with the shortest pause again. */
+/** If a connection lasted this long, the first pause after its loss is the shortest pause again. */
 const settledMs = 2000;
 
-/** Pauses between connections. The jitter prevents that all workers reconnect at the same time. */
+/** Pauses between attempts to connect. Their jitter prevents all workers from reconnecting at the same time. */
 const reconnectBackoff = { firstMs: 100, longestMs: 5_000 };
-/** Bytes of a message. A prompt may have 1 MB, and its JSON six times that. */
+/** Most bytes of a message. A prompt may have 1 MB, and its JSON text may be six times as long. */
 const longestMessage = 16 * 1024 * 1024;
 
-/** A message of the service about executions. */
+/** A message about executions that the service sends. */
 export type WorkMessage = Exclude<ServiceMessage, { type: 'worker_welcome' | 'messages_applied' }>;
 
 export interface ConnectionOptions {
@@ -132,7 +132,7 @@ export function connect(options: ConnectionOptions): Connection {
 
   const attempt = async (): Promise<Attempt> => {
     const key = await options.readKey();
-    // The listener below would miss an abort that came during `readKey`.
+    // The abort listener below does not notice an abort that happened during `readKey`.
     if (stop.signal.aborted) return 'lost';
     if (key === undefined) {
       complain(
@@ -232,7 +232,7 @@ export function connect(options: ConnectionOptions): Connection {
       if (result === 'refused' && !wasAccepted) options.onRefused();
       if (performance.now() - began > settledMs) tries = 0;
       const pauseMs = result === 'refused' ? refusedPauseMs : backoffMs(reconnectBackoff, tries + 1);
-      // `close` ends the pause.
+      // `close` aborts this pause.
       await sleep(pauseMs, undefined, { signal: stop.signal }).catch(() => {});
     }
   };
@@ -247,7 +247,7 @@ export function connect(options: ConnectionOptions): Connection {
     async close() {
       const current = socket;
       stop.abort();
-      // The service may not answer the close frame.
+      // Cuts the connection after a second, because the service may not answer the close frame.
       const impatient = setTimeout(() => current?.terminate(), 1000);
       await ended;
       clearTimeout(impatient);
@@ -255,7 +255,7 @@ export function connect(options: ConnectionOptions): Connection {
   };
 }
 
-/** Returns `undefined` if the text is not JSON; no message is `undefined`. */
+/** Returns `undefined` if the text is not JSON. No valid message is `undefined`. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -6,7 +6,7 @@ import type { WorkerHello } from '@runyard/contract/workers/worker-protocol';
 import type { Logger } from 'pino';
 
 export interface InstanceToken {
-  /** Returns the token for a hello. An earlier process of the folder may have got it. */
+  /** Returns the token for a hello. The service may have issued the token to an earlier process of the folder. */
   proof(): Pick<WorkerHello['data'], 'token'>;
   /** Stores an issued token for this process and for the next one of the folder. */
   keep(token: string): void;
@@ -14,7 +14,7 @@ export interface InstanceToken {
 
 /**
  * Opens the token of a worker's folder. The caller holds the lock of the folder, has adopted the living sandboxes of earlier processes, and
- * has proved that the other sandboxes have ended. So it is the same worker.
+ * has proved that the other sandboxes have ended. So the caller may identify itself as the same worker.
  */
 export function openInstanceToken(folder: string, log: Logger): InstanceToken {
   const file = path.join(folder, 'instance-tokens');
@@ -37,7 +37,7 @@ export function openInstanceToken(folder: string, log: Logger): InstanceToken {
   };
 }
 
-/** Returns no token if the file is missing or unreadable: in this case, executions of earlier processes end with their leases. */
+/** Returns undefined if the file is missing or unreadable. In this case, executions of earlier processes end when their leases end. */
 function readToken(file: string, log: Logger): string | undefined {
   try {
     return readFileSync(file, 'utf8')

@@ -31,13 +31,13 @@ test.each([
   expect(await detailOf(body)).toBe(expected);
 });
 
-test('prints on the console which name was refused, and why', () => {
+test('the console message says which worker name was refused, and why', () => {
   expect(refusal(403, 'RUNYARD_API_KEY', 'box', 'the pool box belongs to Ada')).toBe(
     'the service refuses the name box with the key of RUNYARD_API_KEY (403): the pool box belongs to Ada; or set RUNYARD_WORKER_NAME to another name',
   );
 });
 
-test('reports the setting of a proxy that does not forward a WebSocket, unless the service has reported it', () => {
+test('names the proxy settings for WebSockets once, even if the detail of the service names them too', () => {
   expect(withoutWebSocket(404, '')).toContain('proxy_set_header Upgrade $http_upgrade');
   expect(withoutWebSocket(426, 'The request has no header Upgrade.')).toBe(': The request has no header Upgrade.');
   expect(withoutWebSocket(502, '')).toBe('');

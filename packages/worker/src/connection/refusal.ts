@@ -2,29 +2,28 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 
-/** Time for the body of a refusal. */
+/** Time limit for reading the body of a refusal. */
 const detailMs = 2_000;
 /** Characters. */
 const longestDetail = 2_000;
 const Problem = z.object({ detail: z.string() });
 
-/** Returns the sentence for the console. `detail`: the text of the service. */
+/** Returns the console message about a refused connection. `detail`: the reason that the service sent. */
 export function refusal(status: number, keySource: string, workerName: string, detail: string): string {
   return status === 401
     ? `the service does not know the key (401): ${keySource} is wrong, expired or revoked; give the worker a valid key in RUNYARD_API_KEY`
     : `the service refuses the name ${workerName} with the key of ${keySource} (403): ${detail || 'without a reason'}; or set RUNYARD_WORKER_NAME to another name`;
 }
 
-/** Statuses of proxies that do not forward a WebSocket, and of the service for a request whose Upgrade header was removed. */
+/** Statuses that a proxy sends if it does not forward WebSockets, or that the service sends if a proxy removed the Upgrade header. */
 const ofProxies: ReadonlySet<number> = new Set([400, 404, 405, 426]);
 
 /**
- * Returns the rest of the sentence about a WebSocket that was answered with a status. `detail`: the text of the service; '' if there is no
- * text.
+ * Returns the end of the message about a WebSocket request that was answered with an HTTP status. `detail`: the text of the service, or ''.
  */
 export function withoutWebSocket(status: number, detail: string): string {
   const said = detail === '' ? '' : `: ${detail}`;
-  // The detail of the service names the settings of proxies itself.
+  // If the detail mentions `Upgrade`, it comes from the service and already names the proxy settings.
   if (!ofProxies.has(status) || detail.includes('Upgrade')) return said;
   return `${said}; a proxy in front of the service must pass WebSockets on (nginx: proxy_http_version 1.1, proxy_set_header Upgrade $http_upgrade, proxy_set_header Connection "upgrade"; docs/proxy.md)`;
 }

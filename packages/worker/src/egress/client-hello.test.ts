@@ -5,13 +5,16 @@ import { expect, test } from 'vitest';
 import { clientHello } from '../../test/client-hello.ts';
 import { readClientHello } from './client-hello.ts';
 
-test.each([16_384, 100, 1])('reads the name of a message in records of %i bytes', (recordBytes) => {
-  expect(readClientHello(clientHello({ names: ['example.com'], recordBytes }))).toEqual({
-    kind: 'hello',
-    name: 'example.com',
-    hasEch: false,
-  });
-});
+test.each([16_384, 100, 1])(
+  'reads the host name of a message that is split into records of %i bytes',
+  (recordBytes) => {
+    expect(readClientHello(clientHello({ names: ['example.com'], recordBytes }))).toEqual({
+      kind: 'hello',
+      name: 'example.com',
+      hasEch: false,
+    });
+  },
+);
 
 test('reads the messages of a real client', async () => {
   const server = createServer();
@@ -27,7 +30,7 @@ test('reads the messages of a real client', async () => {
   server.close();
 });
 
-test('says how many bytes are missing, at every cut', () => {
+test('reports how many bytes are missing, wherever the message is cut', () => {
   const whole = clientHello({ names: ['example.com'], recordBytes: 40 });
   for (let length = 0; length < whole.length; length++) {
     const reading = readClientHello(whole.subarray(0, length));

@@ -7,9 +7,9 @@ export type HelloReading =
   | { readonly kind: 'malformed' }
   | { readonly kind: 'hello'; readonly name: string | undefined; readonly hasEch: boolean };
 
-/** Longest message: those with certificates' names and keys against quantum computers have about 2 KB. */
+/** Longest accepted message. Messages with post-quantum keys and names of certificates have about 2 KB. */
 const maxHelloBytes = 16 * 1024;
-/** Longest sequence of records that carries it. */
+/** Longest sequence of records that may carry one message. */
 const maxRecordBytes = 32 * 1024;
 
 const handshakeRecord = 22;
@@ -21,13 +21,14 @@ const hiddenNames = new Set([0xfe08, 0xfe09, 0xfe0a, 0xfe0b, 0xfe0c, 0xfe0d, 0xf
 const malformed = { kind: 'malformed' } as const;
 
 /**
- * Reads the ClientHello at the beginning of `bytes`, over the borders of records. `needs` counts all bytes that are certainly missing.
- * Otherwise, a client that sends records of one byte would make the proxy parse the beginning again for each record.
+ * Reads the ClientHello at the beginning of `bytes`; the message may span several records. `needs` includes all bytes that are certainly
+ * missing. If it included only the next record, a client that sends records of one byte would make the proxy parse the beginning again for
+ * each record.
  */
 export function readClientHello(bytes: Buffer): HelloReading {
   const parts: Buffer[] = [];
   let length = 0;
-  /** Length of the whole message; at first, the length of the header that contains it. */
+  /** Length of the whole message. Until the header is read, the length of the header. */
   let total = 4;
   let isTotalKnown = false;
   let at = 0;
@@ -56,7 +57,7 @@ export function readClientHello(bytes: Buffer): HelloReading {
   return malformed;
 }
 
-/** Parses the body of the message; a length that points beyond its end makes the message malformed. */
+/** Parses the body of the message. The message is malformed if a length points beyond the end of the body. */
 function readHello(body: Buffer): HelloReading {
   try {
     // Version and random.

@@ -5,7 +5,7 @@ import { maxDeniedShown } from '@runyard/contract/limits';
 /** Reports denied connections of one sandbox: each new kind at once, up to a limit, and the counts at the end. */
 export interface DeniedLog {
   add(host: string, port: number, reason: DeniedReason): void;
-  /** Reports the counts if there were more tries than reports. Once. */
+  /** Reports the counts if there were more tries than reports. A second call does nothing. */
   close(): void;
 }
 

@@ -14,16 +14,16 @@ export interface Dialling {
 export type DialOutcome =
   | { readonly kind: 'connected'; readonly socket: Socket }
   | { readonly kind: 'denied'; readonly reason: DeniedReason }
-  /** The host is allowed and cannot be reached. */
+  /** The host is allowed but cannot be reached. */
   | { readonly kind: 'failed'; readonly message: string };
 
-/** Addresses of a name that are tried, and the limit for each. */
+/** How many addresses of a name are tried, and the time limit for each. */
 const maxTries = 4;
 const connectTimeoutMs = 5_000;
 
 /**
- * Resolves a host name and connects to one of its addresses. If one address of the name may not be reached, none of its addresses is used.
- * The connection goes to the checked address, without another look-up, because a second look-up could return another address (DNS
+ * Resolves a host name and connects to one of its addresses. If the rules deny one address of the name, no address of the name is used.
+ * Connects to the checked address and does not look up the name again, because a second look-up could return another address (DNS
  * rebinding).
  */
 export async function dial(
@@ -65,7 +65,7 @@ function connected(socket: Socket, signal: AbortSignal): Promise<Socket | undefi
     };
     socket.once('connect', () => settle(socket));
     socket.once('close', () => settle(undefined));
-    // Each user of the socket handles its end with the event `close`.
+    // Ignores errors, because each user of the socket waits for the event `close`, which follows an error.
     socket.on('error', () => {});
   });
 }

@@ -7,7 +7,7 @@ import { deniedLog } from './denied-log.ts';
 import { type EgressPolicy, egressAddresses, egressPolicy } from './policy.ts';
 import { openProxy, type ProxyLimits } from './proxy.ts';
 
-/** The rules of one sandbox, as JSON for the process that holds it. */
+/** The rules of one sandbox, as JSON for the supervisor process of this sandbox. */
 export interface EgressOrder {
   readonly hosts: readonly string[];
   readonly settings: EgressSettings;
@@ -16,9 +16,9 @@ export interface EgressOrder {
 /** The access of one sandbox to the hosts that its environment allows. */
 export interface SandboxEgress {
   readonly order: EgressOrder;
-  /** Takes the denied connections of a proxy that another process opened by `order`. */
+  /** Takes the denied connections that another process reports, if that process opened the proxy from `order`. */
   readonly report: (denied: DeniedConnections) => void;
-  /** Opens its proxy on a socket that only `uid` (default: our own user) can connect to. */
+  /** Opens the sandbox's proxy on a socket. Only `uid` (default: the user of this process) can connect to the socket. */
   open(socketPath: string, uid?: number): Promise<Relay>;
 }
 
@@ -32,8 +32,7 @@ export interface ExecutionEgress extends SandboxEgress {
 /** The egress of all sandboxes of a worker. */
 export interface Egress {
   /**
-   * Makes the egress of an execution whose environment allows `hosts`. `report` is called for denied connections, a limited number of
-   * times.
+   * Makes the egress of an execution whose environment allows `hosts`. Calls `report` for denied connections, a limited number of times.
    */
   ofExecution(hosts: readonly string[], report: (denied: DeniedConnections) => void): ExecutionEgress;
 }

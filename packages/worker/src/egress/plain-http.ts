@@ -14,8 +14,8 @@ export interface PlainTarget {
 const plainPort = 80;
 
 /**
- * Returns the target of a request to a proxy (absolute form, RFC 9112 section 3.2.2), or of one in a tunnel to `tunnel`. Undefined: the
- * request has neither form.
+ * Returns the target of a request to a proxy (absolute form, RFC 9112 section 3.2.2), or of a request inside a tunnel to `tunnel`.
+ * Undefined: the request has neither form.
  */
 export function plainTarget(
   url: string,
@@ -28,7 +28,7 @@ export function plainTarget(
   return { written: tunnel.host, target: tunnel, path: url };
 }
 
-/** Returns true if the only Host header of the request names the target. */
+/** Returns true if the request has exactly one Host header, and this header names the target. */
 export function hostMatches({ headersDistinct }: IncomingMessage, target: Host & { readonly port: number }): boolean {
   const [host, ...more] = headersDistinct.host ?? [];
   const named = more.length === 0 && host !== undefined ? readAuthority(host, plainPort) : undefined;
@@ -68,7 +68,7 @@ export function forwardPlain(
   else request.end();
 }
 
-/** Answers that the request was not carried out, and closes the connection: the rest of the request would be read as the next one. */
+/** Answers with an error status and closes the connection. Otherwise the unread rest of the request would be read as the next request. */
 export function refuse(response: ServerResponse, status: number, reason: string): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();

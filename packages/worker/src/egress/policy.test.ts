@@ -36,7 +36,7 @@ test('allows no private network if the operator allows none', () => {
   expect(policy.refusal(name('example.com'), 443)).toBe('operator');
 });
 
-test('allows nothing by an invalid rule', () => {
+test('an invalid rule allows no host', () => {
   expect(egressPolicy(['*'], 'any')).toMatchObject({ allowed: [], refused: ['*'] });
 });
 

@@ -11,7 +11,7 @@ export interface EgressPolicy {
   readonly allowed: readonly string[];
   /** Rules of the environment that the operator does not allow at all. */
   readonly refused: readonly string[];
-  /** Returns why a connection to the host is denied before its name is looked up; undefined if it is not denied. */
+  /** Returns why a connection to the host is denied without a look-up of its name; undefined if the look-up may follow. */
   refusal(host: Host, port: number): DeniedReason | undefined;
 }
 
@@ -43,8 +43,8 @@ function narrow(rule: HostRule, operator: OperatorRules): HostRule[] {
 }
 
 /**
- * Makes the rules for addresses: public ones, and the networks of the operator. The addresses of this machine count as private, because its
- * firewall does not protect its services against its own programs.
+ * Makes the rules for addresses: public ones, and the networks of the operator. The addresses of this machine count as private, because the
+ * machine's firewall does not block connections from its own programs.
  */
 export function egressAddresses(networks: readonly string[]): AddressRules {
   const isOwn = (address: string): boolean =>

@@ -43,7 +43,7 @@ describe('a request of the absolute form', () => {
     expect(proxy.dialled).toEqual([`${publicAddress}:${port}`]);
   });
 
-  test('sends the body on, and removes the headers that are for the proxy', async () => {
+  test('is forwarded with its body, but without the headers for proxies', async () => {
     handle = (request, response) => void response.end(JSON.stringify(request.headers));
     const answer = await proxy.say(
       'POST http://example.com/ HTTP/1.1\r\nHost: example.com\r\nProxy-Authorization: Basic x\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\nX-Kept: yes\r\nContent-Length: 5\r\n\r\nhello',
@@ -79,7 +79,7 @@ describe('a request of the absolute form', () => {
     expect(seen).toEqual([]);
   });
 
-  test('that contains a second, hidden request does not count as two requests', async () => {
+  test('reaches no server if it hides a second request in its body', async () => {
     const inner = 'GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n';
     const both = `POST http://example.com/ HTTP/1.1\r\nHost: example.com\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${inner}`;
     await proxy.say(both);
@@ -124,7 +124,7 @@ describe('a tunnel to port 80', () => {
   });
 });
 
-test('ends the connection after a request that does not wait for the answer before it', async () => {
+test('ends the connection if a client sends a request before it has the answer to the previous request', async () => {
   const arrived = Promise.withResolvers<void>();
   handle = () => arrived.resolve();
   const socket = await proxy.open();
@@ -135,17 +135,20 @@ test('ends the connection after a request that does not wait for the answer befo
   expect(proxy.dialled).toHaveLength(1);
 });
 
-test.each(['/', 'https://example.com/', 'ftp://example.com/', '*'])('%s is not a request for a proxy', async (url) => {
-  expect(await proxy.say(get(url, 'example.com'))).toMatch(/^HTTP\/1\.1 400 /);
-  expect(proxy.dialled).toEqual([]);
-});
+test.each(['/', 'https://example.com/', 'ftp://example.com/', '*'])(
+  'answers 400 to the URL %s, because it does not have the form for a proxy',
+  async (url) => {
+    expect(await proxy.say(get(url, 'example.com'))).toMatch(/^HTTP\/1\.1 400 /);
+    expect(proxy.dialled).toEqual([]);
+  },
+);
 
 test('headers beyond 16 KB are refused', async () => {
   await proxy.say(get('http://example.com/', 'example.com', `X-Large: ${'x'.repeat(20_000)}\r\n`));
   expect(seen).toEqual([]);
 });
 
-test('an answer that breaks off is not passed on as a complete answer', async () => {
+test('if a server breaks off its answer, the client does not get a complete answer', async () => {
   handle = (_request, response) => {
     response.writeHead(200, { 'content-length': '100' }).write('half');
     setImmediate(() => response.destroy());

@@ -45,7 +45,7 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
     keepAliveTimeout: 30_000,
     noDelay: true,
   });
-  /** Tunnels to port 80, in which the HTTP server of this proxy reads the requests. */
+  /** Targets of the tunnels to port 80. The HTTP server of this proxy reads the requests in these tunnels. */
   const tunnels = new WeakMap<Socket, Target>();
   const inUse = new WeakSet<Socket>();
 
@@ -65,7 +65,7 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
 
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = message;
-    // A client that sends requests without waiting for answers would have more connections to servers than to the proxy.
+    // Allows one request at a time: a client that does not wait for answers would open more connections to servers than to the proxy.
     if (inUse.has(socket)) return void socket.destroy();
     inUse.add(socket);
     response.once('close', () => inUse.delete(socket));

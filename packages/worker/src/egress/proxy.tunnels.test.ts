@@ -162,7 +162,7 @@ describe('an address', () => {
     expect(proxy.dialled).toEqual([]);
   });
 
-  test('checks the address of a name at each connection, with one look-up for each', async () => {
+  test('looks a name up once for each connection, and checks the address each time', async () => {
     await start();
     proxy.names['a.wild.example.'] = [[publicAddress], ['127.0.0.1'], [publicAddress]];
     const first = await proxy.connect('a.wild.example:443');
@@ -183,7 +183,7 @@ describe('an address', () => {
   });
 });
 
-test('carries other protocols on another port, even if the server sends first, and TLS only to its host', async () => {
+test('on another port, carries TLS only for the named host, and other protocols even if the server sends first', async () => {
   await start();
   const plain = await proxy.connect('db.example.com:5432');
   plain.socket.write('SELECT 1');
@@ -229,7 +229,7 @@ describe('limits', () => {
     expect(proxy.reports).toHaveLength(1);
   });
 
-  test.each([{ idleMs: 500 }, { longestMs: 500 }])('close a connection in time: %o', async (limits) => {
+  test.each([{ idleMs: 500 }, { longestMs: 500 }])('close a connection that exceeds %o', async (limits) => {
     await start({ limits });
     await ended((await proxy.connect('db.example.com:5432')).socket);
   });

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 
 export interface SocketLimits {
-  /** Bytes of the sandbox in both directions together. */
+  /** Most bytes that a sandbox may send and receive in total. */
   readonly maxBytes: number;
-  /** Longest silence of a connection, and its longest time. */
+  /** A connection closes after a silence of `idleMs`, and in any case after `longestMs`. */
   readonly idleMs: number;
   readonly longestMs: number;
   /** Pause between two counts of the bytes. */
@@ -12,7 +12,7 @@ export interface SocketLimits {
 
 /** The connections of one sandbox to its proxy. */
 export interface SandboxSockets {
-  /** Takes a connection under the limits. Returns false and destroys it if all bytes are used. */
+  /** Adds a connection, to which the limits apply. Returns false and destroys the connection if the allowed bytes are used up. */
   admit(socket: Socket): boolean;
   close(): void;
 }

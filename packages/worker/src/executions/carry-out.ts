@@ -37,7 +37,7 @@ export interface CarryOutOptions {
   readonly log: Logger;
 }
 
-/** Runs one execution from its assignment to its end and returns the message about the end. `arrivedAt` is from `performance.now()`. Never rejects. */
+/** Runs one execution from its assignment to its end. Returns the message about the end. `arrivedAt` is from `performance.now()`. Never rejects. */
 export async function carryOut(
   options: CarryOutOptions,
   execution: Execution,
@@ -87,7 +87,7 @@ export async function carryOut(
     execution.hasStarted = true;
     options.send(readyMessage(options, name, spawnMs, isLimited(assignment) ? limits : undefined, network));
     log.info({ ...name, sandbox: sandbox.id, spawn_ms: spawnMs }, 'sandbox started');
-    // If the execution was ended while the agent was being started, there was nothing to kill yet.
+    // The execution may have been ended while the agent was being started: then the kill found no agent.
     if (execution.ending !== undefined) sandbox.kill('kill');
     return await awaitEnd(options, execution, sandbox, limits);
   } catch (error) {
@@ -115,7 +115,7 @@ async function awaitEnd(
   return exitMessage(name, exit, execution.ending, memoryMb);
 }
 
-/** Follows an execution until its end, if an earlier worker started its sandbox. Never rejects. */
+/** Follows an execution whose sandbox an earlier worker started, until the execution ends. Never rejects. */
 export async function carryOn(
   options: CarryOutOptions,
   execution: Execution,

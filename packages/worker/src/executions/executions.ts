@@ -11,7 +11,7 @@ import { type CarryOutOptions, carryOn, carryOut } from './carry-out.ts';
 import { type Execution, markEnding } from './execution.ts';
 import type { TerminalMessage } from './outcome.ts';
 
-/** Ended executions that are remembered. */
+/** How many ended executions are remembered. */
 const longest = 1000;
 
 /** An execution that ended in this worker. */
@@ -21,7 +21,7 @@ interface Ended {
   readonly message: TerminalMessage;
 }
 
-/** Remembers ended executions by their ids, so that a repeated assignment does not run one a second time. */
+/** Remembers ended executions by their ids, so that a repeated assignment does not run an execution a second time. */
 interface EndedExecutions {
   add(executionId: string, ended: Ended): void;
   find(executionId: string): Ended | undefined;
@@ -39,7 +39,7 @@ function createEndedExecutions(): EndedExecutions {
   };
 }
 
-/** Time between a cancellation and the kill, if the message has no time. */
+/** Time between a cancellation and the kill, if the cancellation message does not set this time. */
 const defaultGraceMs = 5000;
 /** Time between SIGTERM and SIGKILL when the worker itself must end. */
 const stopGraceMs = 3000;
@@ -54,11 +54,11 @@ export interface ExecutionsOptions extends CarryOutOptions {
 /** The executions of this process, at most one sandbox for each. */
 export interface Executions {
   handle(message: WorkMessage): void;
-  /** Lists the executions that have a sandbox or are getting one, as a hello lists them. */
+  /** Returns the executions that have a sandbox or for which a sandbox is being made, in the form of a hello. */
   readonly list: () => WorkerHello['data']['executions'];
   /** Follows executions whose sandboxes were started by an earlier worker. Called before the first message. */
   adopt(left: readonly AdoptableSandbox[]): void;
-  /** Resolves when every execution has an agent that was started, or has ended. */
+  /** Resolves when every execution has either started its agent or ended. */
   settled(): Promise<void>;
   /** Rejects every assignment from now on. */
   drain(): void;

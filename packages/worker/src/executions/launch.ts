@@ -6,7 +6,7 @@ export type LaunchResult =
   | { ok: true; launch: AgentLaunch; variables: readonly string[] }
   | { ok: false; problem: string };
 
-/** A NUL would end one option of the sandbox and start another. */
+/** A NUL inside a word would end this option of the sandbox and start another option. */
 const hasNul = (text: string): boolean => text.includes('\0');
 
 /**

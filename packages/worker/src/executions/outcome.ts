@@ -10,7 +10,7 @@ export interface ExecutionName {
 
 export type TerminalMessage = Extract<WorkerMessage, { type: 'task_completed' | 'task_failed' }>;
 
-/** Reasons of the worker for ending an execution itself. */
+/** Reasons for which the worker itself ends an execution. */
 export type Ending = 'cancelled' | 'worker_stopped';
 
 /** Characters of the output's end that a message contains. */

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Hop-by-hop headers (RFC 9110 section 7.6.1), and headers with which a sandbox could pose as a proxy or choose a host. */
+/**
+ * Headers that are not forwarded: hop-by-hop headers (RFC 9110 section 7.6.1), and headers with which a sandbox could pretend to be a proxy
+ * or choose a host.
+ */
 const notForwarded = new Set([
   'connection',
   'keep-alive',
@@ -37,8 +40,8 @@ export function forwardedHeaders(message: IncomingMessage): Record<string, strin
 }
 
 /**
- * Returns the status to forward. Servers can send three digits that are not a final status (RFC 9110, 15). Node throws on some of them,
- * which would end this process and all sandboxes that it supervises.
+ * Returns the status to forward. A server can send three digits that are not a final status (RFC 9110, 15). For some of these numbers, Node
+ * throws. The exception would end this process and all sandboxes that it supervises.
  */
 export function forwardedStatus({ statusCode = 0 }: IncomingMessage): number {
   return statusCode >= 200 && statusCode <= 999 ? statusCode : 502;

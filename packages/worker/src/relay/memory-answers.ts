@@ -4,7 +4,7 @@ import type { OwnAnswers } from './relay.ts';
 /** Path at which the agent asks the worker, instead of the service, about the memory of its own sandbox. */
 const memoryPath = '/sandbox/memory';
 
-/** The memory of a sandbox, as its cgroup has it. */
+/** Memory limit of a sandbox and number of its killed processes, read from its cgroup. */
 export interface SandboxMemory {
   readonly oom_kills: number;
   readonly memory_mb: number;

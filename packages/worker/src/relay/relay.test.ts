@@ -148,7 +148,7 @@ test('a body whose length header is declared as hop-by-hop cannot smuggle a seco
     const head = `${method} /api/v1/gateway/x HTTP/1.1\r\nHost: x\r\nConnection: close, Content-Length`;
     await raw(`${head}\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`);
   }
-  // The next request of a sandbox takes the same connection, and so comes after everything hidden.
+  // This last request takes the same connection to the service. So the service has read all hidden requests before it.
   await answerOf(ask({ path: '/api/v1/gateway/last' }));
   expect(seen.filter((request) => request.includes('/agent/'))).toEqual([]);
 });
@@ -221,14 +221,14 @@ test('answers 503 at once while the service is down, and works again when the se
   const began = performance.now();
   const { status, headers } = await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }));
   expect([status, headers['retry-after']]).toEqual([503, '1']);
-  // Before the limit for connecting has passed.
+  // The answer comes before the time limit for connecting ends.
   expect(performance.now() - began).toBeLessThan(4000);
   service.listen(address, '127.0.0.1');
   await once(service, 'listening');
   expect((await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }))).status).toBe(200);
 });
 
-test('accepts 64 concurrent connections of a sandbox, and closes further ones without affecting the others', async () => {
+test('accepts 64 concurrent connections of a sandbox, and closes each further connection without affecting the first 64', async () => {
   const connected = async (): Promise<net.Socket> => {
     const socket = net.connect(socketPath);
     socket.on('error', () => {});
@@ -246,7 +246,7 @@ test('accepts 64 concurrent connections of a sandbox, and closes further ones wi
   expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
   expect(held.filter((socket) => socket.closed)).toEqual([]);
   second?.destroy();
-  // The relay notices the end a moment later.
+  // The relay notices the closed connection a moment later, so the request is repeated until it succeeds.
   const again = async (): Promise<number | undefined> =>
     answerOf(ask({ path: '/api/v1/gateway/x' })).then(
       ({ status }) => status,

@@ -9,7 +9,7 @@ const allowedPrefixes = ['/api/v1/harness-support/', '/api/v1/gateway/'] as cons
 /** Characters of a URL (RFC 3986) that all servers interpret in the same way: no backslash, no `#`, no space, no control character. */
 const plainTarget = /^[A-Za-z0-9\-._~!$&'()*+,;=:@/%?[\]|"^`{}<>]*$/;
 
-/** An encoded dot, slash, backslash, percent sign or control character: decoding it twice would give another path. */
+/** An encoded dot, slash, backslash, percent sign or control character. A server that decodes such a path twice would read a different path. */
 const trickyEscape = /%(2e|2f|5c|25|7f|[01][0-9a-f])/i;
 
 /**
@@ -31,7 +31,7 @@ export function allowedTarget(target: string, basePath = ''): string | undefined
   return `${basePath}${path}${target.slice(whole.length)}`;
 }
 
-/** Connections of one sandbox at once: a long poll, a few model streams, artifacts. Further ones are closed at once. */
+/** Most concurrent connections of one sandbox: a long poll, a few model streams and artifacts. Further connections are closed at once. */
 const connectionsPerSandbox = 64;
 const connectTimeoutMs = 5000;
 
@@ -49,9 +49,9 @@ export interface Upstream {
 export function openUpstream(serviceRoot: string): Upstream {
   const url = new URL(serviceRoot);
   const secure = url.protocol === 'https:';
-  // A supervisor starts faster without TLS, which most do not need.
+  // Loads TLS only if it is needed, because a supervisor starts faster without it.
   const client = secure ? process.getBuiltinModule('node:https') : http;
-  // Without TLS, Node would still parse the host header to get a name, and compile a large expression for it.
+  // An empty server name saves time. Otherwise Node would parse the host header with a large regular expression, even without TLS.
   const unnamed = secure ? {} : { servername: '' };
   const agent = new client.Agent({
     keepAlive: true,
@@ -92,7 +92,7 @@ function answer(response: ServerResponse, status: number, title: string, detail:
     retryable: status === 503,
   });
   const retry = status === 503 ? { 'retry-after': '1' } : {};
-  // The connection closes, because the unread rest of the request would be read as the next one.
+  // Closes the connection. Otherwise the unread rest of the request would be read as the next request.
   response.writeHead(status, { 'content-type': 'application/problem+json', connection: 'close', ...retry });
   response.end(body);
 }
@@ -130,7 +130,8 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
   request.on('response', (reply) => {
     // Every status is forwarded unchanged. Redirects are not followed on behalf of a sandbox.
     response.writeHead(forwardedStatus(reply), forwardedHeaders(reply));
-    // The body of an answer with a length follows at once, so one write sends both. A stream may be silent for long.
+    // If the answer has a length, its body follows at once, so one write sends headers and body. A stream may start with a long silence, so
+    // its headers are sent first.
     if (reply.headers['content-length'] === undefined) response.flushHeaders();
     reply.pipe(response);
     reply.on('error', () => response.destroy());

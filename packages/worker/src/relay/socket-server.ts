@@ -3,11 +3,11 @@ import type { Server } from 'node:http';
 
 /** A server on the Unix socket of one sandbox. */
 export interface Relay {
-  /** Ends its connections and removes the socket. */
+  /** Ends the server's connections and removes the socket. */
   close(): Promise<void>;
 }
 
-/** Opens the server on a socket that only `uid` (default: our own user) can connect to. */
+/** Opens the server on a socket. Only `uid` (default: the user of this process) can connect to the socket. */
 export async function listenOnSocket(server: Server, socketPath: string, uid?: number): Promise<Relay> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -2,8 +2,8 @@ import path from 'node:path';
 import { startFile } from './bundle.ts';
 
 /**
- * Flag of Node: OpenSSL reads no configuration. A configuration could load libraries, and in a container the image provides the file; Node reads this
- * flag before the variable OPENSSL_CONF.
+ * Flag of Node with which OpenSSL reads no configuration. A configuration could load libraries, and in a container the image provides the
+ * configuration file. The flag has priority over the variable OPENSSL_CONF.
  */
 export const withoutOpensslFile = '--openssl-config=/dev/null';
 
@@ -20,17 +20,17 @@ export const agentNode = 'agent/node';
 /**
  * Returns the command that starts the agent of a runtime; its arguments follow.
  *
- * No command of the run may act as the agent, although both run as the same user. This user can execute the file of the agent's Node but
- * not read it. For such a process, the kernel does not let an unprivileged process trace it, or read its memory, environment and
- * descriptors (`would_dump` in the kernel's fs/exec.c, ptrace(2) on "dumpable").
+ * A command of the run must not be able to act as the agent, although the same user runs both. So this user can execute the file of the
+ * agent's Node but not read it. The kernel protects a process of an unreadable file: an unprivileged process cannot trace it or read its
+ * memory, environment and descriptors (`would_dump` in the kernel's fs/exec.c, ptrace(2) on "dumpable").
  */
 export function agentProgram(runtime: string): string[] {
   return [path.join(runtime, agentNode), ...flags, path.join(runtime, 'agent', startFile)];
 }
 
 /**
- * Returns the command with a readable Node, so that the worker can find the agent by its environment. For the backend `none`, in which
- * commands could read the worker itself anyway.
+ * Returns the command with a readable Node, so that the worker can find the agent by its environment. The backend `none` uses it, because
+ * commands could read the worker itself there anyway. gVisor needs it, because it cannot start an unreadable program.
  */
 export function readableAgentProgram(runtime: string): string[] {
   return [path.join(runtime, 'node'), ...agentProgram(runtime).slice(1)];

@@ -18,7 +18,7 @@ export const startFile = 'main.cjs';
 /** Variable that makes a program store its compiled code when it ends. */
 export const keepCodeVariable = 'RUNYARD_KEEP_CODE';
 
-/** The program of `startFile`. Another program may load it instead of starting it, to load single parts. */
+/** Source text of `startFile`. Another program may load this file without starting it, and then load single parts. */
 const startSource = `
 import { openParts } from './parts-loader.ts';
 export const { load, keepCode } = openParts(__dirname);
@@ -42,7 +42,8 @@ const common = {
 
 /**
  * Bundles a program: its entry file with everything that it imports. Each dynamic import becomes a part, which is read only when it is
- * needed; the modules that every run needs become a few parts. No module may use await at its top level, because parts are scripts.
+ * needed. The modules that every run needs are joined into a few parts. No module may use await at its top level, because parts are
+ * scripts.
  */
 export async function bundleProgram(entry: string): Promise<Bundle> {
   return await withEsbuild(async (esbuild) => {
@@ -50,7 +51,7 @@ export async function bundleProgram(entry: string): Promise<Bundle> {
       ...common,
       entryPoints: { main: entry },
       bundle: true,
-      // Only the format of ECMAScript modules can be split.
+      // esbuild can split a bundle only in the format of ECMAScript modules.
       splitting: true,
       format: 'esm',
       write: false,
@@ -116,7 +117,10 @@ const Stamp = z.object({
   inputs: z.array(z.tuple([z.string(), z.number(), z.number()])),
 });
 
-/** Records the state of the sources of `hash`, so that the next start can find out without bundling whether they changed. */
+/**
+ * Records the state of the source files that were bundled with the result `hash`. The next start compares the state, and bundles again only
+ * if a file changed.
+ */
 export async function writeStamp(
   file: string,
   entry: string,

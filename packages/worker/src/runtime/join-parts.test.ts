@@ -2,7 +2,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { bundleProgram } from './bundle.ts';
 
-test('loads the modules of every run from few files, and little for the commands of programs', async () => {
+test('loads the modules that every run needs from few files, and few modules for the commands inside the sandbox', async () => {
   const { files, inputs } = await bundleProgram(path.resolve(import.meta.dirname, '../../../agent/src/main.ts'));
   const texts = new Map(files.map(({ name, bytes }) => [name, Buffer.from(bytes).toString()]));
   /** Returns the file and the files that it loads at once. */

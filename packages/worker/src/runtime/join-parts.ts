@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Plugin } from 'esbuild';
 
-/** Module that imports all that a run needs until its first command. */
+/** Module that imports all modules that a run needs before its first command. */
 const everyRun = 'waiting/wait.ts';
 
-/** Folder of the commands for programs in the sandbox, which should load little. */
+/** Folder with the agent's commands for programs in the sandbox. These commands should load few modules. */
 const commandsFolder = 'sandbox-commands';
 
 const namespace = 'part';

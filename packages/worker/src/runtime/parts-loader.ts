@@ -4,14 +4,14 @@ import type { Script } from 'node:vm';
 const fs = process.getBuiltinModule('node:fs');
 const vm = process.getBuiltinModule('node:vm');
 
-/** Function that a part consists of: the body of a CommonJS module. */
+/** Function that wraps a part: the body of a CommonJS module. */
 type Body = (exports: object, require: (name: string) => unknown, module: { exports: object }) => void;
 
 /** The parts of a bundled program. */
 export interface Parts {
   /** Runs a part, once, and returns its exports. `name` is `./` followed by the name of the part's file. */
   load(name: string): object;
-  /** Writes the compiled code of the parts that ran without any, each whole or not at all. */
+  /** Writes the compiled code of each part that ran without stored code. Each file is written completely or not at all. */
   keepCode(): void;
 }
 
@@ -45,7 +45,7 @@ export function openParts(folder: string): Parts {
     if (name.startsWith('./')) return load(name);
     const builtin = process.getBuiltinModule(name);
     if (builtin !== undefined) return builtin;
-    // The same error as Node's, because packages look for optional packages in this way.
+    // Throws the same error as Node, because packages rely on it to find out whether an optional package exists.
     throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
   };
 

@@ -7,7 +7,7 @@ import { placePortableNode, portableChanges } from './portable-node.ts';
 
 let folder = '';
 beforeEach(async () => {
-  // The new path replaces the interpreter's path, which must not be shorter.
+  // The test needs a short path: the new path replaces the interpreter's path and must not be longer.
   folder = await mkdtemp('/tmp/ry');
 });
 afterEach(() => rm(folder, { recursive: true }));
@@ -51,7 +51,7 @@ test('installs a Node that loads no library through files of an image', async ()
   ];
   await writeFile(openssl, settings.join('\n'));
   const script = `try { os.userInfo() } catch {} dns.lookup('name.invalid', () => console.log('done'))`;
-  /** Returns everything that the program prints with the /etc of a hostile image. */
+  /** Runs the program in a file system that has the /etc of a hostile image, and returns its whole output. */
   const printed = (program: readonly string[]): string => {
     const view = [
       '--unshare-all',

@@ -4,7 +4,7 @@
  *
  * The kernel starts a dynamic program through the interpreter in its PT_INTERP segment (elf(5)), and glibc's interpreter looks for
  * libraries first in the folders of DT_RPATH (ld.so(8)). Both strings fit into the bytes of that segment. The tag takes the place of
- * DT_DEBUG, which only debuggers read. Node could be started as an argument of the interpreter without a change of the file, but then
+ * DT_DEBUG, which only debuggers read. The interpreter can also start Node as its argument, without a change of the file. But then
  * `process.execPath` would be the interpreter, and `child_process.fork` would not work.
  */
 import { existsSync } from 'node:fs';
@@ -36,7 +36,7 @@ export interface Change {
   readonly bytes: Buffer;
 }
 
-/** Returns the segments of a 64-bit little-endian ELF file, or why the file is not one. */
+/** Returns the segments of a 64-bit little-endian ELF file, or the reason if the file has another format. */
 function segmentsOf(header: Buffer): Segment[] {
   const isElf = header.subarray(0, 6).equals(Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1]));
   if (!isElf) throw new Error('it is not a 64-bit little-endian ELF file');
@@ -90,7 +90,7 @@ export async function portableChanges(
     throw new Error('its dynamic section has no room for a library folder');
   const entry = Buffer.alloc(16);
   entry.writeBigUInt64LE(tagRpath, 0);
-  // Relative to the string table, modulo 2^64: the strings of the interpreter are before it.
+  // The address is relative to the string table, modulo 2^64, because the interpreter's segment is before the string table.
   entry.writeBigUInt64LE(BigInt.asUintN(64, interpreter.address + BigInt(first.length) - stringTable), 8);
   return [
     { offset: interpreter.offset, bytes: strings },
@@ -99,8 +99,8 @@ export async function portableChanges(
 }
 
 /**
- * Copies this process's Node, a copy of it for the agent that users cannot read, and their libraries into a folder that containers see as
- * `inside`.
+ * Copies this process's Node and its libraries into a folder that containers see as `inside`. Adds a copy of Node for the agent, which
+ * users cannot read.
  */
 export async function placePortableNode(folder: string, inside: string): Promise<void> {
   const ofAgent = path.join(folder, agentNode);
@@ -149,9 +149,9 @@ function ownLibraries(): string[] {
 }
 
 /**
- * Files in /etc by which the interpreter and libc load further libraries into every program, and the files beside the
- * program that replace them. In a container, /etc belongs to the image, and the image must not get code into the agent
- * (ld.so(8), nsswitch.conf(5)).
+ * Files in /etc that make the interpreter and libc load further libraries into every program, each with the file beside the program that
+ * replaces it. In a container, /etc belongs to the image, and the image must not be able to load code into the agent (ld.so(8),
+ * nsswitch.conf(5)).
  */
 const ownFileFor: Readonly<Record<string, string>> = {
   // Does not exist.
@@ -159,7 +159,7 @@ const ownFileFor: Readonly<Record<string, string>> = {
   '/etc/nsswitch.conf': 'nss',
 };
 const nameSources = 'passwd: files\ngroup: files\nhosts: files dns\n';
-/** Sources of names that older versions of libc load. */
+/** Libraries for looking up names, which older versions of libc load. */
 const nameLibraries = ['libnss_files.so.2', 'libnss_dns.so.2', 'libresolv.so.2'];
 
 /** Returns the library with the paths of files in /etc replaced by the paths of files in `inside`. */
@@ -188,7 +188,7 @@ async function placeLibraries(folders: readonly string[], inside: string): Promi
   const present = ofNames.filter((library) => existsSync(library) && !own.includes(library));
   for (const library of [...own, ...present]) {
     const name = path.basename(library);
-    // An interpreter is named by architecture; no library's name begins so.
+    // The name of an interpreter depends on the architecture, but always begins with `ld-`. No library has such a name.
     const placed = /^ld-/.test(name) ? interpreterName : name;
     await place(placed, withOwnFiles(await readFile(library), inside), 0o755);
   }

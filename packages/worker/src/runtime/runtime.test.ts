@@ -31,7 +31,7 @@ test('an existing runtime is used again without bundling, and made again when a 
   const first = await makeRuntime({ stateRoot, entry, log });
   const { mtimeMs } = await stat(path.join(first, 'agent/main.cjs'));
   expect(await makeRuntime({ stateRoot, entry, log })).toBe(first);
-  // Touched but equal: bundled again, same contents, same folder.
+  // The source file has a new time but equal contents. It is bundled again, into the same folder.
   await utimes(path.join(stateRoot, 'source/lazy.ts'), 1, 1);
   expect(await makeRuntime({ stateRoot, entry, log })).toBe(first);
   expect((await stat(path.join(first, 'agent/main.cjs'))).mtimeMs).toBe(mtimeMs);

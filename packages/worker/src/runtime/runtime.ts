@@ -20,7 +20,7 @@ import { agentNode } from './agent-program.ts';
 import { bundleHash, bundleProgram, readStamp, startFile, writeBundle, writeStamp } from './bundle.ts';
 import { placePortableNode } from './portable-node.ts';
 
-/** Request for the runtime: the folder that sandboxes see as /opt/runyard. */
+/** Options for making the runtime, which is the folder that sandboxes see as /opt/runyard. */
 export interface RuntimeRequest {
   readonly stateRoot: string;
   /** The agent's `main.ts`. */
@@ -31,12 +31,12 @@ export interface RuntimeRequest {
    */
   readonly rehearse?: (folder: string) => Promise<void>;
   /**
-   * Folder at which containers see the runtime; with it, Node needs no library of an image. Absent: it runs on this machine's libraries.
+   * Folder at which containers see the runtime. If it is set, Node uses no library of an image. Absent: Node uses this machine's libraries.
    */
   readonly portableIn?: string;
   /** True if other processes use the folder without a lock. Runtimes used in the last 30 days are then kept. */
   readonly shared?: boolean;
-  /** Runtimes of sandboxes that an earlier worker left: their agents load parts late. */
+  /** Runtimes of sandboxes that an earlier worker left. They are kept, because their agents may load parts late. */
   readonly inUse?: readonly string[];
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
@@ -44,10 +44,10 @@ export interface RuntimeRequest {
 /** Age at which an unused shared runtime is removed: an agent of another worker may run for days and load parts late. */
 const unusedMs = 30 * 24 * 3_600_000;
 
-/** The agent's commands for shells and scripts inside. */
+/** The agent's commands, which shells and scripts inside the sandbox can call. */
 export const agentCommands = ['report-artifact', 'child-run', 'pull-request'] as const;
 
-/** Returns a script that finds the runtime by its own path. */
+/** Returns the text of a script that finds the runtime relative to its own path. */
 const commandScript = (name: string): string =>
   `#!/bin/sh\nexec "\${0%/*}/../node" "\${0%/*}/../agent/${startFile}" ${name} "$@"\n`;
 
@@ -126,7 +126,10 @@ async function isWhole(folder: string): Promise<boolean> {
   );
 }
 
-/** Places Node as a hard link, which shares the page cache with the worker. Copies it across file systems, and if other users cannot read it. */
+/**
+ * Places Node as a hard link, which shares the page cache with the worker. Makes a copy instead if the folder is on another file system, or
+ * if other users cannot read the worker's Node.
+ */
 async function placeNode(from: string, to: string): Promise<void> {
   const { mode } = await stat(from);
   const readable = (mode & 0o005) === 0o005;
@@ -148,8 +151,8 @@ async function placeUnreadableNode(from: string, to: string): Promise<void> {
 }
 
 /**
- * Takes ownership of the files that the rehearsal wrote as its sandbox's user: all users can read them, but only this process's user can
- * write them.
+ * Takes ownership of the files that the rehearsal wrote as the user of its sandbox. After this, all users can read the files, but only this
+ * process's user can write them.
  */
 async function ownAll(folder: string): Promise<void> {
   const uid = process.getuid?.() ?? 0;

@@ -14,7 +14,7 @@ export interface ProbeResult {
   readonly level: SandboxLevel;
   readonly ok: boolean;
   readonly reasons: readonly string[];
-  /** Facts about the programs behind the sandboxes, for a person; absent: the level says enough. */
+  /** Facts for a person about the programs that make the sandboxes. Absent: the level contains all facts. */
   readonly about?: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export interface AdoptableSandbox {
     readonly limited: boolean;
     /** Hosts that its environment allows. */
     readonly network?: SandboxNetwork | undefined;
-    /** From the assignment to the agent's start, milliseconds. */
+    /** Time from the assignment to the agent's start, in milliseconds. */
     readonly spawn_ms: number;
   };
   readonly sandbox: Pick<Sandbox, 'id' | 'ended' | 'rest' | 'kill' | 'dispose'> & {
@@ -89,10 +89,10 @@ export interface AdoptRequest {
 }
 
 export interface SweepRequest {
-  /** From `chooseStateRoot`; labels everything that the worker creates. */
+  /** Id of the data folder from `chooseStateRoot`. It labels everything that the worker creates. */
   readonly owner: string;
   readonly stateRoot: string;
-  /** Ids of the sandboxes that this worker has adopted, which are not swept. */
+  /** Ids of the sandboxes that this worker has adopted. They are not swept. */
   readonly kept: ReadonlySet<string>;
   /** Called every few seconds with the processes that have not ended yet. */
   readonly onSlow: (pids: readonly number[]) => void;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type DiskWatch, watchDisk } from './disk-watch.ts';
 import type { SandboxVerdict } from './sandbox.ts';
 
-/** Returns the verdict of a watch with these measurements; the last one is repeated. */
+/** Returns the verdict of a watch that gets these measurements. The last measurement is repeated. */
 function verdict(...measurements: DiskWatch['measure'][]): Promise<{ verdict: SandboxVerdict; looks: number }> {
   let looks = 0;
   return new Promise((resolve) => {

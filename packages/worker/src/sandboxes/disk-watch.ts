@@ -6,7 +6,7 @@ const longestMeasurementMs = 60_000;
 const mostFailures = 2;
 
 export interface DiskWatch {
-  /** Returns the bytes in use. A rejection, or no result before the signal, is a failure. */
+  /** Returns the bytes in use. The measurement fails if this rejects, or has no result when the signal aborts. */
   readonly measure: (signal: AbortSignal) => Promise<number>;
   readonly limitMb: number;
   /** Called once, when the limit is exceeded or the measurements fail. */
@@ -16,8 +16,8 @@ export interface DiskWatch {
 }
 
 /**
- * Measures repeatedly. Slow measurements are repeated less often, so that they take at most a tenth of the time. If two measurements in a
- * row fail or take too long, this counts as over the limit: an agent could otherwise disable the limit by making measurements fail.
+ * Measures repeatedly. Slow measurements are repeated less often, so that they take at most a tenth of the time. Two measurements in a row
+ * that fail or take too long count as over the limit. Otherwise an agent could disable the limit by making measurements fail.
  */
 export function watchDisk(watch: DiskWatch): { stop(): void } {
   const { limitMb, measurementMs = longestMeasurementMs } = watch;

@@ -44,7 +44,7 @@ export async function makeFolders(
   return folders;
 }
 
-/** Removes a sandbox's folders. Renames them first, so that the name is free at once. Does nothing where the state root is gone. */
+/** Removes a sandbox's folders. Renames them first, so that the name is free at once. Does nothing if the state root no longer exists. */
 export async function removeFolders(stateRoot: string, id: string): Promise<void> {
   await unmountImage(imageOf(stateRoot, id), path.join(stateRoot, 's', id));
   const trash = path.join(stateRoot, 'trash');

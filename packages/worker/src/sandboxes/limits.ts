@@ -47,8 +47,7 @@ export function sandboxLimits(settings: LimitSettings): SandboxLimits {
 }
 
 /**
- * Returns the limits of the worker, replaced by limits of the environment if these are lower. The environment cannot
- * raise them.
+ * Returns the limits of the worker, each lowered to the limit of the environment if that is lower. The environment cannot raise a limit.
  */
 export function lowerLimits(limits: SandboxLimits, wanted: EnvironmentLimits | undefined): SandboxLimits {
   const least = (own: number, other: number | undefined) => Math.min(own, other ?? own);
@@ -74,8 +73,8 @@ export function shapedLimits(
 }
 
 /**
- * Returns how many files a process may open, so that all processes of the sandbox together stay within their limit. The kernel limits only
- * each process. `most`: a limit of the machine.
+ * Returns how many files each process may open, so that all processes of the sandbox together stay within their limit. The kernel has no
+ * limit for all processes together. `most`: a limit of the machine.
  */
 export const filesOfProcess = ({ openFiles, processes }: SandboxLimits, most: number): number =>
   Math.min(most, Math.max(leastFiles, Math.floor(openFiles / processes)));

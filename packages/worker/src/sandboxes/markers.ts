@@ -1,4 +1,4 @@
-/** Marks by which this worker and the next worker of the same data folder find the processes of sandboxes. */
+/** Labels and variables by which this worker and the next worker of the same data folder find the processes of sandboxes. */
 import { findProcesses, killUntilGone } from '../state/processes.ts';
 
 /** Returns the prefix of the label in the arguments of the first processes of sandboxes. The sandbox cannot change the label. */
@@ -29,8 +29,8 @@ export function supervisorLabel(owner: string): string {
 const sandboxOf = (mark: string): string => mark.slice(mark.lastIndexOf(':') + 1);
 
 /**
- * Ends all processes with one of these marks, except processes of sandboxes whose ids are in `kept`. Resolves when the
- * last is gone.
+ * Ends all processes with one of these marks, except processes of sandboxes whose ids are in `kept`. Resolves when the last of them has
+ * ended.
  */
 export async function endMarked(
   marks: { readonly labels: readonly string[]; readonly variable: string; readonly kept?: ReadonlySet<string> },

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 
 /** Bytes that are kept of an agent's output: enough for a stack trace in a failure message. */
 const keptBytes = 64 * 1024;
-/** Bytes that are read in a window. Further output waits until the window is over, so that a flood costs little CPU. */
+/** Most bytes that are read in one window of `windowMs`. Further output is read in the next window, so that a flood costs little CPU. */
 const bytesPerWindow = 4 * 1024 * 1024;
 const windowMs = 250;
 
@@ -44,7 +44,7 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
   };
 
   for (const stream of streams) {
-    // The exit of the process tells more than a broken pipe.
+    // Ignores read errors, because the exit code of the process explains more than a broken pipe.
     stream.on('error', () => {});
     stream.on('data', (chunk: Buffer) => {
       chunks.push(chunk);

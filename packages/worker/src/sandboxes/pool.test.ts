@@ -13,7 +13,7 @@ interface Item {
 }
 
 let made: Item[];
-/** Set: the next items cannot be made. */
+/** If this is set, making an item fails with this error. */
 let fault: Error | undefined;
 const failures: string[] = [];
 
@@ -76,7 +76,7 @@ test('gives each item to one caller, and refills after a pause', async () => {
   expect(pool.takeReady()?.number).toBe(2);
 });
 
-test('refills even if items are taken more often than its pause', async () => {
+test('refills after a pause even if further items are taken during the pause', async () => {
   const pool = await full(1);
   const taken: (number | undefined)[] = [];
   for (let n = 0; n < 8; n++) {
@@ -96,7 +96,7 @@ test('counts ready, taken and failed items', async () => {
   expect(pool.counts()).toEqual({ wanted: 2, ready: 0, taken: 1, failed: 1, failure: 'it ended while it waited' });
 });
 
-test('makes nothing ahead of time with size 0', async () => {
+test('a pool of size 0 makes no item ahead of time', async () => {
   const pool = open(0);
   await vi.advanceTimersByTimeAsync(10_000);
   expect(made).toHaveLength(0);
@@ -106,7 +106,7 @@ test('makes nothing ahead of time with size 0', async () => {
   expect(made).toHaveLength(1);
 });
 
-test('gives the item that is being made to one caller', async () => {
+test('gives the item that is being made to only one caller', async () => {
   const pool = open(1);
   const [first, second] = await Promise.all([pool.take(), pool.take()]);
   expect(new Set([first.number, second.number]).size).toBe(2);
@@ -131,7 +131,7 @@ test('replaces an item that ended while it waited, after a growing pause', async
   expect(pool.takeReady()?.number).toBe(2);
 });
 
-test('tries rarely while items cannot be made, and still makes them on demand', async () => {
+test('retries with long pauses while items cannot be made, but tries at once when a caller needs one', async () => {
   fault = new Error('no disk');
   const pool = open(1);
   await settle();

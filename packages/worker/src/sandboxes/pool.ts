@@ -3,19 +3,19 @@ import { backoffMs } from '@runyard/system/backoff';
 /** The kind of item that a pool keeps ready. */
 interface Pooled {
   readonly isAlive: () => boolean;
-  /** Resolves when it has ended unused. */
+  /** Resolves when the item has ended before it was taken. */
   readonly gone: Promise<unknown>;
   dispose(): Promise<void>;
 }
 
 /** The state of a pool, for a person. */
 export interface PoolCounts {
-  /** Number of items that it tries to keep ready. */
+  /** Number of items that the pool tries to keep ready. */
   readonly wanted: number;
   readonly ready: number;
-  /** Ready items that were taken since it was opened. */
+  /** Number of ready items that were taken since the pool was opened. */
   readonly taken: number;
-  /** Items that could not be made, or ended unused, since it was opened. */
+  /** Number of items that could not be made, or that ended unused, since the pool was opened. */
   readonly failed: number;
   /** Reason of the last failure; absent: no item failed. */
   readonly failure?: string;
@@ -23,12 +23,12 @@ export interface PoolCounts {
 
 /** Keeps sandboxes ready, so that an assignment does not wait for their preparation. Each is taken at most once. */
 export interface Pool<T extends Pooled> {
-  /** Returns a ready sandbox; if there is none, waits for the one that is being made, or makes one. The pool is refilled a moment later. */
+  /** Returns a ready sandbox. If no sandbox is ready, returns the one that is being made, or makes a new one. The pool is refilled a moment later. */
   take(): Promise<T>;
   /** Returns a ready sandbox, or undefined. The pool is refilled a moment later. */
   takeReady(): T | undefined;
   counts(): PoolCounts;
-  /** Removes the sandboxes that wait, and makes no more ahead of time. `take` still makes them. */
+  /** Removes the ready sandboxes and makes no further ones ahead of time. `take` still makes a sandbox for its caller. */
   close(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export interface PoolOptions {
   readonly onFailure?: (reason: string) => void;
 }
 
-/** Pauses after failures in a row, until a sandbox of the pool is taken. */
+/** Pauses between attempts after repeated failures. The pauses are short again when a sandbox of the pool is taken. */
 const pauses = { firstMs: 1000, longestMs: 60_000 };
 
 interface Making<T> {
@@ -112,7 +112,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
   };
 
   const takeReady = (): T | undefined => {
-    // A pause in progress does not begin again: otherwise many takes in a row would leave the pool empty.
+    // A pause in progress is not restarted. Otherwise many calls in a row would keep the pool empty.
     if (size > 0 && !closed && timer === undefined) fillIn(failures === 0 ? refillMs : backoffMs(pauses, failures));
     for (const item of ready) {
       ready.delete(item);

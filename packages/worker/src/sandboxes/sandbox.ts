@@ -12,7 +12,7 @@ export interface SandboxFile {
   readonly mode: number;
 }
 
-/** Specifies a sandbox. A backend refuses a requirement that it cannot meet: `refuseUnsupported` in `specification.ts`. */
+/** Specifies a sandbox. A backend rejects a specification that it cannot meet (see `refuseUnsupported` in `specification.ts`). */
 export interface SandboxSpecification {
   /** Execution that the sandbox belongs to. A backend whose sandboxes live longer than the worker labels them with this id. */
   readonly executionId: string;
@@ -27,12 +27,12 @@ export interface SandboxSpecification {
   readonly isLimited: boolean;
   /** Opens the proxy to the hosts that the environment allows; absent: the sandbox can reach only the service. */
   readonly egress?: SandboxEgress;
-  /** The hosts that the environment allows, in the form of the message to the service; absent: none. */
+  /** The hosts that the environment allows, in the form that messages to the service use; absent: no hosts. */
   readonly network?: SandboxNetwork;
   readonly files: readonly SandboxFile[];
   /** Machine size that the run asks for. A backend that limits processors applies it. */
   readonly vcpus?: number;
-  /** Gets the steps of the pull of the image. */
+  /** Called for each step of the image's pull. */
   readonly onImage?: (step: ImageStep) => void;
   /** Names of the variables that the assignment gives its agent; absent: no variables. */
   readonly variables?: readonly string[];
@@ -56,7 +56,10 @@ export type ImageStep =
       readonly error?: string;
     };
 
-/** The start of the agent program. The backend adds Node, the bundle's path, and `PATH`, `HOME`, `USER`, `LANG`, `TERM`. */
+/**
+ * Arguments and environment of the agent program. The backend adds Node, the bundle's path, and the variables `PATH`, `HOME`, `USER`,
+ * `LANG` and `TERM`.
+ */
 export interface AgentLaunch {
   /** Arguments after the bundle's path. No secrets: other processes of the machine can read arguments. */
   readonly args: readonly string[];
@@ -69,7 +72,7 @@ export interface AgentLaunch {
   readonly runToken: string;
 }
 
-/** Reasons of a backend for ending a sandbox itself. */
+/** Why a backend itself ended a sandbox. */
 export interface SandboxVerdict {
   /** Machine reason: `disk_limit`. */
   readonly reason: string;
@@ -91,7 +94,7 @@ export interface SandboxExit {
 
 /** The sandbox of one execution. It starts one agent and is never used again. */
 export interface Sandbox {
-  /** Unique on the machine. Folder, cgroup and process names contain it. */
+  /** Id of the sandbox, unique on the machine. The names of its folder, cgroup and processes contain this id. */
   readonly id: string;
   /** Host folder that is the agent's working directory. */
   readonly workspace: string;
@@ -100,9 +103,9 @@ export interface Sandbox {
   /** Resolves when the agent and every process that it started are gone. Stays pending before `spawn`. */
   readonly ended: Promise<SandboxExit>;
   /**
-   * Called when its agent waits and uses no slot, or works again. Meanwhile its commands get only the processor time that no other sandbox
-   * uses. `isFrozen`: the agent waits for other runs; if the kernel can freeze processes, only the agent runs. Absent: the
-   * backend cannot do that.
+   * Called with true when the sandbox's agent starts to wait without a slot, and with false when it works again. While the agent waits, its
+   * commands get only the processor time that no other sandbox uses. `isFrozen`: the agent waits for other runs, so all processes except
+   * the agent are frozen if the kernel can do this. Absent: the backend has no such function.
    */
   rest?(isResting: boolean, isFrozen?: boolean): void;
   /**
@@ -111,8 +114,8 @@ export interface Sandbox {
    */
   kill(how: 'terminate' | 'kill'): void;
   /**
-   * Kills the remaining processes, waits until all have ended, without a time limit, and removes folders, socket and cgroups. Never
-   * rejects: if a part cannot be removed, this is logged, and the next start removes it.
+   * Kills the remaining processes, and waits without a time limit until all have ended. Then removes folders, socket and cgroups. Never
+   * rejects: a part that cannot be removed is logged, and the next start of a worker removes it.
    */
   dispose(): Promise<void>;
 }
@@ -122,16 +125,16 @@ export interface SandboxBackend {
   /** Describes how well its sandboxes isolate, as probed when the worker started. */
   describe(): SandboxLevel;
   /**
-   * Creates a sandbox: folders, user, limits and relay. No program runs in it yet. A backend may take one from a pool. Rejects with a
-   * `SandboxError` of phase `prepare`, or, if `signal` is aborted first, with the reason of `signal`. Nothing is left behind in these
-   * cases.
+   * Creates a sandbox: folders, user, limits and relay. No program runs in it yet. A backend may take the sandbox from a pool. Rejects with
+   * a `SandboxError` of phase `prepare`, or with the reason of `signal` if `signal` is aborted first. If it rejects, nothing is left
+   * behind.
    */
   create(specification: SandboxSpecification, signal: AbortSignal): Promise<Sandbox>;
   /** URL at which agents reach the service; absent: the worker's URL. */
   readonly agentServiceRoot?: string;
   /**
-   * Removes the backend's objects of an execution whose end the service has confirmed. Absent: the backend has no such objects. Never
-   * rejects.
+   * Removes the objects that the backend keeps until the service has confirmed the end of an execution. Absent: the backend keeps no such
+   * objects. Never rejects.
    */
   forget?(executionId: string): Promise<void>;
   /**

@@ -3,7 +3,7 @@ import type { CgroupHierarchy } from './cgroups/hierarchy.ts';
 import type { EngineAddress } from './engine/engine.ts';
 import type { Sandbox, SandboxSpecification } from './sandbox.ts';
 
-/** How a supervisor is started. */
+/** The programs from which a supervisor is started. */
 export interface SupervisorProgram {
   /** Node to start it with. */
   readonly node: string;
@@ -29,7 +29,7 @@ export interface SupervisedRequest {
   readonly traces: SandboxTraces;
   /** Folder that the sandbox sees as /opt/runyard. */
   readonly runtime: string;
-  /** Input of the backend's part of the supervisor. */
+  /** Data from which the backend's code in the supervisor prepares the sandbox. */
   readonly preparation: unknown;
 }
 
@@ -38,9 +38,9 @@ export interface PooledSandbox extends Sandbox {
   readonly isAlive: () => boolean;
   /** Resolves if the sandbox ends before a run was started in it. */
   readonly gone: Promise<unknown>;
-  /** Connects it to the proxy for the hosts of its environment. Before `spawn`. */
+  /** Connects the sandbox to the proxy for the hosts of its environment. Must be called before `spawn`. */
   openEgress(egress: SandboxEgress): Promise<void>;
-  /** Records the execution, before `spawn`. */
+  /** Records the execution. Must be called before `spawn`. */
   readonly assign?: (specification: SandboxSpecification) => void;
 }
 
@@ -48,7 +48,7 @@ export interface PooledSandbox extends Sandbox {
 export interface SandboxSupervisors {
   /** Socket for the worker's cache, in a folder that only the worker's user may enter. */
   readonly cacheSocket: string;
-  /** Runtimes of the sandboxes of earlier workers, which must stay. */
+  /** Runtimes of the sandboxes of earlier workers. These runtimes must not be removed. */
   readonly runtimesInUse: readonly string[];
   /** Prepares a sandbox under a separate supervisor. Rejects with a `SandboxError`. */
   prepare(request: SupervisedRequest): Promise<PooledSandbox>;

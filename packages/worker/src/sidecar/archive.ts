@@ -62,7 +62,7 @@ export interface ImageArchive {
 const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 const json = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 const blobFile = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
-/** A fixed time for each build, because it is part of the digest. */
+/** The time is the same in each build, because the digest depends on it. */
 const created = '1970-01-01T00:00:00Z';
 
 /** Makes the archive of an image. Equal requests give equal bytes. */
@@ -141,14 +141,14 @@ export const sidecarLabels = (version: string, source: string | undefined): Reco
     title: 'runyard-agent',
     description: 'Agent of Runyard for oz-agent-worker: content of /agent. The licences of its parts are in /licences.',
     version,
-    // Licenses of the agent, Node, BusyBox, and the C and C++ libraries.
+    // Licences of the agent, of Node, of BusyBox, and of the C and C++ libraries.
     licenses: 'Apache-2.0 AND MIT AND GPL-2.0-only AND LGPL-2.1-or-later AND GPL-3.0-or-later WITH GCC-exception-3.1',
     source,
   });
 
 /**
- * Returns the sentences on how to send an archive to a registry. If the first part of a name has a dot or a port, or is `localhost`, it is
- * the registry (github.com/distribution/reference); other names get the placeholder REGISTRY.
+ * Returns instructions for sending an archive to a registry. The first part of an image name is the registry if it has a dot or a port, or
+ * is `localhost` (github.com/distribution/reference). Other names get the placeholder REGISTRY.
  */
 export function pushAdvice(name: string, archive: string): string {
   const hasRegistry = /^(localhost|[^/]*[.:][^/]*)\//.test(name);

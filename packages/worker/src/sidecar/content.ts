@@ -13,11 +13,14 @@ export const mountedAt = '/agent';
 export interface ContentRequest {
   /** The checkout. */
   readonly root: string;
-  /** Program of the agent; absent: the program of the checkout. Tests have one of their own. */
+  /** Program of the agent; absent: the program of the checkout. Tests pass another program. */
   readonly entry?: string;
   /** A BusyBox without libraries: the shell for images that have no shell, and the `tar` with which workers copy the image. */
   readonly busybox: string;
-  /** True: users may read Node, which gVisor needs to start it for users other than root. Commands of such users can then read the agent's memory. */
+  /**
+   * True: all users may read Node. gVisor needs this to start Node for users other than root. Commands of such users can then read the
+   * agent's memory.
+   */
   readonly readableNode: boolean;
 }
 
@@ -40,10 +43,10 @@ export async function sidecarContent(request: ContentRequest): Promise<TarEntry[
   add('bin/busybox', await staticProgram(busybox), 0o755);
   add('bin/sh', await here('sh.sh'), 0o755);
   add('bin/tar', await here('tar.sh'), 0o755);
-  // The worker copies the image as the user root, and the engine looks root up in this file.
+  // The worker copies the image as the user root. The engine looks up root in this file.
   add('etc/passwd', Buffer.from('root:x:0:0:root:/:/bin/sh\n'));
   add('etc/group', Buffer.from('root:x:0:\n'));
-  // The programs run in the image itself too.
+  // This link lets the programs also run in the image itself, where /agent is not mounted.
   link('agent', '.');
   for (const [name, bytes] of await licences(root, bundle.inputs)) add(`licences/${name}`, bytes);
   const folders = new Set(files.flatMap(({ name }) => foldersOf(name)));
@@ -74,7 +77,7 @@ async function portableNode(): Promise<[string, Buffer][]> {
 /** Type of a segment that names the interpreter of a dynamic program. */
 const interpreterSegment = 3;
 
-/** Returns a program that needs no library. Rejects if it does, or is missing. */
+/** Returns the bytes of a program that needs no library. Rejects if the program is missing or needs a library. */
 async function staticProgram(file: string): Promise<Buffer> {
   const advice = 'install a static BusyBox (Debian, Ubuntu: package busybox-static), or name one with --busybox';
   const bytes = await readFile(file).catch((error: Error) => {
@@ -88,7 +91,7 @@ async function staticProgram(file: string): Promise<Buffer> {
   return bytes;
 }
 
-/** Returns the licences of everything in the image that has one on this machine, by their paths. */
+/** Returns the licences of all parts of the image, by their paths. Skips parts whose licence is not on this machine. */
 async function licences(root: string, inputs: readonly string[]): Promise<[string, Buffer][]> {
   const folders = new Set<string>();
   for (const input of inputs) {

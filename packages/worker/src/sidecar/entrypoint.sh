@@ -1,6 +1,6 @@
 #!/agent/bin/busybox sh
 # Starts the agent in a container of oz-agent-worker, which mounts the content of the sidecar image at /agent and starts this script with
-# the agent's arguments. Needs nothing of the container's own image. docs/other-workers.md describes it.
+# the agent's arguments. The script uses no file of the container's own image. docs/other-workers.md describes it.
 set -eu
 
 # The first environment of a process stays readable in /proc/PID/environ. So the script moves the run token into a pipe and starts
@@ -25,8 +25,8 @@ fi
 temporary=${TMPDIR:-/tmp}
 [ -d "$temporary" ] || /agent/bin/busybox mkdir -p -m 1777 "$temporary"
 
-# Working folder and home of the run alone are kept for a continuation. Files that the image or a setup command has put into the working
-# folder are not the run's: then the agent makes a home of its own, and nothing is kept.
+# The agent keeps working folder and home for a continuation only if both belong to the run alone. If the image or a setup command has put
+# files into the working folder, the agent makes a separate home, and nothing is kept.
 make_folder() { /agent/bin/busybox mktemp -d "$temporary/run.XXXXXX"; }
 if ! [ -w . ]; then
   folder=$(make_folder)
@@ -43,7 +43,7 @@ PATH=/agent/commands:${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 agent=$!
 exec 4<&-
 
-# This process is the first one of its container: it must wait for the processes that others leave behind, and pass on SIGTERM.
+# This shell is the first process of its container. So it must reap orphaned processes, and forward SIGTERM to the agent.
 signalled=
 trap 'signalled=1; kill -TERM "$agent" 2>/dev/null || :' TERM INT HUP
 status=0

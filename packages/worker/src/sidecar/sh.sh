@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# `sh` of the sidecar image. The shell of BusyBox prefers its own `tar` to the one of the image, but a function to both.
+# `sh` of the sidecar image. The shell of BusyBox prefers its own `tar` to the `tar` of the image, but it prefers a function to both programs.
 tar() { /bin/tar "$@"; }
 [ "${1:-}" = -c ] || exec /bin/busybox sh "$@"
 script=$2

@@ -13,7 +13,7 @@ for argument; do
   esac
 done
 [ "$whole" ] || exec /bin/busybox tar "$@"
-# The image has its files at known places, and only mounts of the container can be excluded.
+# Lists only the top level: everything that can be excluded is a mount of the container there.
 for path in /* /.[!.]*; do
   name=${path#/}
   case $excluded in *" $name "*) continue ;; esac

@@ -32,7 +32,7 @@ describe.skipIf(namespaceProblem)(
       return JSON.parse(holder.line);
     }
 
-    test('lets the first of two processes with the same id keep the folder until it ends', async () => {
+    test('the first of two processes with the same pid keeps the folder until it ends', async () => {
       expect(await lockFromContainer()).toEqual({ pid: 1 });
       expect(await lockFromContainer()).toEqual({ pid: 1, heldBy: 'a worker in another container' });
       expect(await lockDataFolder(dataDir)).toEqual({ heldBy: 'a worker in another container' });

@@ -4,13 +4,13 @@ import path from 'node:path';
 import { readHolder, tryClaim } from '@runyard/system/claim';
 import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/system/process-identity';
 
-/** The worker's part of the data folder, held by this process alone. */
+/** The worker's part of the data folder, which only this process may use. */
 export interface DataFolderLock {
   /** `{data dir}/worker`, absolute and without symbolic links. */
   readonly folder: string;
   /** Id of this process; new on each start. */
   readonly instanceId: string;
-  /** Lets the next process take the folder. The kernel also does this when this process dies. */
+  /** Releases the folder for the next process. The kernel also releases it when this process dies. */
   release(): Promise<void>;
 }
 

@@ -48,7 +48,7 @@ describe.skipIf(!support.ok)('a disk of a sandbox', () => {
     await unmountImage(file, folder);
   });
 
-  test('shares no data with another disk, although both are made from one template', async () => {
+  test('shares no data with other disks that are made from the same template', async () => {
     const disks = ['one', 'two', 'three'].map((name) => [path.join(top, `${name}.img`), path.join(top, name)] as const);
     for (const [file, folder] of disks) {
       await mkdir(folder);

@@ -42,7 +42,7 @@ export async function mountImage(file: string, folder: string, limitMb: number):
     if (template === undefined) await makeFileSystem(file, size);
     // discard: the host gets the space of deleted files back. barrier=0: writes do not wait for the host's disk.
     const mode = 'loop,nosuid,nodev,noatime,discard,noinit_itable,barrier=0';
-    // Looks neither for the kind of the file system nor for a helper.
+    // With `-t` and `-i`, `mount` does not detect the kind of the file system and does not search a helper program.
     await setMounted(folder, true, ['mount', '-i', '-n', '-t', 'ext4', '-o', mode, '--', file, folder]);
     await rmdir(path.join(folder, 'lost+found'));
   } catch (error) {
@@ -53,8 +53,8 @@ export async function mountImage(file: string, folder: string, limitMb: number):
 
 /** Creates a file system with `mkfs.ext4`, and keeps the template of its size. */
 async function makeFileSystem(file: string, size: number): Promise<void> {
-  // Without a journal, table copies and space to grow, because the disk is not used after a crash. An inode for each 8 KB.
-  // Without a UUID, because equal UUIDs of several disks would compete for one name in /dev/disk/by-uuid.
+  // Needs no journal, copies of tables or space to grow, because the disk is not used after a crash. Has an inode for each 8 KB. Has no
+  // UUID, because equal UUIDs of several disks would compete for one name in /dev/disk/by-uuid.
   const features = ['-U', 'clear', '-O', '^has_journal,^resize_inode,sparse_super2', '-m', '0', '-i', '8192'];
   const extended = ['-E', 'lazy_itable_init=1,nodiscard,num_backup_sb=0,root_owner=0:0'];
   await run('mkfs.ext4', ['-q', '-F', ...features, ...extended, file], options);
@@ -74,7 +74,7 @@ async function isMounted(folder: string): Promise<boolean> {
   return own !== undefined && own.dev !== above?.dev;
 }
 
-/** Mounts or unmounts the folder with the command. If the shell is lost, tries once more where that is necessary. */
+/** Mounts or unmounts the folder with the command. If the shell is lost before the command has worked, tries once more. */
 async function setMounted(folder: string, wanted: boolean, command: readonly string[]): Promise<void> {
   let result = await runInShell(command);
   if (result.type === 'lost') {
@@ -84,7 +84,7 @@ async function setMounted(folder: string, wanted: boolean, command: readonly str
   if (result.type === 'done') return;
   const reason = result.type === 'lost' ? 'its shell was killed' : result.output;
   const error: NodeJS.ErrnoException = new Error(`${command[0]} failed: ${reason}`);
-  // The status of a shell for a program that does not exist.
+  // A shell exits with 127 if the program does not exist.
   if (result.type === 'failed' && result.status === 127) error.code = 'ENOENT';
   throw error;
 }

@@ -18,7 +18,7 @@ const megabyte = 1024 * 1024;
 
 let top: string;
 beforeEach(async () => {
-  // A file system on a disk: others cannot tell where a file has holes.
+  // The test needs a folder on a disk, because other file systems cannot tell where a file has holes.
   top = await mkdtemp('/var/tmp/runyard-template-');
 });
 afterEach(() => rm(top, { recursive: true }));
@@ -40,14 +40,14 @@ describe.skipIf(!hasPrograms)('the template of a disk', () => {
     const second = await emptyFile('second', mb * megabyte);
     await writeTemplate(second.handle, template);
     await second.handle.close();
-    // Fails for any fault, also of a checksum.
+    // `e2fsck` fails for any fault, including a wrong checksum.
     call('e2fsck', '-f', '-n', second.file);
     expect(call('dumpe2fs', second.file)).toBe(call('dumpe2fs', first));
     // Holes stay holes.
     expect((await stat(second.file)).blocks * 512).toBeLessThan(2 * megabyte);
   });
 
-  test('no template is made from a file that has no extent at its start', async () => {
+  test('makes no template from a file that has no extent at its start', async () => {
     const { file, handle } = await emptyFile('image', megabyte);
     await handle.close();
     expect(await readTemplate(file)).toBeUndefined();

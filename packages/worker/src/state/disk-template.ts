@@ -12,7 +12,7 @@ const options = { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }, t
 /** The parts of a new image that are not holes. */
 export type DiskTemplate = readonly { readonly offset: number; readonly bytes: Buffer }[];
 
-/** Largest sum of the extents. An image for 4 GB has 48 KB. */
+/** Most bytes of all extents together. The extents of an image for 4 GB have 48 KB. */
 const mostBytes = 2 * 1024 * 1024;
 
 /**
@@ -45,7 +45,7 @@ export function parseExtents(output: string): { offset: number; length: number }
   const count = Number(/: (\d+) extents? found/.exec(output)?.[1]);
   if (!(blockBytes > 0) || rows.length === 0 || rows.length < count) return undefined;
   const ranges = rows
-    // An unwritten extent reads as zeros, as a hole does.
+    // Skips unwritten extents: like holes, they contain only zeros.
     .filter(([, , , flags = '']) => !flags.split(',').includes('unwritten'))
     .map(([, first, last]) => ({
       offset: Number(first) * blockBytes,

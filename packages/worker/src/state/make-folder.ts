@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 
 /**
- * Makes a folder if it does not exist. Does not create its parent folders: otherwise the state root of a removed data folder would be
- * created again, and no worker would remove it, because it has no file with the name of its owner.
+ * Makes a folder if it does not exist. Does not create parent folders. Otherwise it could create the state root of a removed data folder
+ * again, without the file that names its owner. No worker would remove such a state root.
  */
 export async function makeFolder(folder: string, mode: number): Promise<void> {
   await mkdir(folder, { mode }).catch((error: NodeJS.ErrnoException) => {

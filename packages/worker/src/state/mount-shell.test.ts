@@ -72,7 +72,7 @@ describe('the shell for mounts', () => {
     const command = await numberIn(file);
     const shell = await numberIn(shellFile);
     process.kill(shell, 'SIGKILL');
-    // Another command gets another shell meanwhile.
+    // While the lost command still runs, another command gets another shell.
     expect(await runInShell(['true'])).toEqual({ type: 'done' });
     await expect.poll(() => isAlive(shell)).toBe(false);
     expect([isOver, isAlive(command)]).toEqual([false, true]);

@@ -1,14 +1,14 @@
 /**
- * Runs `mount` and `umount` in shells that stay. Starting a program copies the page tables of its parent. This takes much longer in a Node
- * process than in a shell, and blocks all other work of the Node process.
+ * Runs `mount` and `umount` in shells that are kept for further commands. Starting a program copies the page tables of the parent process.
+ * This takes much longer in a Node process than in a shell, and blocks all other work of the Node process.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 
 /**
- * Result of a command. `lost`: the shell ended before it reported the result. The command has ended too, but it may have been carried
- * out before.
+ * Result of a command. `lost`: the shell ended before it reported the result. The command has ended too, and may or may not have taken
+ * effect.
  */
 export type CommandResult =
   | { readonly type: 'done' }
@@ -95,7 +95,7 @@ function startShell(): Shell {
   child.on('exit', () => {
     hasEnded = true;
   });
-  // Comes when no process has the output open, so every process of a command has ended.
+  // The event `close` comes when no process has the output open. So every process of the command has ended.
   child.on('close', () => settle({ type: 'lost' }));
   child.stdin.on('error', () => {});
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -33,7 +33,7 @@ export function killProcesses(pids: readonly number[]): void {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // The process is gone, or belongs to another user. The caller looks for it again.
+      // The process has ended, or belongs to another user. The caller searches again, so a living process is found again.
     }
   }
 }
@@ -41,10 +41,10 @@ export function killProcesses(pids: readonly number[]): void {
 /** Time between two reports about processes that have not died yet. */
 const slowMs = 3000;
 
-/** Longest pause between two looks: each reads all processes of the machine. */
+/** Longest pause between two searches. The pauses grow, because each search reads all processes of the machine. */
 const longestPauseMs = 200;
 
-/** Returns a function that passes its pids to `report`, at most once every few seconds and not before. */
+/** Returns a function that passes its pids to `report` at most once every few seconds. The first report also comes after this time. */
 export function slowDeaths(report: (pids: readonly number[]) => void): (pids: readonly number[]) => void {
   let due = performance.now() + slowMs;
   return (pids) => {
@@ -56,9 +56,9 @@ export function slowDeaths(report: (pids: readonly number[]) => void): (pids: re
 
 /**
  * Repeatedly kills the processes that `find` returns, until none is left. There is no time limit, because a process that waits for a disk
- * or the processor ends late. Once a process was found, it counts until the kernel has ended it, because it can lose its marks earlier: the
- * first process of a pid namespace loses its arguments while the other processes still run. Calls `onSlow` every few seconds with the
- * remaining processes.
+ * or the processor ends late. A process that was found once is waited for until the kernel has ended it, even if `find` no longer returns
+ * it. For example, the first process of a pid namespace loses its arguments while the other processes still run. Calls `onSlow` every few
+ * seconds with the remaining processes.
  */
 export async function killUntilGone(
   find: () => Promise<number[]>,

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Removes a folder with all its contents. Uses the system's `rm`, which handles trees that are deeper than the longest path and symbolic
- * links, because it uses file descriptors. An agent can leave both. An empty folder needs no program.
+ * Removes a folder with all its contents. Uses the system's `rm`, because it works with file descriptors. So it handles symbolic links, and
+ * trees that are deeper than the longest path; an agent can leave both. Starts no program for an empty folder.
  */
 export async function removeTree(folder: string): Promise<void> {
   const isRemoved = await rmdir(folder).then(

@@ -7,7 +7,7 @@ import { removeTree } from './remove-tree.ts';
 
 /** The folder of sandboxes and of the agent's bundle. */
 export interface StateRoot {
-  /** Absolute; sandboxed users can pass through it but not list it. */
+  /** Absolute path of the folder. Users of sandboxes can pass through the folder but not list it. */
   readonly folder: string;
   /** Twelve hex digits that identify this data folder. The digits label everything that the worker creates on the machine. */
   readonly owner: string;
@@ -47,7 +47,7 @@ export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> 
         (error: Error) => error.message,
       ));
     if (why === undefined) {
-      // Renames a finished file, so that no sweep finds an empty one.
+      // Writes the file under another name and then renames it, so that no sweep finds an empty file.
       const owned = path.join(folder, ownerFile);
       await writeFile(`${owned}.new`, `${workerFolder}\n`, { mode: 0o600 });
       await rename(`${owned}.new`, owned);
@@ -66,8 +66,8 @@ function placesElsewhere(): string[] {
 }
 
 /**
- * Removes state roots outside of data folders if their data folder no longer exists, with the remains of their sandboxes. Returns the
- * removed folders. Leaves folders of other users alone.
+ * Removes state roots outside of data folders if their data folder no longer exists. Also removes the remains of their sandboxes. Returns
+ * the removed folders. Leaves folders of other users alone.
  */
 export async function removeAbandonedRoots(places: readonly string[] = placesElsewhere()): Promise<string[]> {
   const removed: string[] = [];
@@ -91,7 +91,7 @@ export async function removeAbandonedRoots(places: readonly string[] = placesEls
 const isMissing = async (file: string): Promise<boolean> =>
   (await stat(file).catch((error: NodeJS.ErrnoException) => error.code)) === 'ENOENT';
 
-/** Returns true for a folder without the name of its owner that has at most trash in it, and has not changed for an hour. */
+/** Returns true if the folder contains nothing except perhaps `trash`, so no file with its owner's name, and has not changed for an hour. */
 async function isRemainder(folder: string): Promise<boolean> {
   const names = await readdir(folder).catch(() => ['unknown']);
   const found = await stat(folder).catch(() => undefined);
@@ -112,7 +112,10 @@ async function unsuitable(folder: string, asRoot: boolean): Promise<string | und
   }
 }
 
-/** Creates the folder, passable for others. Rejects an existing one of another user: in a shared temporary folder anyone could have made it. */
+/**
+ * Creates the folder; other users can pass through it but not list it. Rejects if the folder belongs to another user, because anyone can
+ * create a folder in a shared temporary folder.
+ */
 async function makeOwned(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o711 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:net';
 
 /**
- * Listens on an abstract Unix socket: only one process can hold the name, and the kernel frees it when that process dies. Returns
- * `undefined` if it is taken.
+ * Takes a name for this process by listening on an abstract Unix socket. Only one process can hold the name, and the kernel releases it
+ * when that process dies. Returns `undefined` if another process has the name.
  */
 export async function takeName(name: string): Promise<Server | undefined> {
   const server = createServer((socket) => socket.destroy());

@@ -10,7 +10,7 @@ import { filesOf, supervisorsFolder, writeDurably, writeWhole } from './files.ts
 import { proofOf } from './proof.ts';
 import { bootId } from './records.ts';
 
-/** Listens at the path of a supervisor and answers each challenge with a proof made from the secret in its arguments. */
+/** Program that listens at the path of a supervisor. It answers each challenge with a proof made from the secret in its arguments. */
 const impostor = `
   const { createHmac } = require('node:crypto');
   const [control, secret] = process.argv.slice(1);
@@ -110,16 +110,16 @@ test('ignores a damaged record', async () => {
   expect(await adoptSandboxes(stateRoot, 60, log)).toEqual([]);
 });
 
-test('uses no folder that other users may enter', async () => {
+test('refuses a folder that other users may enter', async () => {
   await chmod(supervisorsFolder(stateRoot), 0o755);
   await expect(adoptSandboxes(stateRoot, 60, log)).rejects.toThrow('mode 0700');
 });
 
-test('makes proofs that are valid for one speaker only', () => {
+test('a proof of the worker is not valid as a proof of the supervisor', () => {
   expect(proofOf('s', 'worker', 'n')).not.toBe(proofOf('s', 'supervisor', 'n'));
 });
 
-test('does not wait for a supervisor that has removed the sandbox and has others', async () => {
+test('does not wait for a supervisor that no longer has the recorded sandbox but still has other sandboxes', async () => {
   record(thisProcess());
   const began = performance.now();
   expect(await adoptSandboxes(stateRoot, 60, log)).toEqual([]);

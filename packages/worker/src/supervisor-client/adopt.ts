@@ -11,7 +11,7 @@ import { isProof, proofOf } from './proof.ts';
 import { bootId, type RecordedEnd, readEnd, readRecord, type SupervisorRecord } from './records.ts';
 import { type SupervisedLog, type SupervisedSandbox, type Supervisor, superviseSandbox } from './supervised-sandbox.ts';
 
-/** A sandbox of an earlier worker, which lives or has ended. */
+/** A sandbox that an earlier worker left. It still runs, or has ended. */
 export interface LeftSandbox {
   readonly folder: string;
   readonly record: SupervisorRecord;
@@ -23,9 +23,12 @@ export interface LeftSandbox {
   readonly lives: boolean;
 }
 
-/** Time for the supervisor to answer. A machine with few processors may have to start all supervisors at the same time. */
+/**
+ * Time for the supervisor to answer. The limit is generous, because a machine with few processors may have to start all supervisors at the
+ * same time.
+ */
 const answerMs = 5000;
-/** Longest time for all tries with one supervisor. */
+/** Longest time for all attempts to adopt one sandbox from its supervisor. */
 const adoptionMs = 20_000;
 
 /** Creates the folder of the supervisors. Throws if it may belong to another user. */
@@ -39,9 +42,9 @@ async function openFolder(stateRoot: string): Promise<string> {
 }
 
 /**
- * Adopts the sandboxes that earlier workers of this data folder left. A supervisor counts only if the recorded process still lives in this
- * boot of the machine, and if it proves that it knows the secret of its folder, which no sandbox can read. The caller holds the lock of the
- * data folder, so no other worker adopts sandboxes.
+ * Adopts the sandboxes that earlier workers of this data folder left. Adopts from a supervisor only if the recorded process still lives and
+ * the machine was not restarted. The supervisor must also prove that it knows the secret of its folder, which no sandbox can read. The
+ * caller holds the lock of the data folder, so no other worker adopts sandboxes.
  */
 export async function adoptSandboxes(
   stateRoot: string,
@@ -64,7 +67,7 @@ async function adopt(folder: string, adoptSeconds: number, log: SupervisedLog): 
   let isAbsent = false;
   while (secret !== '' && isHere() && performance.now() < deadline) {
     const lines = await prove(filesOf(folder).control, secret, adoptSeconds);
-    // The supervisor holds other sandboxes, but this sandbox has ended.
+    // The supervisor still runs for other sandboxes, but this sandbox has ended.
     if (lines === 'absent') {
       isAbsent = true;
       break;
@@ -91,8 +94,8 @@ async function adopt(folder: string, adoptSeconds: number, log: SupervisedLog): 
 }
 
 /**
- * Connects to the supervisor of a sandbox. Returns the connection when both sides have proved themselves. `absent`: nothing listens for
- * a worker of this sandbox.
+ * Connects to the supervisor of a sandbox. Returns the connection after both sides have proved that they know the secret. `absent`: the
+ * supervisor does not listen for a worker of this sandbox.
  */
 function prove(
   control: string,

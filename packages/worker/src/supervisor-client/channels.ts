@@ -1,7 +1,7 @@
 /** Messages about several sandboxes over one connection between a worker and a supervisor. */
 import type { LineHandlers, Lines } from './lines.ts';
 
-/** A message, with the id of the sandbox that it is about. */
+/** A message with the id of its sandbox. */
 export interface Addressed<Message> {
   readonly sandbox: string;
   readonly message: Message;
@@ -11,9 +11,9 @@ export interface Addressed<Message> {
 export type Channel<Out, In> = Pick<Lines<Out, In>, 'send' | 'close' | 'handle'>;
 
 export interface ChannelHandlers<In> {
-  /** Gets a message about a sandbox that has no channel. */
+  /** Called with each message about a sandbox that has no channel. */
   message(sandbox: string, message: In): void;
-  /** Called once, when the connection is closed and every channel was notified. */
+  /** Called once: when the connection is closed, after every channel was notified. */
   closed(): void;
 }
 

@@ -1,4 +1,7 @@
-/** The folder of each supervisor. Only the worker's user may enter it, and no sandbox can see it. Loads no zod. */
+/**
+ * The files in the folder of each supervisor. Only the worker's user may enter the folder, and no sandbox can see it. This module does not
+ * load zod.
+ */
 import { renameSync, writeFileSync } from 'node:fs';
 import { open, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -28,7 +31,10 @@ export function writeWhole(file: string, content: object): void {
   renameSync(`${file}.new`, file);
 }
 
-/** Writes a file that is whole or absent, even if the machine stops meanwhile. When the function resolves, the file is on the disk. */
+/**
+ * Writes a file durably. If the machine stops during the write, the file is complete or absent. When the function resolves, the file is on
+ * the disk.
+ */
 export async function writeDurably(file: string, content: object): Promise<void> {
   await writeFile(`${file}.new`, JSON.stringify(content), { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);

@@ -1,7 +1,7 @@
 /** Messages between a worker and a supervisor: one JSON text on each line, over a Unix socket that only their user can open. */
 import type { Socket } from 'node:net';
 
-/** Characters of a message. The environment of an agent is part of one. */
+/** Most characters of a message. The limit is large, because a message may contain the environment of an agent. */
 const longestLine = 16 * 1024 * 1024;
 
 export interface LineHandlers<In> {

@@ -29,11 +29,11 @@ export type Report =
       readonly message: string;
     }
   | { readonly type: 'started' }
-  /** No program was started in the sandbox, and the sandbox has been removed. */
+  /** The sandbox has been removed before any program was started in it. */
   | { readonly type: 'disposed' }
   /** Sent again to a worker that adopts the sandbox. */
   | { readonly type: 'denied'; readonly denied: DeniedConnections }
-  /** Everything of the sandbox is gone, and the end is on the disk. */
+  /** No part of the sandbox is left, and the record of its end is on the disk. */
   | { readonly type: 'ended'; readonly exit: SandboxExit }
   | { readonly type: 'warning'; readonly fields: object; readonly message: string };
 
@@ -42,14 +42,17 @@ export interface Challenge {
   readonly nonce: string;
 }
 
-/** The worker's answer: it proves that it knows the secret, and challenges the supervisor to prove the same. */
+/** The worker's answer. It proves that the worker knows the secret, and challenges the supervisor to prove the same. */
 export interface WorkerProof {
   readonly proof: string;
   readonly nonce: string;
   readonly adoptSeconds: number;
 }
 
-/** The supervisor's answer. Messages follow as on its first connection; `exit`: everything in the sandbox has ended. */
+/**
+ * The supervisor's answer. Afterwards, the connection carries the same messages as the supervisor's first connection. `exit`: everything in
+ * the sandbox has ended.
+ */
 export interface SupervisorProof {
   readonly proof: string;
 }

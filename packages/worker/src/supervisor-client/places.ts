@@ -3,11 +3,11 @@ import { type Addressed, type Channel, shareLines } from './channels.ts';
 import type { Lines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
 
-/** Sandboxes that a supervisor holds at the same time. These sandboxes end if the supervisor dies, and share its memory of about 35 MB. */
+/** Most sandboxes that a supervisor holds at the same time. All of them end if the supervisor dies, and they share its memory of about 35 MB. */
 export const mostAtOnce = 8;
 /**
- * Sandboxes that a supervisor gets in all. The limit bounds the effect of a possible leak. Starting a supervisor, and running its code
- * before V8 has optimized it, takes the processor time of several sandboxes.
+ * Most sandboxes that a supervisor holds during its life. The limit bounds the effect of a possible leak. It is high, because a new
+ * supervisor costs the processor time of several sandboxes until V8 has optimized its code.
  */
 export const mostInAll = 256;
 /** Time for which a supervisor without a sandbox is kept. */
@@ -17,7 +17,7 @@ const longestEndMs = 1000;
 
 /** A supervisor that this worker started. */
 export interface SupervisorProcess {
-  /** Id in its label, and in the name of the file with its standard error. */
+  /** Id that is in the label of the supervisor and in the name of the file with its standard error. */
   readonly id: string;
   readonly process: ProcessIdentity;
   readonly lines: Pick<Lines<Addressed<Order>, Addressed<Report>>, 'send' | 'close' | 'handle'>;
@@ -31,7 +31,7 @@ export interface Place {
   readonly id: string;
   readonly process: ProcessIdentity;
   readonly lines: Channel<Order, Report>;
-  /** Gives the place back, when no part of the sandbox is left. */
+  /** Releases the place. Called when no part of the sandbox is left. */
   leave(): void;
 }
 
@@ -39,7 +39,7 @@ export interface Place {
 export interface Places {
   /** Returns a place for a sandbox of this id. Starts a supervisor if no other has room. */
   take(sandbox: string): Promise<Place>;
-  /** Leaves all supervisors. Resolves when those have ended that hold no sandbox. */
+  /** Closes the connections to all supervisors. Resolves when the supervisors without a sandbox have ended. */
   close(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ interface Held {
   idle: NodeJS.Timeout | undefined;
 }
 
-/** Keeps supervisors. Several sandboxes share one supervisor, and so share its memory and its start time. */
+/** Distributes sandboxes to supervisors. Several sandboxes share one supervisor, and so share its memory and its start time. */
 export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
   const places = new Map<SupervisorProcess, Held>();
   let starting: Promise<void> | undefined;
@@ -66,7 +66,7 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
   };
 
   const add = (supervisor: SupervisorProcess): void => {
-    // A report without a channel is about a sandbox that has ended.
+    // Ignores reports without a channel, because their sandbox has ended.
     const open = shareLines<Order, Report>(supervisor.lines, { message() {}, closed: () => forget(supervisor) });
     places.set(supervisor, { open, sandboxes: new Set(), inAll: 0, idle: undefined });
   };
@@ -79,7 +79,8 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
 
   const leave = (supervisor: SupervisorProcess, sandbox: string): void => {
     const held = places.get(supervisor);
-    // A second call must not begin another wait: the first wait would end the supervisor of a sandbox that arrived meanwhile.
+    // A second call for a sandbox must not start a second timer. Otherwise one of the timers could not be cancelled, and would end a
+    // supervisor that has a new sandbox.
     if (held === undefined || !held.sandboxes.delete(sandbox) || held.sandboxes.size > 0) return;
     if (held.inAll >= mostInAll) end(supervisor);
     else held.idle = setTimeout(() => end(supervisor), idleMs).unref();

@@ -1,11 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Proves that the sender knows the secret of a supervisor, without sending it. A proof of one side is not valid for the other. */
+/**
+ * Returns a proof that the speaker knows the secret of a supervisor. The proof does not contain the secret. A proof of the worker is not
+ * valid as a proof of the supervisor, and vice versa.
+ */
 export function proofOf(secret: string, speaker: 'worker' | 'supervisor', nonce: string): string {
   return createHmac('sha256', secret).update(`${speaker}:${nonce}`).digest('hex');
 }
 
-/** Compares a proof that was received with the right one. */
+/** Returns true if the received proof equals the right proof. Compares in constant time. */
 export function isProof(given: unknown, right: string): boolean {
   if (typeof given !== 'string') return false;
   const [one, other] = [Buffer.from(given), Buffer.from(right)];

@@ -21,11 +21,11 @@ const Traces = z.object({
 
 const Limits = z.object({ memoryMb: z.number(), processes: z.number(), tmpMb: z.number(), diskMb: z.number() });
 
-/** A supervisor whose sandbox has an agent. */
+/** The record of a sandbox in which an agent was started, and of its supervisor. */
 export const SupervisorRecord = z.object({
-  /** Boot of the machine in which the supervisor was started; pids and start times are valid only within it. */
+  /** Id of the machine's boot in which the supervisor was started. Pids and start times are valid only until the next boot. */
   boot_id: z.string(),
-  /** Id of the supervisor, which may have held other sandboxes before. */
+  /** Id of the supervisor. It differs from the sandbox's id, because the supervisor may hold several sandboxes. */
   supervisor: z.string().optional(),
   process: z.object({ pid: z.int(), start_ticks: z.number(), pid_namespace: z.string() }),
   execution: z.object({ task_id: z.string(), execution_id: z.string() }),
@@ -35,7 +35,7 @@ export const SupervisorRecord = z.object({
   limited: z.boolean(),
   /** Hosts that its environment allows. */
   network: SandboxNetwork.optional(),
-  /** From the assignment to the agent's start, milliseconds. */
+  /** Time from the assignment to the agent's start, in milliseconds. */
   spawn_ms: z.number(),
   workspace: z.string(),
   /** Folder that the sandbox sees as /opt/runyard; it must not be removed while the sandbox lives. */

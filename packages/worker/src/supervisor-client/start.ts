@@ -19,7 +19,7 @@ const variables = ['TZ', 'RUNYARD_CA_FILE', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FIL
 
 export interface SupervisorStart {
   readonly program: SupervisorProgram;
-  /** From `supervisorLabel`. */
+  /** Label from `supervisorLabel`, by which the next worker finds the supervisor. */
   readonly label: string;
   readonly stateRoot: string;
 }

@@ -22,7 +22,7 @@ interface PlayedSupervisor {
   readonly isClosed: () => boolean;
 }
 
-/** Places in supervisors that the test imitates. */
+/** Returns places in supervisors that the test imitates. */
 function playPlaces() {
   const supervisors: PlayedSupervisor[] = [];
   const places = keepPlaces(async (): Promise<SupervisorProcess> => {
@@ -124,7 +124,7 @@ test('rejects the start of a sandbox if its agent ended while it waited', async 
   await sandbox.gone;
 });
 
-test('starts one supervisor for concurrent sandboxes, fills it again, and then starts the next', async () => {
+test('starts a second supervisor only when all places of the first supervisor are taken', async () => {
   const { places, supervisors } = playPlaces();
   const taken = await Promise.all(Array.from({ length: mostAtOnce }, (_, n) => places.take(`at-once-${n}`)));
   expect(supervisors).toHaveLength(1);
@@ -155,7 +155,7 @@ test('keeps a supervisor without a sandbox for ten seconds', async () => {
   expect(supervisors[0]?.isClosed()).toBe(true);
 });
 
-test('keeps the supervisor of a newer sandbox after an older one was returned twice', async () => {
+test('does not end the supervisor of a newer sandbox after the place of an older sandbox was released twice', async () => {
   const { places, supervisors } = playPlaces();
   const first = await places.take('first');
   first.leave();
@@ -173,7 +173,7 @@ test('replaces a supervisor that died', async () => {
   expect((await places.take('second')).id).toBe('2');
 });
 
-test('waits at its end for supervisors without a sandbox, and leaves the other supervisors running', async () => {
+test('at its end, waits only for supervisors without a sandbox, and leaves the others running', async () => {
   const { places, supervisors } = playPlaces();
   await places.take('stays');
   await places.close();

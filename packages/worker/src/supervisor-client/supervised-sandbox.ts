@@ -24,7 +24,7 @@ export interface SupervisedLog {
 
 /** The supervisor of a sandbox; it may hold other sandboxes too. */
 export interface Supervisor {
-  /** Id in its label, and in the name of the file with its standard error. */
+  /** Id that is in the label of the supervisor and in the name of the file with its standard error. */
   readonly id: string;
   readonly process: ProcessIdentity;
   readonly lines: Channel<Order, Report>;
@@ -38,11 +38,11 @@ export interface SupervisedSandbox extends Sandbox {
   readonly isAlive: () => boolean;
   /** Resolves if the sandbox ends before a run was started in it. */
   readonly gone: Promise<void>;
-  /** Resolves with the workspace when it is prepared; rejects with a `SandboxError`. Not called for adopted sandboxes. */
+  /** Prepares the sandbox, and resolves with its workspace. Rejects with a `SandboxError`. Not called for adopted sandboxes. */
   prepare(preparation: unknown, adoptSeconds: number): Promise<string>;
   /** Connects it to the proxy for the hosts of its environment. */
   openEgress(egress: SandboxEgress): Promise<void>;
-  /** Calls `report` for each denied connection, including earlier ones of an adopted sandbox. */
+  /** Calls `report` for each denied connection, also for connections that an adopted sandbox reported before this call. */
   onDenied(report: SandboxEgress['report']): void;
   /** Leaves the sandbox to the next worker. `ended` stays pending. */
   letGo(): void;
@@ -57,7 +57,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
   const end = Promise.withResolvers<void>();
   for (const { promise } of [prepared, started]) promise.catch(() => {});
   let isStarted = workspace !== '';
-  /** True when the sandbox has ended completely, or when the next worker adopts it. */
+  /** True after the sandbox has ended completely, or after it was left to the next worker. */
   let isOver = false;
   let isOpen = true;
   /** Denied connections that have no listener yet. */
@@ -90,7 +90,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
         reportDenied(report.denied);
         break;
       case 'ended':
-        // The exit also explains a start that failed.
+        // Resolves the start too: if the start has failed, the exit explains the failure.
         started.resolve();
         ended.resolve(report.exit);
         break;
@@ -101,7 +101,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
 
   /** Finds out how the sandbox ended when its supervisor does not answer any more. */
   const lose = async (): Promise<void> => {
-    // The supervisor may be about to end, or hang.
+    // Waits a second, because the supervisor may be about to end. Then kills it, because it may hang.
     for (let wait = 0; wait < 1000 && stateOf(supervisor.process) === 'alive'; wait += 10) await sleep(10);
     while (stateOf(supervisor.process) === 'alive') {
       killProcesses([supervisor.process.pid]);
@@ -160,7 +160,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     },
     async dispose() {
       if (!isOver) lines.send({ type: 'dispose' });
-      // The supervisor reports the end only when no part is left.
+      // The supervisor reports the end only when no part of the sandbox is left.
       await Promise.race(isStarted ? [ended.promise, end.promise] : [end.promise]);
     },
     letGo() {
@@ -206,7 +206,7 @@ async function removeRemains(
   const removeGroup = async (): Promise<void> => {
     if (cgroups !== undefined) await (await openCgroup(cgroups, id)).remove(onSlow);
   };
-  // Does both at once: a frozen process cannot end before the removal of its cgroup thaws it.
+  // Ends the processes and removes the cgroup at the same time: a frozen process can end only after the removal of its cgroup thaws it.
   await Promise.all([endMarked({ labels: [label], variable }, onSlow), removeGroup().catch(failed)]);
   if (container !== undefined) await removeContainer(openEngine(container.engine), container.name).catch(failed);
   await removeFolders(stateRoot, id).catch(failed);

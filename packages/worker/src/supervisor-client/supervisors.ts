@@ -17,7 +17,7 @@ export interface Supervisors extends SandboxSupervisors {
   readonly left: readonly LeftSandbox[];
   /** Removes the record of an execution after the service has confirmed its end. */
   forget(executionId: string): void;
-  /** Leaves all sandboxes to the next worker. Supervisors without one end. */
+  /** Leaves all sandboxes to the next worker. Supervisors without a sandbox end. */
   letGo(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export async function openSupervisors(
       'adopted the sandboxes of an earlier worker',
     );
 
-  /** All sandboxes of a worker use the same supervisor program. */
+  /** Made for the first sandbox, because all sandboxes of a worker use the same supervisor program. */
   let places: Places | undefined;
 
   const remove = (folder: string): void => {

@@ -7,12 +7,13 @@ import type { Challenge, SupervisorProof, WorkerProof } from '../supervisor-clie
 import { isProof, proofOf } from '../supervisor-client/proof.ts';
 import type { Supervision, WorkerLines } from './hold-sandbox.ts';
 
-/** Time for a worker to prove itself. */
+/** Time in which a connected worker must prove that it knows the secret. */
 const proofMs = 5000;
 
 /**
- * Listens for the next worker of a sandbox. Both sides prove that they know the secret of the folder. So a stranger cannot get the sandbox,
- * and cannot act as its supervisor. While a worker has the sandbox, no other one is accepted. Returns a function that ends it.
+ * Listens for the next worker of a sandbox. Both sides prove that they know the secret of the folder. So another program can neither get
+ * the sandbox nor act as its supervisor. While a worker has the sandbox, no other worker is accepted. Returns a function that stops
+ * listening.
  */
 export async function listenForAdoption(folder: string, supervision: Supervision): Promise<() => void> {
   const secret = await readFile(filesOf(folder).secret, 'utf8');

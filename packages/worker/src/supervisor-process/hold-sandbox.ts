@@ -29,7 +29,7 @@ export type SandboxOrder = Order<Preparation>;
 /** The connection to a worker. */
 export type WorkerLines = Channel<Report, SandboxOrder>;
 
-/** Longest wait for a worker to read the last report. */
+/** Longest time to wait until the worker has read the last report. */
 const lastReportMs = 1000;
 
 const upstreams = new Map<string, Upstream>();
@@ -45,17 +45,17 @@ function upstreamTo(serviceRoot: string): Upstream {
 export interface Supervision {
   /**
    * Accepts orders from a worker. `adoptSeconds`: how long the sandbox may run without a worker after this worker has ended. `first`: an
-   * order that has arrived already.
+   * order that arrived before this call.
    */
   serve(lines: WorkerLines, adoptSeconds?: number, first?: SandboxOrder): void;
-  /** Returns true if an agent was started in the sandbox, no part of it has ended, and it has no worker. */
+  /** Returns true if an agent was started in the sandbox, the sandbox has not ended, and no worker is connected. */
   readonly canBeAdopted: () => boolean;
 }
 
 export interface SupervisionOptions {
-  /** Listens for workers that adopt the sandbox. Returns a function that ends this. */
+  /** Listens for workers that adopt the sandbox. Returns a function that stops listening. */
   readonly listen: (supervision: Supervision) => Promise<() => void>;
-  /** Called, perhaps twice, when no part of the sandbox is left, and its worker was notified or has ended. */
+  /** Called when no part of the sandbox is left, and its worker was notified or has ended. May be called twice. */
   readonly onOver: () => void;
 }
 
@@ -73,7 +73,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
   let isDisposing = false;
   let ended: SandboxExit | undefined;
   let adoptSeconds = 0;
-  /** Why this process itself ended the sandbox. */
+  /** The reason if this process itself ended the sandbox. */
   let verdict: SandboxExit['verdict'];
   let waiting: NodeJS.Timeout | undefined;
   let stopListening = (): void => {};
@@ -83,7 +83,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
     worker?.send({ type: 'warning', fields, message });
   };
 
-  /** Ends the supervision; only the last report remains to be sent. */
+  /** Ends the supervision as soon as the worker has read the last report, or after one second. */
   const leave = (): void => {
     clearInterval(folderCheck);
     clearTimeout(waiting);
@@ -146,7 +146,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
     leave();
   };
 
-  /** Waits for the end, proves it, writes it to the disk, and reports it. */
+  /** Waits until the sandbox has ended, removes it, writes its end to the disk, and reports the end. */
   const watch = async (running: Sandbox): Promise<void> => {
     const exit = await running.ended;
     egress?.end();
@@ -216,7 +216,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
 
   const wait = (): void => {
     if (ended !== undefined) return;
-    // During the preparation, the sandbox is disposed of when the present step ends; an agent that is starting is ended at once.
+    // During the preparation, only kills an agent that is starting. `prepare` disposes of the sandbox when its current step ends.
     if (!started && isPreparing) return void sandbox?.kill('kill');
     if (!started) return void dispose();
     const gaveUp = () =>
@@ -244,7 +244,7 @@ export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptio
         message: obey,
         closed() {
           worker = undefined;
-          // Without a connected worker, nobody could thaw its commands.
+          // Lets the commands of the sandbox continue, because without a connected worker no order would thaw them.
           sandbox?.rest?.(false);
           wait();
         },

@@ -1,6 +1,7 @@
 /**
- * Holds sandboxes: their processes, their relays to the service, and their limits; reports their ends. It continues when its worker ends,
- * and the next worker of the data folder adopts each sandbox. Its argument is a label by which workers find it.
+ * The supervisor program. Holds sandboxes: their processes, their relays to the service, and their limits. Reports when a sandbox has
+ * ended. The supervisor continues when its worker ends, and the next worker of the data folder adopts each sandbox. The argument is a label
+ * by which workers find the supervisor.
  */
 import { Socket } from 'node:net';
 import { trustCaFile } from '@runyard/system/trust-authorities';
@@ -24,7 +25,7 @@ const connection = openLines<Addressed<Report>, Addressed<SandboxOrder>>(new Soc
 });
 const channelOf = shareLines<Report, SandboxOrder>(connection, {
   message(sandbox, order) {
-    // All other orders are late orders about sandboxes that have ended.
+    // Ignores all other orders without a channel: they arrive late, for sandboxes that have ended.
     if (order.type === 'prepare') hold(sandbox, order);
   },
   closed() {
@@ -46,7 +47,7 @@ function hold(sandbox: string, order: Extract<SandboxOrder, { type: 'prepare' }>
   supervision.serve(channelOf(sandbox), undefined, order);
 }
 
-/** Ends this process if it has no sandbox and cannot get one. */
+/** Ends this process if it has no sandbox, and no worker that could send one. */
 function endIfFree(): void {
   if (!hasWorker && held.size === 0) process.exit(0);
 }

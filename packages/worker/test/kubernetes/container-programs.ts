@@ -1,4 +1,4 @@
-/** Mounts with which the replacement of a node gives containers their programs. */
+/** Mounts by which the test's replacement of a node provides programs to containers. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
@@ -9,7 +9,7 @@ export const programsOfMachine = (): string[] =>
     existsSync(`/${each}`) ? ['--ro-bind', `/${each}`, `/${each}`] : [],
   );
 
-/** Folder in the container with the program that changes its user, and the beginning of its command line. */
+/** Folder in the container with the program that changes the user. `loaded` is the beginning of that program's command line. */
 const helper = '/.stand-in';
 export const loaded = [`${helper}/ld.so`, '--library-path', helper, `${helper}/setpriv`];
 

@@ -1,4 +1,4 @@
-/** A control plane of a test's own: etcd and the API server, controllers and scheduler of Kubernetes, as `bin/test-kubernetes` builds them. */
+/** Starts a control plane for a test: etcd, and the API server, controllers and scheduler of Kubernetes that `bin/test-kubernetes` builds. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { openSync } from 'node:fs';
@@ -16,7 +16,7 @@ export interface ControlPlane extends AsyncDisposable {
   readonly server: string;
   /** Kubeconfig of a user who may do everything. */
   readonly admin: KubeConfig;
-  /** Kubeconfig file of a user with the Role that the docs give to workers. */
+  /** Kubeconfig file of a user who has the Role that docs/isolation.md defines for workers. */
   readonly workerConfig: string;
   readonly workerToken: string;
   readonly namespace: string;
@@ -210,7 +210,7 @@ async function giveRole(admin: KubeConfig): Promise<void> {
   await bindRole(admin, namespace, documents.find(({ kind }) => kind === 'Role').rules);
 }
 
-/** Creates a namespace in which the workers' user has these rights. */
+/** Creates a namespace in which the workers' user has the Role for workers. */
 export async function makeNamespace(admin: KubeConfig, name: string, rules: V1PolicyRule[]): Promise<void> {
   await admin.makeApiClient(CoreV1Api).createNamespace({ body: { metadata: { name } } });
   await bindRole(admin, name, rules);

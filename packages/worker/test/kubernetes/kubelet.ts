@@ -1,7 +1,7 @@
 /**
  * Replaces the kubelet of a node: starts the containers of pods as processes on this machine, with the volumes, users, variables and
- * commands of the pod, and writes their states through the API as a kubelet does. The root of the first container is the agent's image. It
- * has no other images, so the second container sees the programs of this machine. It applies no limits and no network policies.
+ * commands of the pod, and writes their states through the API as a kubelet does. The root of the first container is the agent's image.
+ * There are no other images, so the second container sees the programs of this machine. Limits and network policies are not applied.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -41,8 +41,8 @@ export interface Kubelet extends AsyncDisposable {
 }
 
 /**
- * The API server of the kubelet, and a folder for its files. The files `server.key` and `server.crt` in it are the server's certificate;
- * absent: it uses plain HTTP.
+ * The API server that the kubelet uses, and a folder for the kubelet's files. If the folder has the files `server.key` and `server.crt`,
+ * they are the certificate of the kubelet's server. Otherwise that server uses plain HTTP.
  */
 export interface KubeletGround {
   readonly admin: KubeConfig;
@@ -137,7 +137,7 @@ export async function startKubelet({ admin, folder }: KubeletGround, agentFolder
       variable,
       value.replaceAll('$$(', '$('),
     ]);
-    // bubblewrap itself makes missing folders for root alone.
+    // Makes the parent folders, because bubblewrap itself would make them accessible only for root.
     const parents = (of.volumeMounts ?? []).flatMap(({ mountPath }) => ['--dir', path.dirname(mountPath)]);
     const args = [
       ...folders,
@@ -246,7 +246,7 @@ export async function startKubelet({ admin, folder }: KubeletGround, agentFolder
     if (record !== undefined && !record.done) {
       if (record.stop !== undefined) return;
       record.stop = 'asked';
-      // bwrap is the parent of the program, and its end ends all.
+      // Kills bwrap, the parent of the program. When bwrap ends, all processes of the container end.
       await sleep(Math.min(deletionGracePeriodSeconds, 1) * 1000);
       record.child?.kill('SIGKILL');
       return;

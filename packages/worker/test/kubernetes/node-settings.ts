@@ -15,7 +15,7 @@ export interface NodePlaces {
   readonly address: string;
 }
 
-/** Writes the settings of containerd, with the fake registry as mirror of all others. `plugins` is the folder of network plugins. */
+/** Writes the settings of containerd. The fake registry is the mirror of all other registries. `plugins` is the folder of network plugins. */
 export async function writeContainerd(
   { folder, socket, bridge, address }: NodePlaces,
   plugins: string,
@@ -51,7 +51,7 @@ config_path = "${inFolder('registries')}"
     `server = "${url}"\n[host."${url}"]\ncapabilities = ["pull", "resolve"]\n`,
   );
   const subnet = address.replace(/\d+$/, '0/24');
-  // The addresses of Services. A test that needs them sets up forwarding on this machine.
+  // Route to the addresses of Services. A test that connects to a Service sets up forwarding on this machine.
   const routes = [{ dst: '10.0.0.0/24' }];
   const ipam = { type: 'host-local', ranges: [[{ subnet }]], routes, dataDir: inFolder('addresses') };
   const plugin = { type: 'bridge', bridge, isGateway: true, ipMasq: false, ipam };
@@ -84,7 +84,7 @@ export async function writeKubelet(
     cgroupRoot: cgroup,
     failSwapOn: false,
     makeIPTablesUtilChains: false,
-    // The machine of a test may be nearly full.
+    // Sets low limits, because memory and disk of the machine may be nearly full.
     evictionHard: { 'memory.available': '1Mi', 'nodefs.available': '1Mi', 'imagefs.available': '1Mi' },
     imageGCHighThresholdPercent: 100,
     nodeStatusUpdateFrequency: '5s',

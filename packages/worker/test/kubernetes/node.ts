@@ -1,6 +1,7 @@
 /**
- * A real node of a cluster on this machine: containerd, runc, the kubelet, and a network between pods and machine. Its images come from a
- * fake registry; the agent's image comes from the archive that `bin/build-sidecar-image` writes. No plugin keeps network policies.
+ * Starts a real node of a cluster on this machine: containerd, runc, the kubelet, and a network between pods and machine. The node pulls
+ * its images from a fake registry. The agent's image comes from the archive that `bin/build-sidecar-image` writes. No plugin enforces
+ * network policies.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
@@ -24,7 +25,7 @@ import { type NodePlaces, writeContainerd, writeKubelet } from './node-settings.
 const name = 'node-1';
 const limitMs = 180_000;
 const [bridge, address] = ['ry-pods', '10.231.77.1'];
-/** Folders of the controllers of cgroups version 1, or the only one of version 2. */
+/** Parent of the folders of each cgroup controller in version 1; in version 2, the folder of all controllers. */
 const cgroups = '/sys/fs/cgroup';
 
 const quietly = (...[program = '', ...args]: string[]): void => {
@@ -45,7 +46,7 @@ export async function startNode(
   agentEntry: string,
   images: readonly Buffer[] = [],
 ): Promise<Kubelet> {
-  // Paths of sockets are short.
+  // The folder has a short name, because the path of a socket must be short.
   const folder = await mkdtemp(path.join(tmpdir(), 'ry-node-'));
   const inFolder = (...parts: string[]): string => path.join(folder, ...parts);
   const log = openSync(inFolder('log'), 'a');
@@ -71,7 +72,7 @@ export async function startNode(
     await registry?.[Symbol.asyncDispose]();
     quietly('ip', 'link', 'del', bridge);
     await removeCgroups(path.basename(folder));
-    // Shared mounts are removed together, so some are already removed when their turn comes.
+    // Repeats the unmounting: shared mounts are removed together, so unmounting a mount fails if it was removed with an earlier one.
     await eventually('unmounting', () =>
       unmountBelow(folder).then(
         () => true,
@@ -130,7 +131,7 @@ export async function startNode(
       },
       limitMs,
     );
-    // No controller of nodes removes the taint of a new node.
+    // Removes the taint of the new node, because no controller of nodes runs here.
     await core.patchNode({ name, body: [{ op: 'add', path: '/spec/taints', value: [] }] });
     const watch = watchStarts(core);
     return {
@@ -176,7 +177,7 @@ function watchStarts(core: CoreV1Api) {
   };
 }
 
-/** Returns the archive of the agent's image, as users make it for a cluster. */
+/** Returns the archive of the agent's image, with the same content that users build for a cluster. */
 async function agentImage(entry: string): Promise<Buffer> {
   const entries = await agentImageContent(entry);
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;

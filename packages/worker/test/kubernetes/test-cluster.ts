@@ -1,6 +1,6 @@
 /**
- * The cluster of a test: a real control plane and node under `bin/test-kubernetes`, otherwise a fake API server and a replacement of a
- * node.
+ * Starts the cluster of a test. With `bin/test-kubernetes`, it is a real control plane and node. Otherwise it is a fake API server and a
+ * program that replaces the node.
  */
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -34,7 +34,7 @@ export interface TestCluster extends AsyncDisposable {
   reach(url: string): Promise<string>;
   /** Begins a conversation of a worker with the cluster. */
   begin(name: string): Promise<Scenario>;
-  /** Cuts the power of the real node, and deletes its pods as the cluster does when a node is silent. */
+  /** Ends all processes of the real node, and then deletes its pods, as the cluster does if a node is silent. */
   loseNode(): Promise<void>;
   /** Starts the node again, without the containers that it had. */
   returnNode(): Promise<void>;

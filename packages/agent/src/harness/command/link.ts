@@ -90,7 +90,7 @@ export function connectCommand(options: CommandLinkOptions): AgentLink {
   return {
     initialize: async () => ({ protocolVersion }),
     newSession: async () => ({ sessionId: newId() }),
-    // Calls that were never announced.
+    // Never called, because `initialize` does not announce that the harness loads sessions.
     loadSession: () => Promise.reject(new Error('a command has no sessions')),
     prompt,
     cancel: stop,

@@ -70,7 +70,7 @@ test.each([
   expect(JSON.stringify(seen)).not.toContain(forwarder.key);
 });
 
-test('shows the run token in no part of an answer', async () => {
+test('never includes the run token in an answer', async () => {
   const response = await post('/anthropic/v1/messages');
   const everything = JSON.stringify([...response.headers]) + (await response.text());
   expect(everything).not.toContain(token);
@@ -132,7 +132,7 @@ test('answers 429 if a run sends too many concurrent requests', async () => {
   expect((await Promise.all(first)).map(({ status }) => status)).toEqual(Array(12).fill(200));
 });
 
-test('stores the last refusal of a turn, except refusals that the harness ignores', async () => {
+test('stores the last refused request of a turn, but ignores expected refusals', async () => {
   forwarder.beginTurn();
   answer = { status: 403, body: '{"error":{"message":"not this model"}}' };
   await (await post('/openai/v1/responses')).text();
@@ -154,7 +154,7 @@ async function say(text: string): Promise<string> {
   return got;
 }
 
-test('refuses to be a proxy, and reports each host once and only the first of many', async () => {
+test('refuses proxy requests, and reports each host once up to a maximum number of hosts', async () => {
   expect(await say('CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n')).toContain('403');
   expect(await say('GET http://Example.org/a HTTP/1.1\r\nhost: example.org\r\nconnection: close\r\n\r\n')).toContain(
     '403',

@@ -7,7 +7,10 @@ import { listenOnLoopback } from '../../listen-on-loopback.ts';
 import type { ServiceConnection } from '../../service/connection.ts';
 import { type ModelRefusal, refusalOf, type TurnAnswers } from './refusals.ts';
 
-/** Endpoints of models: provider, then the path of the provider's API. Other paths of the gateway (git, MCP) cannot be reached here. */
+/**
+ * Paths of model endpoints: the provider, then the path of the provider's API. The forwarder does not reach other paths of the gateway
+ * (git, MCP).
+ */
 const modelPath = /^\/(?:anthropic|openai|google|local)\/[A-Za-z0-9._:/-]+$/;
 
 /**
@@ -20,20 +23,20 @@ function gatewayTarget(requestTarget: string): string | undefined {
   if (!modelPath.test(plain) || plain.split('/').some((segment) => segment === '.' || segment === '..'))
     return undefined;
   const parameters = new URLSearchParams(query.join('?'));
-  // Google's clients may put the key here.
+  // Google's clients may put the key into the query.
   parameters.delete('key');
   const text = parameters.toString();
   return `/api/v1/gateway${plain}${text === '' ? '' : `?${text}`}`;
 }
 
-/** Returns true if the path requests an answer of a model, which costs money; false for lists and for counting tokens. */
+/** Returns true if the path requests an answer of a model, which costs money. Returns false for paths that list models or count tokens. */
 const asksModel = (target: string): boolean =>
   /\/(?:messages|responses|chat\/completions)(?:\?|$)|:(?:stream)?generateContent(?:\?|$)/i.test(target);
 
 const host = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
 
 /**
- * Returns host and port of the proxy request of a program, in a form that may be shown; undefined if the target is malformed.
+ * Returns the host and port of a proxy request in a form that is safe to show; undefined if the target is malformed.
  */
 const shownHost = (wanted: string): string | undefined => (host.test(wanted) ? wanted.toLowerCase() : undefined);
 
@@ -41,21 +44,21 @@ export interface ForwarderOptions {
   readonly connection: ServiceConnection;
   /** Returns true for a refusal that does not affect the harness. */
   readonly isExpected: (refusal: ModelRefusal) => boolean;
-  /** Called for each other error answer. */
+  /** Called for each error answer for which `isExpected` is false. */
   readonly onRefused: (refusal: ModelRefusal) => void;
-  /** Called once for each of the first hosts that programs wanted to reach through the forwarder as a proxy. */
+  /** Called once for each host that a program wants to reach through the forwarder as a proxy, for a limited number of hosts. */
   readonly onDenied: (host: string) => void;
 }
 
 /**
- * The access of programs in the sandbox to the run's model. The forwarder itself adds the run token, so that no program has it. Every
- * program of the run may use it, and each request counts for the run: the service checks, counts and limits these requests in the same way
- * as the agent's own requests.
+ * Gives programs in the sandbox access to the run's model. The forwarder adds the run token, so that no program has the token. Every
+ * program of the run may use the forwarder. The service checks, counts and limits these requests in the same way as the agent's own
+ * requests.
  */
 export interface Forwarder {
   /** `http://127.0.0.1:PORT`; the first part of the path is the provider's name. */
   readonly url: string;
-  /** Key that requests must have in the place where the client of a provider puts one. The key is valid only for this forwarder. */
+  /** The key that each request must have, in the header or query of its provider's client. The key is valid only for this forwarder. */
   readonly key: string;
   /** Starts a new count. */
   beginTurn(): void;
@@ -63,12 +66,15 @@ export interface Forwarder {
   close(): void;
 }
 
-/** Requests of a sandbox at once. Further requests are answered with 429, so that connections are left for the agent's own calls. */
+/**
+ * Maximum number of concurrent requests of a sandbox. The forwarder answers further requests with 429, to leave connections for the agent's
+ * own calls.
+ */
 const maxRequests = 12;
 const maxConnections = 64;
 /** The same limit as in the gateway. */
 const maxBodyBytes = 16 * 1024 * 1024;
-/** The gateway gives up after 5 minutes of silence. */
+/** Longer than the timeout of the gateway, which ends a request after 5 minutes without data. */
 const idleTimeoutMs = 330_000;
 const maxErrorBytes = 16 * 1024;
 const maxDeniedHosts = 20;
@@ -78,7 +84,7 @@ const notUpwards = new Set([
   ...[...perHop, 'trailer', 'transfer-encoding', 'upgrade', 'host', 'expect', 'accept-encoding', 'cookie'],
   ...['authorization', 'x-api-key', 'x-goog-api-key', 'api-key'],
 ]);
-/** A GET is sent without a body: with a length, the next request would be read as its body. */
+/** A GET is sent without a body. If the header stayed, the next request would be read as its body. */
 const notUpwardsOfGet = new Set([...notUpwards, 'content-length']);
 const notDownwards = new Set([...perHop, 'trailer', 'transfer-encoding', 'upgrade', 'set-cookie']);
 
@@ -87,7 +93,7 @@ function without(headers: IncomingHttpHeaders, names: ReadonlySet<string>): Reco
   return Object.fromEntries(remaining) as Record<string, string>;
 }
 
-/** Returns the keys of a request, from the places where the clients of the providers put one. */
+/** Returns the keys of a request from all headers and query parameters that the providers' clients use. */
 function keysOf({ headers, url = '' }: IncomingMessage): string[] {
   const [, bearer] = /^Bearer (\S+)$/i.exec(headers.authorization ?? '') ?? [];
   const query = new URLSearchParams(url.split('?').slice(1).join('?')).get('key');
@@ -112,7 +118,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   function refuse(response: ServerResponse, status: number, message: string): void {
     const headers = { 'content-type': 'application/json', connection: 'close' };
     response.writeHead(status, status === 429 ? { ...headers, 'retry-after': '1' } : headers);
-    // Has the members of all providers together, so that each client shows the sentence.
+    // The answer has the error members of all providers, so that each client shows the message.
     response.end(JSON.stringify({ type: 'error', error: { type: 'forwarder_error', code: status, message } }));
   }
 
@@ -167,7 +173,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       return;
     }
     const target = gatewayTarget(proxied === undefined ? url : path);
-    // Refuses pages in a browser.
+    // Requests with an Origin header come from pages in a browser and are refused.
     if (target === undefined || !/^(GET|POST)$/.test(request.method ?? '') || request.headers.origin !== undefined) {
       refuse(response, 404, 'the run reaches only the endpoints of its model here');
       return;
@@ -194,7 +200,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     });
   });
   server.maxConnections = maxConnections;
-  // A client that can only use proxies connects through this proxy to the forwarder itself.
+  // Some clients send every request through the proxy. They may connect through the proxy to the forwarder itself.
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     socket.on('error', () => socket.destroy());
     const wanted = request.url ?? '';
@@ -233,7 +239,7 @@ function cutOff(response: ServerResponse): void {
   response.destroy();
 }
 
-/** A body of unknown length that aborts the request when it is larger than the gateway takes. */
+/** Returns a stream that aborts the request if the body is larger than the gateway accepts. */
 function bounded(gone: AbortController): Transform {
   let bytes = 0;
   return new Transform({

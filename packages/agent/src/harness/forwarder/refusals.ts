@@ -1,7 +1,7 @@
 import { shorten } from '@runyard/contract/wire/shorten';
 import { asObject, asString } from '../../acp/tool-output.ts';
 
-/** An error that the gateway, or the provider behind it, answered to a request of the harness. */
+/** An error answer of the gateway or the provider to a request of the harness. */
 export interface ModelRefusal {
   readonly status: number;
   readonly message: string;
@@ -17,7 +17,7 @@ export interface TurnAnswers {
 
 const maxMessageLength = 2_000;
 
-/** Returns the sentence of an error answer. Anthropic, OpenAI and Google have it at `error.message`, our own problems at `detail`. */
+/** Returns the message of an error answer. Anthropic, OpenAI and Google send the message in `error.message`, and our own service in `detail`. */
 export function refusalOf(status: number, body: string): ModelRefusal {
   const message = sentenceOf(body) ?? body.trim();
   return { status, message: shorten(message === '' ? 'without a reason' : message, maxMessageLength) };
@@ -32,6 +32,6 @@ function sentenceOf(body: string): string | undefined {
   }
 }
 
-/** Returns the sentence that a failure of a turn gets. */
+/** Returns the sentence about the refusal for the failure message of a turn. */
 export const refusalSentence = ({ status, message }: ModelRefusal): string =>
   `The model gateway refused the last request of the harness with ${status}: ${message}`;

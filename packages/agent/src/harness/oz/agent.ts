@@ -10,7 +10,7 @@ import { protocolVersion } from '../../acp/agent-link.ts';
 import { newId } from '../../new-id.ts';
 import { type Engine, turnVoice } from './session.ts';
 
-/** Sends a `session/update`; resolves when there is room for more. */
+/** Sends a `session/update`. Resolves when the next update can be sent. */
 export type SendUpdate = (sessionId: string, update: SessionUpdate) => Promise<void>;
 
 /** A member of `_meta` of a text block: the block contains the decision about a request of an earlier sandbox. */

@@ -16,8 +16,7 @@ interface PlannedAction {
 }
 
 /**
- * Asks whether an action may run. Returns undefined if it may, because under auto-approve the built-in harness does not
- * ask.
+ * Asks whether an action may run. Under auto-approve, returns undefined and does not ask: the action may run.
  */
 export async function askFirst(
   { title, resume, beforeAsked, ...action }: PlannedAction,
@@ -29,7 +28,7 @@ export async function askFirst(
   return await approvals.ask({ kind: 'permission', title, action, ...more }, signal);
 }
 
-/** Returns why an action did not run, for the model or a person. */
+/** Returns the reason why an action did not run, as text for the model or a person. */
 export function refusalText({ by, message }: Verdict): string {
   if (by === 'policy' && message !== undefined) return `refused: ${message}`;
   if (by === 'policy')
@@ -37,7 +36,7 @@ export function refusalText({ by, message }: Verdict): string {
   return `denied by the user${message === undefined ? '' : `, who says: ${message}`}`;
 }
 
-/** Reports the end of an action that was denied. */
+/** Reports that an action ended because it was denied. */
 export async function reportDenied(voice: TurnVoice, toolCallId: string, text: string): Promise<void> {
   await voice.update({
     sessionUpdate: 'tool_call_update',

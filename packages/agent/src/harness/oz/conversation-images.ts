@@ -20,8 +20,8 @@ export function userContent(text: string, images: readonly TurnImage[]): UserCon
 }
 
 /**
- * Returns a message with the images of tool results, because not every provider accepts images inside a result; undefined if there are
- * none. The text of the message states that no person has sent the images.
+ * Returns a separate message with the images of tool results, because some providers accept no images inside a result. The text of the
+ * message says that the images are data from tools. Returns undefined if there are no images.
  */
 export function imagesOfResults(
   results: ReadonlyMap<string, { readonly images?: readonly TurnImage[] }>,

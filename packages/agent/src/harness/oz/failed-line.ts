@@ -1,17 +1,17 @@
-/** Finds the line of a runbook's block at which its shell stopped. */
+/** Finds the line at which the shell of a runbook block stopped. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fs } from '../../builtin-modules.ts';
 import { type CommandOptions, runCommand } from '../../commands/run-command.ts';
 import type { RunbookBlock } from './runbook-blocks.ts';
 
-/** A line of a script; the first one is 1. */
+/** A line of a script. Numbers start at 1. */
 export interface ScriptLine {
   readonly number: number;
   readonly text: string;
 }
 
-/** A script that records its present line, and a function that returns the line at which it stopped. */
+/** A script that records its current line, and a function that returns the line at which the script stopped. */
 export interface MarkedScript {
   readonly script: string;
   /** Returns the first line of the command that ended the script; undefined if no error ended the script. */
@@ -20,9 +20,9 @@ export interface MarkedScript {
 }
 
 /**
- * Prints the line numbers at which a top-level command of the script `$1` begins. The shell itself decides where a command is complete: a
- * function with these lines as its body parses without an error. If a here-document is still open, the function's closing brace becomes
- * part of it.
+ * Prints the line numbers at which a top-level command of the script `$1` begins. The shell itself decides whether a command is complete:
+ * it parses a function with these lines as its body. If a here-document is still open, the function's closing brace becomes part of the
+ * here-document, and the function does not parse.
  */
 const commandStarts = `"$0" -n -c "$1" 2>/dev/null || exit 0
 printf '%s\\n' "$1" | {
@@ -47,7 +47,7 @@ $chunk
  */
 const readsShellState = /\bset\s+[-+]\w*[xv]|xtrace|verbose|PIPESTATUS|\$_\b|\$\{_\}|\btrap\b/;
 
-/** Longer scripts are not marked: the search takes about half a millisecond for each line, and the script is one argument. */
+/** Longer scripts are not marked. The search takes about half a millisecond for each line, and the script must fit into one argument. */
 const maxLines = 200;
 const maxBytes = 64 * 1024;
 

@@ -5,8 +5,8 @@ import { asObject } from '../../acp/tool-output.ts';
 import type { OzAgent, SendUpdate } from './agent.ts';
 
 /**
- * Connects the built-in harness in this process, with the same messages and the same transcript as over stdio. It starts no second Node
- * process and loads no SDK, because these would take much of the processor time of a short run (`bench/modules.md`).
+ * Connects the built-in harness in this process. Messages and transcript are the same as over stdio. No second Node process and no SDK
+ * are used, because they would take much of the processor time of a short run (`bench/modules.md`).
  */
 export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   const closed = new AbortController();
@@ -28,7 +28,7 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
     }
   }
 
-  /** Sends updates one after another, each when there is room. */
+  /** Sends updates one after another. Waits before each update until the driver can take it. */
   const send: SendUpdate = (sessionId, update) => {
     lastUpdate = lastUpdate
       .then(() => events.ready())
@@ -56,7 +56,7 @@ export function connectOz(agent: OzAgent, events: LinkEvents): AgentLink {
   };
 }
 
-/** Returns parameters without the bytes of images, for the transcript. The attachments of the run have the bytes. */
+/** Returns the parameters for the transcript, without the bytes of images. The run stores these images as attachments. */
 function withoutImages(params: unknown): unknown {
   const prompt = asObject(params)?.prompt;
   if (!Array.isArray(prompt)) return params;

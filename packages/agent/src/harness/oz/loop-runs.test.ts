@@ -54,7 +54,7 @@ function fakeTree(more: Partial<RunTree> = {}): RunTree & { calls: unknown[][] }
   };
 }
 
-/** Runs a turn with this run tree; returns the results, the model's tools, and its instructions. */
+/** Runs a turn with this run tree. Returns the results, and the tools and instructions that the model got. */
 async function play(tree: RunTree | undefined, signal = new AbortController().signal) {
   const before = models.requests.length;
   const updates: SessionUpdate[] = [];
@@ -88,7 +88,7 @@ async function play(tree: RunTree | undefined, signal = new AbortController().si
   };
 }
 
-test('starts and awaits runs and marks their summaries as text of other agents', async () => {
+test('starts runs, waits for them, and marks their summaries as text of other agents', async () => {
   models.script([
     {
       toolCalls: [
@@ -137,7 +137,7 @@ test('offers only the tools that the run may use', async () => {
   expect((await play(fakeTree({ maxLive: undefined, parent }))).instructions).toContain('run lead');
 });
 
-test('informs the model of a refusal of the service', async () => {
+test('gives the model a refusal of the service as a failed result', async () => {
   models.script([{ toolCalls: [{ name: 'start_run', input: { prompt: 'a' } }] }, { text: ['So be it.'] }]);
   const body = JSON.stringify({ title: 'Conflict', detail: 'Await or cancel some first.' });
   const refusing = fakeTree({ start: () => Promise.reject(new ServiceRefusal(409, '/child-runs', body)) });
@@ -146,7 +146,7 @@ test('informs the model of a refusal of the service', async () => {
   expect(results[1]).toBe('Await or cancel some first.');
 });
 
-test('cuts the summaries of many runs to the size of a result', async () => {
+test('shortens the summaries of many runs to the maximum size of a result', async () => {
   models.script([{ toolCalls: [{ name: 'await_runs', input: {} }] }, { text: ['ok'] }]);
   const runs = Array.from({ length: 30 }, (_, n) => child(`r${n}`, `begin-${n} ${'x'.repeat(16_000)}`));
   const { results } = await play(fakeTree({ wait: async () => ({ runs, timedOut: true }) }));

@@ -22,7 +22,7 @@ describe('the loop asks a person', () => {
     ...(decision ? { decision } : {}),
   });
 
-  test('before a command or a change of a file, and not before a read', async () => {
+  test('before it runs a command or changes a file, but not before it reads', async () => {
     models.script([
       {
         toolCalls: [
@@ -47,7 +47,7 @@ describe('the loop asks a person', () => {
     expect(told()?.[2]).toContain('denied by the user, who says: write nothing');
   });
 
-  test('with ask_user and returns the answer as the result', async () => {
+  test('when the model calls ask_user, and returns the answer as the result', async () => {
     models.script([
       call('ask_user', { question: 'Which?' }),
       call('ask_user', { question: 'Sure?' }),
@@ -73,7 +73,7 @@ describe('the loop asks a person', () => {
     expect([...heard.slice(1), told()]).toEqual([['the red one'], ['yes'], ['no: look again']]);
   });
 
-  test('only if the policy does not refuse, and tells the model about a refusal', async () => {
+  test('unless the policy refuses, and gives the model the refusal', async () => {
     models.script([
       {
         toolCalls: [
@@ -91,7 +91,7 @@ describe('the loop asks a person', () => {
     expect(decided.map((event) => event.type === 'decided' && event.by)).toEqual(['policy', 'policy']);
   });
 
-  test('records that the action was not done if the wait is aborted', async () => {
+  test('and records that the action was not done if the wait is aborted', async () => {
     models.script([call('shell', { command: 'touch x' }), { text: ['go on'] }]);
     let memory = '';
     const remember = async (kept: string) => {

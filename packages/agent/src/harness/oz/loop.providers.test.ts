@@ -54,7 +54,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     expect(JSON.stringify(models.requests.at(-1)?.body)).toContain(data);
   });
 
-  test('asks again after the stream breaks off', async () => {
+  test('repeats a request whose stream breaks off', async () => {
     models.script([{ text: ['one ', 'two ', 'three'] }]);
     models.misbehave({ kind: 'cut', afterPieces: 2 });
     const { turn, texts, thoughts } = engine(provider);
@@ -63,7 +63,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     expect(thoughts.join('')).toContain('trying again');
   });
 
-  test('fails after repeated 500 with a message that names the model, the status and the next step', async () => {
+  test('fails after several answers 500 with a message that names the model, the status and the next step', async () => {
     models.misbehave({ kind: 'status', status: 500, message: 'melted' }, 3);
     const { verdict } = await engine(provider).turn('Hi.');
     expect(verdict).toMatchObject({ success: false, code: 'internal_error' });
@@ -82,7 +82,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     expect(models.requests.length - before).toBe(1);
   });
 
-  test('asks again after an error event in a stream', async () => {
+  test('repeats a request after an error event in its stream', async () => {
     models.script([{ text: ['fine'] }]);
     models.misbehave({ kind: 'error_event', afterPieces: 2 });
     const { turn, texts } = engine(provider);

@@ -1,4 +1,4 @@
-/** The model loop in a new sandbox: it continues with the tool call that a person was asked about in the earlier sandbox. */
+/** Tests the model loop in a new sandbox, which continues the tool call that a person was asked about in the earlier sandbox. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
@@ -10,7 +10,7 @@ const { models, workspace, engine } = await openTestLoops();
 
 type Asked = Extract<AgentEventBody, { type: 'blocked' }>['request'];
 
-/** An engine of a sandbox, and its saved memory. */
+/** Runs an engine as in one sandbox, and keeps the memory that the engine saves. */
 function sandbox(provider: string, memory?: string) {
   const kept: { memory: string; requestId: string | undefined }[] = [];
   const remember = async (said: string, requestId?: string) => void kept.push({ memory: said, requestId });
@@ -35,7 +35,7 @@ async function left(provider: string, second: { name: string; input: Record<stri
   const before = sandbox(provider);
   const playing = before.turn('Make it.');
   const request = await before.asked();
-  // After kill -9, only the memory that was saved before the question exists.
+  // Simulates kill -9: only the memory that was saved before the question exists.
   const memory = before.kept.at(-1);
   expect(memory?.requestId, 'kept before it is asked').toBe(request.request_id);
   before.abort();
@@ -88,7 +88,7 @@ test('returns the answer of a person as the result of a question', async () => {
   expect(resultsTold()[1]).toBe('the red one');
 });
 
-test('asks again if the person only continued the run', async () => {
+test('asks again if the person continued the run without a decision', async () => {
   const was = await left(anthropic, shell);
   const after = goOn(anthropic, was, {});
   const playing = after.turn('', [], [], 'You had asked.');

@@ -6,7 +6,7 @@ import { openTestLoops } from '../../../test/loop.ts';
 const { models, workspace, engine } = await openTestLoops();
 
 describe('the loop', () => {
-  test('waits for the time of Retry-After and continues', async () => {
+  test('waits as long as Retry-After says, and then continues', async () => {
     models.script([{ text: ['done'] }]);
     models.misbehave({ kind: 'status', status: 429, retryAfterSeconds: 1 });
     const { turn } = engine();
@@ -20,7 +20,7 @@ describe('the loop', () => {
     expect((await engine().turn('Hi.')).verdict).toMatchObject({ success: false, code: 'resource_unavailable' });
   });
 
-  test('reports no retryable code for a run that has already acted', async () => {
+  test('fails with a code that is not retried if the run has already acted', async () => {
     models.script([
       { toolCalls: [{ name: 'shell', input: { command: 'true' } }] },
       { text: ['never'], misbehaviour: { kind: 'status', status: 429 } },
@@ -28,7 +28,7 @@ describe('the loop', () => {
     expect((await engine().turn('Hi.')).verdict).toMatchObject({ success: false, code: 'agent_process_failed' });
   });
 
-  test('gives up on a silent model after the stall timeout', async () => {
+  test('stops waiting for a silent model after the stall timeout', async () => {
     models.misbehave({ kind: 'silent' }, 3);
     const { verdict } = await engine('anthropic', { stallTimeoutMs: 50 }).turn('Hi.');
     expect(verdict).toMatchObject({
@@ -38,7 +38,7 @@ describe('the loop', () => {
     });
   });
 
-  test('lets a slow stream take longer than the stall timeout', async () => {
+  test('does not end a slow stream that takes longer than the stall timeout', async () => {
     models.script([{ text: Array.from('abcdefghijklmnopqrstuvwxyz') }]);
     models.misbehave({ kind: 'slow', delayMs: 60 });
     const { turn, texts } = engine('anthropic', { stallTimeoutMs: 1_500 });

@@ -6,7 +6,7 @@ import { openTestLoops, results } from '../../../test/loop.ts';
 const { models, workspace, engine } = await openTestLoops();
 
 describe('the loop', () => {
-  test('informs the model of malformed input and unknown tools and continues', async () => {
+  test('gives the model an error for malformed input and for unknown tools, and continues', async () => {
     models.script([
       {
         toolCalls: [
@@ -55,7 +55,7 @@ describe('the loop', () => {
     expect(toolResults[2]).toContain('ok');
   });
 
-  test('sends the model no lone surrogate from the input of a call', async () => {
+  test('removes lone surrogates from the input of a call before it is sent to the model', async () => {
     models.script([{ toolCalls: [{ name: 'read', input: { path: 'a\ud83d' } }] }, { text: ['ok'] }]);
     const { turn } = engine();
     expect((await turn('Hi.')).verdict.success).toBe(true);
@@ -125,7 +125,7 @@ describe('the loop', () => {
     expect(JSON.stringify(spoken)).toContain('Downloading 299%');
   });
 
-  test('bounds the output of a command in the context', async () => {
+  test("limits the output of a command in the model's context", async () => {
     models.script([
       { toolCalls: [{ name: 'shell', input: { command: 'head -c 5000000 /dev/zero | tr "\\0" x' } }] },
       { text: ['big'] },

@@ -21,10 +21,10 @@ import { toolSetOf } from './tools/tool-list.ts';
 
 export interface LoopOptions
   extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'handoff' | 'tree'> {
-  /** The whole workspace, if `workspace` is one of its folders. */
+  /** The whole workspace, if `workspace` is only a folder of it. */
   root?: string | undefined;
   approvals: Approvals;
-  /** Returns the tools of the run's MCP servers, which start after the engine was made. */
+  /** Returns the tools of the run's MCP servers. The servers start after the engine was created. */
   mcp?: () => readonly McpTool[];
   model: AgentModel;
   reasoningLevel?: string | undefined;
@@ -38,7 +38,7 @@ export interface LoopOptions
   remember?: (memory: string, requestId?: string) => Promise<void>;
   /** Limit of model requests in one turn. */
   maxSteps?: number;
-  /** Longest silence of the model. A whole answer may take any time. */
+  /** Maximum time between two pieces of an answer. The whole answer may take longer. */
   stallTimeoutMs?: number;
   retry?: ModelRetry;
   /** Opens the model; tests pass another model. */
@@ -50,7 +50,7 @@ export function modelEngine(options: LoopOptions): Engine {
   const { model, maxSteps = 200, stallTimeoutMs = 300_000 } = options;
   const retry = options.retry ?? { tries: 6, firstMs: 1_000, maxMs: 30_000 };
   const { messages, ...earlier } = readMemory(options.memory);
-  /** Calls of the last message without results in the history, because one of them waits for a person. */
+  /** The calls of the last message while one of them waits for a person. The history has no results of these calls yet. */
   let open: OpenCalls | undefined = earlier.open;
   const access = (
     options.open ??
@@ -74,7 +74,7 @@ export function modelEngine(options: LoopOptions): Engine {
 
   const remember = async () => options.remember?.(memoryText({ messages, open }), open?.requestId);
 
-  /** Adds the results of a step to the conversation, and their images. */
+  /** Adds the results of a step, and the images in the results, to the conversation. */
   function addResults(calls: readonly StepCall[], results: ReadonlyMap<string, CallResult>): void {
     messages.push(toolMessage(calls, results));
     const images = imagesOfResults(results);
@@ -118,8 +118,8 @@ export function modelEngine(options: LoopOptions): Engine {
   }
 
   /**
-   * Continues the call that an earlier turn asked about. Returns false if the decision is about another request: the call is not
-   * run.
+   * Continues the call that an earlier turn asked a person about. If the decision is about another request, does not run the call and
+   * returns false.
    */
   async function takeUp({ requestId, calls, results }: OpenCalls, voice: TurnVoice, signal: AbortSignal) {
     const decided = await options.approvals.takeUp(requestId);
@@ -182,8 +182,8 @@ function end(finishReason: string): TurnEnd {
 }
 
 /**
- * Returns the instructions of the model: its task, its workspace, the runs around its own, and last the base prompt of the run, which may
- * override the earlier parts.
+ * Returns the instructions of the model: its task, its workspace, the related runs, and the base prompt of the run. The base prompt comes
+ * last, so that it can override the other parts.
  */
 function instructions(
   { workspace, root = workspace }: { readonly workspace: string; readonly root?: string | undefined },

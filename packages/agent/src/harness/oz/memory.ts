@@ -2,11 +2,11 @@ import type { ModelMessage } from 'ai';
 import type { TurnImage } from './conversation-images.ts';
 import type { StepCall } from './model-step.ts';
 
-/** The result of a call for the model. */
+/** The result of a tool call, which the model gets. */
 export interface CallResult {
   readonly text: string;
   readonly failed: boolean;
-  /** Images of the result, which follow in a message of their own. */
+  /** Images of the result, which are sent in a separate message after the result. */
   readonly images?: readonly TurnImage[];
 }
 
@@ -15,7 +15,7 @@ export interface OpenCalls {
   /** Id of the request to the person. */
   readonly requestId: string;
   readonly calls: readonly StepCall[];
-  /** Results by the id of the call, in order. */
+  /** The results so far, each with the id of its call, in the order of the calls. */
   readonly results: readonly (readonly [toolCallId: string, result: CallResult])[];
 }
 

@@ -12,10 +12,10 @@ export interface ModelRetry {
   readonly maxMs: number;
 }
 
-/** The longest delay that the `Retry-After` of a provider can cause. A provider may ask for hours. */
+/** Maximum wait after a provider's `Retry-After`, because a provider may ask for hours. */
 const longestRetryAfterMs = 120_000;
 
-/** The model did not answer, and no further try is made. */
+/** Thrown if the model did not answer and the request is not repeated any more. */
 export class ModelGaveUp extends Error {
   override name = 'ModelGaveUp';
   readonly failure: ModelFailure;
@@ -28,8 +28,8 @@ export class ModelGaveUp extends Error {
 }
 
 /**
- * Returns one answer of the model, and asks again if that may help. Throws `ModelGaveUp`, or the reason of an aborted signal;
- * `onAborted` gets the text of the aborted answer.
+ * Returns one answer of the model. Repeats a request that failed if a repetition may succeed. Throws `ModelGaveUp`, or the reason of an
+ * aborted signal. `onAborted` gets the text of an aborted answer.
  */
 export async function answerOfModel(
   access: Promise<ModelAccess>,
@@ -63,8 +63,8 @@ export async function answerOfModel(
 }
 
 /**
- * Returns the verdict of a turn whose model gave up. A retryable code makes the platform run the whole run again. This would repeat the
- * agent's actions, so a turn with actions gets another code.
+ * Returns the verdict of a turn that failed with `ModelGaveUp`. With a retryable code, the platform would run the whole run again and
+ * repeat the agent's actions. So a turn with actions gets another code.
  */
 export function gaveUpVerdict(model: AgentModel, { failure, tries }: ModelGaveUp, acted: boolean): BuiltinVerdict {
   if (failure.retried) {

@@ -31,7 +31,7 @@ test.each([
   expect(failure.advice).toContain('administrator');
 });
 
-test('a message that the SDK could parse stays unchanged', () => {
+test('keeps a message that the SDK could parse unchanged', () => {
   expect(modelFailure(answered(400, 'too long', { error: { message: 'other' } })).reason).toBe('too long');
 });
 

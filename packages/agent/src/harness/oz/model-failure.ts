@@ -6,32 +6,31 @@ import { APICallError } from 'ai';
 import { parseProblem } from '../../service/problem.ts';
 import { isStatusText, providerText } from './provider-text.ts';
 
-/** Why a request to the model failed, and whether the same request may succeed later. */
+/** The reason why a request to the model failed, and whether the same request may succeed later. */
 export interface ModelFailure {
   /** Status of the answer; undefined if there was no answer or the connection broke. */
   status: number | undefined;
   retryable: boolean;
-  /** True: the gateway has repeated the request already. */
+  /** True: the gateway has already repeated the request. */
   retried?: true;
   retryAfterMs: number | undefined;
-  /** A sentence of the provider or the connection, at most 1,000 characters. */
+  /** The error message of the provider or the connection, at most 1,000 characters. */
   reason: string;
   code: ErrorCode;
   advice: string;
 }
 
-/** Names of errors of the SDK that mean that the request itself is wrong. */
+/** Names of SDK errors for a request that is itself wrong. */
 const ourFault =
   /^AI_(InvalidPrompt|InvalidArgument|UnsupportedFunctionality|LoadAPIKey|LoadSetting|NoSuchModel|InvalidMessageRole|MessageConversion)Error$/;
 
 /**
- * Names of the SDK's errors for an answer that does not have the form of the API. A repeated request would get the same
- * answer.
+ * Returns true for SDK errors about an answer that does not have the format of the API. A repeated request would get the same answer.
  */
 const hasOtherForm = ({ name, message }: Error): boolean =>
   name === 'AI_TypeValidationError' || (name === 'AI_InvalidResponseDataError' && !message.includes('stream ended'));
 
-/** Returns the failure that an error of the SDK, a provider or the connection means. */
+/** Converts an error of the SDK, a provider or the connection into a `ModelFailure`. */
 export function modelFailure(error: unknown): ModelFailure {
   if (!APICallError.isInstance(error)) {
     if (error instanceof Error && hasOtherForm(error)) {
@@ -57,7 +56,7 @@ export function modelFailure(error: unknown): ModelFailure {
         : 'The connection to the model broke; run again.',
     };
   }
-  // The SDK gives a break in the middle of a good answer the answer's own status.
+  // If a good answer breaks off, the SDK's error has the status of that answer (200). Such a status is ignored.
   const status = error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : undefined;
   const headers = error.responseHeaders ?? {};
   const problem = parseProblem(error.responseBody ?? '');

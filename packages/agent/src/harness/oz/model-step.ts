@@ -25,14 +25,14 @@ class CutAnswer extends Error {
   override name = 'CutAnswer';
 }
 
-/** The text of an answer so far, for the case that the answer fails. */
+/** The text of an answer so far. It is used if the answer is aborted. */
 export interface PartialAnswer {
   text: string;
 }
 
 /**
- * Asks the model once and reports its text while it arrives. The caller retries, because the retries of the SDK do not cover a stream
- * that breaks off. In SDK 7, `response.messages` has only the messages of this step.
+ * Asks the model once and reports the text of the answer while it arrives. The caller repeats failed requests, because the SDK does not
+ * repeat a request whose stream breaks off. In SDK 7, `response.messages` has only the messages of this step.
  */
 export async function modelStep(
   access: ModelAccess,
@@ -49,7 +49,7 @@ export async function modelStep(
     maxRetries: 0,
     abortSignal: request.signal,
     telemetry: { isEnabled: false },
-    // The SDK's default handler prints to the console; the error is also in the stream.
+    // Replaces the SDK's default handler, which prints to the console. The error is also in the stream.
     onError: () => {},
   });
   const messages = new Map<string, { readonly id: string; readonly halves: ReturnType<typeof joinHalves> }>();

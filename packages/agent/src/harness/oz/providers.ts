@@ -11,7 +11,7 @@ export interface ModelAccess {
   providerOptions: ProviderOptions;
 }
 
-/** Opens the run's model behind the gateway. Only the module of the model's provider is loaded. */
+/** Opens the run's model through the gateway. Loads only the module of the model's provider. */
 export async function openModel(
   model: AgentModel,
   options: { connection: ServiceConnection; reasoningLevel?: string | undefined; stallTimeoutMs: number },
@@ -35,7 +35,7 @@ export async function openModel(
       const { createOpenAI } = await import('@ai-sdk/openai');
       return {
         model: createOpenAI(settings).responses(model.provider_model),
-        // The provider stores nothing, so the conversation has the encrypted reasoning.
+        // The provider stores nothing, so the conversation must include the encrypted reasoning.
         providerOptions: {
           openai: {
             store: false,

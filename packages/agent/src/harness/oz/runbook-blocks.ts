@@ -8,8 +8,8 @@ const shells: Readonly<Record<string, RunbookBlock['shell']>> = { sh: 'sh', shel
 
 /**
  * Returns the fenced `sh`, `shell` and `bash` blocks of a Markdown text, in order (CommonMark 0.31, 4.5 fenced code blocks).
- * `continue-on-error` after the language lets the runbook continue when that block fails. As an HTML comment before the first block, `<!--
- * continue-on-error -->` applies to all blocks.
+ * If `continue-on-error` follows the language of a block, the runbook continues when that block fails. The HTML comment `<!--
+ * continue-on-error -->` before the first block has this effect for all blocks.
  */
 export function runbookBlocks(prompt: string): RunbookBlock[] {
   const blocks: RunbookBlock[] = [];

@@ -27,7 +27,7 @@ ls -la
 const withoutModel =
   "No language model is configured, so only the prompt's fenced `sh` and `bash` blocks were run (model `runbook`).";
 
-/** The README has the same three ways. */
+/** The README lists the same three ways. */
 const waysToAddModel = `There are three ways to add a model; set the variable for the service, then start it again:
 1. The key of a provider: RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY or RUNYARD_GOOGLE_API_KEY.
 2. A model on your own machine (Ollama, vLLM, llama.cpp): RUNYARD_MODEL_BASE_URL, for example http://127.0.0.1:11434/v1, and RUNYARD_MODEL_KEY if it wants a key.
@@ -46,16 +46,17 @@ export interface RunbookOptions {
   env: Readonly<Record<string, string | undefined>>;
   backpressure: () => Promise<void> | undefined;
   approvals: Approvals;
-  /** The decision about a block of an earlier sandbox. */
+  /** The decision of a person about a block that asked in an earlier sandbox. */
   earlier?: AgentTask['decision'];
-  /** The machine of the turn was lost: the first prompt continues behind the commands that are done. */
+  /** Present if the machine was lost during the turn. The first prompt then continues after the commands that are done. */
   loss?: AgentTask['loss'];
-  /** State in which the run had ended before this turn continued it. */
+  /** The state in which the run had ended before this turn continued the run. */
   endedAs?: AgentTask['ended_as'];
-  /** Called with the number of commands of the turn that need not run again. */
+  /** The runbook sets `doneBlocks` to the number of commands of the turn that need not run again. */
   progress: { doneBlocks: number };
   /**
-   * Present if the run is a runbook only because the service has no language model. `explain`: the run explains once how to add one.
+   * Present if the run is a runbook only because the service has no language model. `explain`: the run explains once how to add a model.
+   * `mention`: the run only says that no model is configured.
    */
   noModel?: 'explain' | 'mention' | undefined;
 }
@@ -66,10 +67,10 @@ const maxInlineScript = 100 * 1024;
 /** Creates the engine without a language model, which only runs the fenced shell blocks of the prompt. */
 export function runbookEngine(options: RunbookOptions): Engine {
   let { earlier, loss, noModel } = options;
-  /** True: the turn before succeeded, in this sandbox or an earlier one. */
+  /** True: the previous turn succeeded, in this sandbox or an earlier sandbox. */
   let hasSucceeded = options.endedAs === 'SUCCEEDED';
   const { progress } = options;
-  /** Returns the end of a text: how to add a model, in the first text of a run without one. */
+  /** Returns an explanation of how to add a model for the first text of a run without a model; later returns ''. */
   const explanation = (): string => {
     if (noModel !== 'explain') return '';
     noModel = 'mention';
@@ -141,8 +142,8 @@ export function runbookEngine(options: RunbookOptions): Engine {
 }
 
 /**
- * Reports the decision about a block of an earlier sandbox. Returns a verdict if the block was denied: later blocks do not run
- * either.
+ * Reports the decision about a block of an earlier sandbox. Returns a verdict if the block was denied. In this case, the blocks after it
+ * do not run either.
  */
 async function takeUp(
   answered: NonNullable<AgentTask['decision']>,
@@ -157,7 +158,7 @@ async function takeUp(
   return { success: false, message: text };
 }
 
-/** `failedLine`: the line that failed with the exit code of the block, if it is known. */
+/** `failedLine` is the line that caused the exit code of the block, if the line is known. */
 type BlockResult = CommandResult & { failedLine?: ScriptLine | undefined };
 
 const succeeded = (result: CommandResult) => result.outcome === 'exited' && result.exitCode === 0;
@@ -211,7 +212,7 @@ async function runBlock(
       },
       backpressure: options.backpressure,
     });
-    // Before its result is reported, because a checkpoint may be taken at any moment.
+    // Count the block before its result is reported, because a checkpoint may be taken at any moment.
     if (succeeded(result) || block.continueOnError) options.progress.doneBlocks += 1;
     await said;
     await voice.update(commandEnd(toolCallId, result));
@@ -223,8 +224,8 @@ async function runBlock(
 }
 
 /**
- * A failing line fails its block: the shell runs with `-e`, and bash also with `pipefail`, as GitHub Actions runs `shell: sh` and `shell:
- * bash`.
+ * Returns the shell with the options of GitHub Actions for `shell: sh` and `shell: bash`. With `-e`, a failing line fails its block; bash
+ * also gets `pipefail`.
  */
 function interpreter(shell: RunbookBlock['shell']): [string, ...string[]] {
   return shell === 'bash' ? ['bash', '--noprofile', '--norc', '-eo', 'pipefail'] : ['sh', '-e'];
@@ -259,7 +260,7 @@ function shownCommand(block: RunbookBlock | undefined): string {
   return shortCommand(command);
 }
 
-/** The title of a block is its first line, so the failed line is shown only if it is another line. */
+/** Returns the failed line of a block with several lines. A block of one line already shows this line as its title. */
 function lineOfCode(block: RunbookBlock | undefined, result: BlockResult): string {
   return block?.script.trim().includes('\n') ? failedAt(block, result) : '';
 }

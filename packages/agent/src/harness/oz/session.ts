@@ -17,9 +17,9 @@ export interface TurnEnd {
 
 /** Runs one turn of an engine, until the end of the prompt or until `signal` aborts. */
 export type Engine = (turn: {
-  /** The prompt without the decision about a request of an earlier sandbox. */
+  /** The prompt. The decision about a request of an earlier sandbox is not part of it. */
   prompt: string;
-  /** The prompt with the decision as text, for an engine that cannot continue the action for which it asked. */
+  /** The prompt with the decision as text, for an engine that cannot continue the action that it had asked about. */
   promptWithAnswer: string;
   /** One line for each file of the prompt: path, type, size. */
   files: readonly string[];
@@ -41,7 +41,7 @@ export function turnVoice(update: TurnVoice['update']): TurnVoice {
   };
 }
 
-/** Returns the update for a piece of a running command's output, in the form of other harnesses. */
+/** Returns the update for a piece of output of a running command, in the same form as other harnesses send it. */
 export function commandOutput(toolCallId: string, data: string): SessionUpdate {
   return {
     sessionUpdate: 'tool_call_update',

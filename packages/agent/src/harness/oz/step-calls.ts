@@ -5,13 +5,13 @@ import type { TurnVoice } from './session.ts';
 import { runToolCall } from './tool-calls.ts';
 import type { ToolContext } from './tools/tool.ts';
 
-/** The result of a call that a person was asked about and did not answer. */
+/** The result of a call about which a person was asked and did not answer. */
 export const notAnswered = 'not done: the turn ended before the user had answered';
 
 export interface StepCallsOptions {
   readonly context: Omit<ToolContext, 'onOutput' | 'waiting'>;
   readonly voice: TurnVoice;
-  /** The decision of a person about the first call without a result, from an earlier engine. */
+  /** The decision of a person about the first call without a result, if an earlier engine asked about this call. */
   readonly given?: Verdict | undefined;
   /** Called before a call waits for a person, and awaited before the question is asked. */
   onOpen(open: OpenCalls): Promise<void>;
@@ -43,7 +43,7 @@ export async function runStepCalls(
       call,
       {
         ...context,
-        // A call asks once, so the verdict is valid for the whole call.
+        // A call asks at most once, so the given verdict is the only one that the call needs.
         approvals: verdict === undefined ? approvals : { policy: approvals.policy, ask: async () => verdict },
         async waiting(ask) {
           const answer = await ask((requestId) => onOpen({ requestId, calls, results: before }));

@@ -56,7 +56,7 @@ export async function runToolCall(
   const onOutput = (text: string) => {
     said = voice.update(commandOutput(toolCallId, text));
   };
-  /** Marks the time in which a tool waits for a person, because it does not count as time of the action. */
+  /** Marks the time in which a tool waits for a person, because this time does not count in the duration of the action. */
   const waiting: ToolContext['waiting'] = async (work) => {
     const tell = (waits: boolean) =>
       voice.update({ sessionUpdate: 'tool_call_update', toolCallId, _meta: { runyard: { waits } } });
@@ -69,7 +69,7 @@ export async function runToolCall(
   };
   const outcome = await tool.run(call.input, { ...context, onOutput, waiting });
   await said;
-  // A search runs a command too, but its result is reported as text.
+  // The search tool also runs a command, but its result is reported as text.
   await voice.update(
     outcome.command === undefined ? textResult(toolCallId, outcome) : commandEnd(toolCallId, outcome.command),
   );

@@ -24,7 +24,7 @@ describe.each(presetTypes)('the preset %s', (type) => {
     for (const [name, text] of Object.entries(files)) if (name.endsWith('.json')) JSON.parse(text);
   });
 
-  test('a preset is configured only for policies that its program can follow, and the version of the program is pinned', () => {
+  test('a preset is configured only for the approval policies that its program can follow, and pins the version of the program', () => {
     for (const policy of ['ask', 'auto-deny'] as const) {
       const configure = () => configureProgram(preset, protocols[0] ?? 'anthropic', policy, values);
       if (typeof preset.approvals[policy] === 'string') expect(configure).toThrow('cannot ask a person');
@@ -49,12 +49,12 @@ test("asks a person even if the project's settings allow every tool", () => {
   expect(asking('qwen').files['.qwen/settings.json']).toContain('"write_file"');
   expect(asking('opencode').variables).toMatchObject({
     OPENCODE_DISABLE_PROJECT_CONFIG: '1',
-    // If the project's configuration is off, the program does not look for this file itself.
+    // The configuration must name this file, because the program does not look for it when the project's configuration is off.
     OPENCODE_CONFIG_CONTENT: expect.stringContaining('"instructions":["/work/AGENTS.md"]'),
   });
 });
 
-test('writes TOML whose strings cannot be ended early by any text', () => {
+test('writes TOML in which no text can end a string early', () => {
   const text = tomlOf({ model: 'a"b\n[x]', on: false, tables: { 'a b': { url: 'u', count: 1 } } });
   expect(text).toBe('model = "a\\"b\\n[x]"\non = false\n\n[tables."a b"]\nurl = "u"\ncount = 1\n');
 });

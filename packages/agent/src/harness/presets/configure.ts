@@ -2,16 +2,16 @@ import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { HarnessPreset, PresetConfiguration, PresetValues } from '@runyard/contract/agent/harness-presets/preset';
 import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 
-/** A TOML value that configurations here use: text, numbers, booleans, and tables of them. */
+/** A TOML value of a kind that the presets use: a text, number, boolean, or table. */
 type TomlTable = Readonly<Record<string, unknown>>;
 
 const isTable = (value: unknown): value is TomlTable =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns a key. Quoted keys and basic strings of TOML have the escapes of JSON (toml.io/en/v1.0.0#string). */
+/** Returns a quoted TOML key. Quoted keys and basic strings of TOML use the escapes of JSON (toml.io/en/v1.0.0#string). */
 const keyOf = (name: string): string => (/^[A-Za-z0-9_-]+$/.test(name) ? name : JSON.stringify(name));
 
-/** Returns TOML of a table, its own values before its tables. */
+/** Returns a table as TOML. The table's own values come before its sub-tables. */
 export function tomlOf(table: TomlTable, path: readonly string[] = []): string {
   const entries = Object.entries(table);
   const own = entries.filter(([, value]) => !isTable(value));
@@ -23,11 +23,11 @@ export function tomlOf(table: TomlTable, path: readonly string[] = []): string {
 
 const name = /\{(forwarder|key|model|folder)\}/g;
 
-/** Returns a text of a preset with its values. */
+/** Inserts the values into a text of a preset. */
 const fill = (text: string, values: PresetValues): string =>
   text.replace(name, (_, value: keyof PresetValues) => values[value]);
 
-/** Returns the data of a preset with the values inserted into all texts, including member names. */
+/** Inserts the values into all texts in the data of a preset, including member names. */
 function fillDeep(value: unknown, values: PresetValues): unknown {
   if (typeof value === 'string') return fill(value, values);
   if (Array.isArray(value)) return value.map((item) => fillDeep(item, values));
@@ -37,7 +37,7 @@ function fillDeep(value: unknown, values: PresetValues): unknown {
   );
 }
 
-/** How a program starts: its command, its variables, and files below its home, by path. */
+/** What a program needs to start: its command, its variables, and files in its home folder, by path. */
 export interface ConfiguredProgram {
   readonly command: readonly [string, ...string[]];
   readonly variables: Readonly<Record<string, string>>;
@@ -45,7 +45,8 @@ export interface ConfiguredProgram {
 }
 
 /**
- * Joins the configurations of a preset for all models, for the model's protocol, and for the policy. Throws if the preset supports none of the run's
+ * Merges three configurations of a preset: for all models, for the model's protocol, and for the policy. Throws if the preset supports none of
+ * the run's
  * protocols.
  */
 export function configureProgram(

@@ -1,5 +1,5 @@
-/** Name on the wire of the built-in harness. */
+/** Name of the built-in harness in the API. */
 export const builtinHarness = 'oz';
 
-/** Returns whether a kind of harness is the built-in one, by its name or its alias. */
+/** Returns true if this name or alias means the built-in harness. */
 export const isBuiltin = (type: string | null | undefined): boolean => type === builtinHarness || type === 'builtin';

@@ -1,6 +1,6 @@
 import type { HarnessPreset } from './preset.ts';
 
-/** Asks before each command and each change. Without this option, commands that only read run without a question. */
+/** Makes the program ask before each command and each change. Without this option, it does not ask before commands that only read. */
 const asks = {
   files: [
     {

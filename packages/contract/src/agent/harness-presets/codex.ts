@@ -3,7 +3,7 @@ import type { HarnessPreset, PresetConfiguration } from './preset.ts';
 const neverAsks =
   'codex cannot ask a person in the only mode that works inside a sandbox; use auto-approve, or another harness';
 
-/** `segment` of the forwarder's path: the provider. */
+/** `segment` is the part of the forwarder's path that names the provider. */
 const responses = (segment: string): PresetConfiguration => ({
   variables: { RUNYARD_MODEL_KEY: '{key}' },
   files: [
@@ -15,9 +15,11 @@ const responses = (segment: string): PresetConfiguration => ({
         review_model: '{model}',
         model_provider: 'runyard',
         check_for_update_on_startup: false,
-        // The provider would search: the gateway refuses requests with this tool unless the environment allows it.
+        // Web search is off, because the provider would run it. The gateway refuses requests with this tool if the environment does not allow
+        // it.
         web_search: 'disabled',
-        // Without this option, a turn begins after 1 s, without the tools of MCP servers that are still starting. 0 waits for each server,
+        // Without this option, a turn begins after 1 s, even if MCP servers are still starting, whose tools are then missing. 0 waits for each
+        // server,
         // up to 30 s.
         mcp_optional_startup_grace_ms: 0,
         model_providers: {
@@ -46,10 +48,10 @@ export const codex: HarnessPreset = {
     command: 'codex-acp',
   },
   leastMemoryMb: 512,
-  // Its own sandbox, a second bubblewrap, cannot start inside Runyard's sandbox.
+  // Codex's own sandbox is off: it is a second bubblewrap, which cannot start inside Runyard's sandbox.
   configuration: { variables: { INITIAL_AGENT_MODE: 'agent-full-access', NO_BROWSER: '1' } },
   speaks: { 'openai-responses': responses('openai'), 'openai-compatible': responses('local') },
-  // This model would write titles of sessions, which Runyard does not show.
+  // Codex asks this model for titles of sessions, which Runyard does not show.
   sideModels: ['gpt-5.6-luna'],
   approvals: { 'auto-approve': {}, ask: neverAsks, 'auto-deny': neverAsks },
   usageCounters: 'CODEX',

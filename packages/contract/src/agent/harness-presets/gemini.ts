@@ -16,7 +16,7 @@ const settings = (more: Readonly<Record<string, unknown>>): PresetConfiguration 
   ],
 });
 
-/** Arguments count more than settings in the workspace, which could allow every tool. */
+/** Arguments have priority over settings in the workspace, which could allow every tool. */
 const asks: PresetConfiguration = {
   ...settings({}),
   args: ['--approval-mode', 'default', '--allowed-tools', 'none'],

@@ -1,6 +1,6 @@
 import type { HarnessPreset, PresetConfiguration } from './preset.ts';
 
-/** `npm`: the client of the provider, which opencode contains. */
+/** `npm` is the package of the provider's client, which is part of opencode. */
 const provider = (npm: string, path: string): PresetConfiguration => ({
   jsonVariables: {
     OPENCODE_CONFIG_CONTENT: {
@@ -22,7 +22,7 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
       enabled_providers: ['runyard'],
       model: 'runyard/{model}',
       small_model: 'runyard/{model}',
-      // opencode finds this file itself, unless the configuration of the project is ignored.
+      // opencode does not look for this file when the configuration of the project is ignored.
       instructions: ['{folder}/AGENTS.md'],
       autoupdate: false,
       share: 'disabled',
@@ -31,14 +31,14 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
 });
 
 const asks: PresetConfiguration = {
-  // The program's configuration in the workspace could allow every tool.
+  // The workspace's configuration is ignored, because it could allow every tool.
   variables: { OPENCODE_DISABLE_PROJECT_CONFIG: '1' },
   jsonVariables: { OPENCODE_PERMISSION: { bash: 'ask', edit: 'ask', webfetch: 'ask', external_directory: 'ask' } },
 };
 
 /**
- * opencode asks the registry for packages at its start. A turn took 65 s through a proxy that refuses these hosts, and 13 s without a proxy
- * (one measurement each, at different load).
+ * opencode requests packages from the registry when it starts. A turn took 65 s with a proxy that refuses these hosts, and 13 s without a
+ * proxy (measured once each, at different load).
  */
 const direct = '127.0.0.1,localhost,::1,registry.npmjs.org';
 

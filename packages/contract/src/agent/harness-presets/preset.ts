@@ -2,7 +2,7 @@ import type { ApprovalPolicy } from '../../runs/approvals.ts';
 import type { HarnessUsage } from '../../runs/harness-usage.ts';
 import type { AgentModel } from '../agent-protocol.ts';
 
-/** Kinds of `config.harness` that are presets: a program that users install, and how it is configured. */
+/** Kinds of `config.harness` that are presets. A preset describes a program that users install, and its configuration. */
 export const presetTypes = ['claude', 'codex', 'gemini', 'opencode', 'qwen'] as const;
 export type PresetType = (typeof presetTypes)[number];
 
@@ -17,7 +17,7 @@ export interface PresetFile {
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-/** Variables and files that configure a program. In their texts, a name in braces stands for a member of `PresetValues`. */
+/** Variables and files that configure a program. A name in braces in their texts is replaced by a member of `PresetValues`. */
 export interface PresetConfiguration {
   readonly variables?: Readonly<Record<string, string>>;
   /** Variables whose value is JSON. */
@@ -38,21 +38,24 @@ export interface PresetValues {
   readonly folder: string;
 }
 
-/** Capabilities of a harness. Code outside the presets and the built-in harness asks for these, not for names of harnesses. */
+/** Capabilities of a harness. Code outside the presets and the built-in harness checks capabilities and never the names of harnesses. */
 export interface HarnessCapabilities {
-  /** How the harness follows each `approval_policy`; a sentence if it cannot follow it. */
+  /** For each `approval_policy`: how the harness follows it, or a sentence that says why the harness cannot follow it. */
   readonly approvals: Readonly<Record<ApprovalPolicy, PresetConfiguration | string>>;
-  /** The command that a run must give in `config.harness.command`, for an error. The program of this command may use its own model. */
+  /**
+   * For errors: a description of the command that a run must give in `config.harness.command`. The program of this command may use its
+   * own model.
+   */
   readonly neededCommand?: string;
   /** True: the program gets the prompt on standard input, and its output is not parsed, so its runs have no conversation. */
   readonly hasOnlyRawOutput?: true;
   /** True: the program puts the content of linked files into its request, even of large files. */
   readonly embedsLinkedFiles?: true;
-  /** Form of the counters of tokens that the program shows. Absent: `harness-usage` is not available for its runs. */
+  /** Format of the token counters that the program shows. Absent: `harness-usage` is not available for runs of the program. */
   readonly usageCounters?: NonNullable<HarnessUsage['usage']>['harness'];
 }
 
-/** A program that Runyard configures and drives over the Agent Client Protocol. Only data: all programs share one client. */
+/** A program that Runyard configures and drives over the Agent Client Protocol. A preset is only data, because all programs share one client. */
 export interface HarnessPreset extends HarnessCapabilities {
   readonly type: PresetType;
   /** Another name of the kind in definition files. */
@@ -62,9 +65,9 @@ export interface HarnessPreset extends HarnessCapabilities {
   readonly program: {
     /** Package on the npm registry. */
     readonly package: string;
-    /** Version that `bin/test-harnesses` tests, and that the installation command installs. */
+    /** The version that `bin/test-harnesses` tests and the installation command installs. */
     readonly version: string;
-    /** Oldest version that speaks as `configuration` expects. */
+    /** The oldest version that works with `configuration`. */
     readonly leastVersion: string;
     /** Name of the command. */
     readonly command: string;
@@ -77,7 +80,7 @@ export interface HarnessPreset extends HarnessCapabilities {
   readonly configuration: PresetConfiguration;
   /** Protocols that the program speaks, each with its configuration. */
   readonly speaks: Readonly<Partial<Record<PresetProtocol, PresetConfiguration>>>;
-  /** Further models that the program requests, and the gateway refuses: its turns succeed without them. */
+  /** Further models that the program requests and the gateway refuses. Turns succeed without these models. */
   readonly sideModels?: readonly string[];
   /** Models with these names are sent to the provider under another name. */
   readonly renames?: readonly { readonly model: RegExp; readonly reason: string }[];

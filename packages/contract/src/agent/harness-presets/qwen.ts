@@ -19,7 +19,7 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
   ],
 });
 
-// Without the rule, the program does not ask before commands that it considers read-only. The rule and the argument count more than
+// Without the rule, the program does not ask before commands that it considers read-only. The rule and the argument have priority over
 // settings in the workspace, which could allow every tool.
 const asks: PresetConfiguration = {
   ...settings({ permissions: { ask: ['run_shell_command', 'write_file', 'edit'] } }),
@@ -41,7 +41,7 @@ export const qwen: HarnessPreset = {
     command: 'qwen',
   },
   leastMemoryMb: 4096,
-  // Without this variable, a turn begins without the tools of MCP servers that are still starting.
+  // Without this variable, a turn begins while MCP servers are still starting, and their tools are missing.
   configuration: { args: ['--acp'], variables: { QWEN_CODE_LEGACY_MCP_BLOCKING: '1' } },
   speaks: { 'openai-responses': chat('openai/v1'), 'openai-compatible': chat('local/v1') },
   approvals: { 'auto-approve': settings(), ask: asks, 'auto-deny': asks },

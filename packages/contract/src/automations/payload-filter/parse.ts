@@ -12,11 +12,14 @@ import {
   type PayloadFilter,
 } from './plan.ts';
 
-/** A fault at one place of a filter. `path` is empty for the filter itself; `reason` continues a sentence about the path. */
+/**
+ * A fault at one place of a filter. `path` is empty if the fault concerns the whole filter. `reason` continues a sentence that begins with
+ * the path.
+ */
 export interface FilterFault {
   readonly path: string;
   readonly reason: string;
-  /** The same place as keys and indexes, for readers that know line numbers. */
+  /** The same place as a list of keys and indexes, from which callers can find a line number. */
   readonly at: readonly (string | number)[];
 }
 
@@ -25,12 +28,12 @@ export type ParsedPayloadFilter =
   | { readonly ok: false; readonly faults: readonly FilterFault[] };
 
 const operators = new Set(['in', 'not_in', 'exists']);
-/** Faults that one answer lists. */
+/** Maximum number of faults that one answer lists. */
 const maxFaults = 20;
 
 type Place = readonly (string | number)[];
 
-/** Counts of the parser up to the present place. */
+/** Number of keys, values and faults that the parser has found so far. */
 interface State {
   keys: number;
   readonly faults: FilterFault[];
@@ -50,7 +53,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value);
 
 /**
- * Parses a payload filter, given as values of JSON or YAML. The grammar: `{field: [values]}`, `{field: {in, not_in, exists}}` and
+ * Parses a payload filter, which is a value of JSON or YAML. The grammar: `{field: [values]}`, `{field: {in, not_in, exists}}` and
  * `{field: {nested field: …}}`.
  * @returns the plan, or each fault with its place
  */
@@ -151,7 +154,7 @@ function valueFault(value: unknown): string | undefined {
   return isScalar(value) ? undefined : `must be a string, a number, true, false or null, not ${kindOf(value)}`;
 }
 
-/** Returns why a key or a text is not accepted. PostgreSQL stores neither U+0000 nor lone surrogates. */
+/** Returns the reason why a key or a text is not accepted. PostgreSQL stores neither U+0000 nor lone surrogates. */
 function textFault(text: string): string | undefined {
   if (text.length > maxFilterTextLength) return `must not be longer than ${maxFilterTextLength} characters`;
   if (text.includes('\u0000')) return 'must not contain the NUL character (U+0000)';
@@ -161,7 +164,7 @@ function textFault(text: string): string | undefined {
 const isScalar = (value: unknown): value is FilterValue =>
   value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
-/** Returns false for numbers that JSON parsers round: several numbers in payloads would become equal to it. */
+/** Returns false for numbers that JSON parsers round, because different numbers in payloads would become equal to such a number. */
 const isExact = (value: number): boolean => Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 
 const preview = (value: unknown): string => {

@@ -1,15 +1,15 @@
-/** The compiled form of a payload filter. Imports nothing, because each delivery is evaluated for each automation. */
+/** The compiled form of a payload filter. This file imports nothing, because the evaluation of each delivery for each automation uses it. */
 
-/** Levels of fields in a filter: `{a: {b: ["x"]}}` has two. */
+/** Maximum number of nested fields in a filter. `{a: {b: ["x"]}}` has two levels. */
 export const maxFilterLevels = 10;
-/** Fields that a filter names, on all levels together. */
+/** Maximum number of fields in a filter, on all levels together. */
 export const maxFilterKeys = 100;
 /** Values of one list. */
 export const maxFilterValues = 100;
 /** Characters of a filter's key or of a text in its lists. */
 export const maxFilterTextLength = 1_000;
 
-/** A value that a list may name. */
+/** A value that a list of a filter may contain. */
 export type FilterValue = string | number | boolean | null;
 
 /** The operators that apply to one field; all of them must pass. */

@@ -7,7 +7,7 @@ import { notAvailableKey } from './not-available.ts';
 import { strictObject } from './strict-object.ts';
 import { Trigger } from './triggers.ts';
 
-/** Names of inline schedules are their identity in the automation. */
+/** The name of an inline schedule identifies it within the automation. */
 export function checkScheduleNames(
   triggers: readonly { readonly provider: string; readonly schedule?: unknown }[],
   context: z.RefinementCtx,

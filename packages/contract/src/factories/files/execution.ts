@@ -1,4 +1,4 @@
-/** Keys that define how runs are executed: in agentDefaults, and as overrides in agents and automations. */
+/** Keys that define how runs are executed. They are in agentDefaults, and agents and automations can override them. */
 import { z } from 'zod';
 import { builtinHarness, isBuiltin } from '../../agent/harness-presets/builtin.ts';
 import { presetTypes } from '../../agent/harness-presets/preset.ts';
@@ -8,7 +8,7 @@ import { NonBlank, Text, Uid22 } from '../../wire/primitives.ts';
 import { makeSpelling } from '../../wire/spelling.ts';
 import { strictObject } from './strict-object.ts';
 
-/** Name of an agent, automation, webhook or runner: it is the name of a file or folder on every system. */
+/** Name of an agent, automation, webhook or runner. It must be valid as the name of a file or folder on every system. */
 export const resourceNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export const resourceNameRule = 'must be 1 to 64 characters of [A-Za-z0-9._-] and begin with a letter or a digit';
 const ResourceName = z.string().regex(resourceNamePattern, { error: resourceNameRule });
@@ -16,14 +16,14 @@ const ResourceName = z.string().regex(resourceNamePattern, { error: resourceName
 export const AgentName = ResourceName;
 
 export const SecretName = NonBlank.max(200);
-/** Names of secrets, each once. */
+/** Names of secrets without duplicates. */
 export const SecretNames = z
   .array(SecretName)
   .max(100)
   .refine((names) => new Set(names).size === names.length, { error: 'must not name a secret twice' })
   .meta({ uniqueItems: true });
 
-/** Skills of repositories, each once. */
+/** Skills of repositories without duplicates. */
 const Skills = z
   .array(
     z.string().regex(/^[A-Za-z0-9_.-]{1,100}\/[A-Za-z0-9_.-]{1,100}:[^\s:][^:]{0,300}$/, {
@@ -36,7 +36,7 @@ const Skills = z
 const skills =
   "Skills of repositories as `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`; runs follow the first one. They are added to the definition's own entries";
 
-/** Stored MCP servers, by the name that the agent sees. */
+/** Stored MCP servers by the name under which the agent sees them. */
 export const McpServers = z
   .record(
     z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must be 1 to 64 characters of [A-Za-z0-9_.-]' }),
@@ -73,7 +73,10 @@ const HarnessAuth = strictObject({
     else: { not: { required: ['secretName'] } },
   });
 
-/** Harnesses that a definition can name. `acp` and `command` need a command, and the files have no key for a command. */
+/**
+ * Harnesses that a definition can name. `acp` and `command` are not among them, because they need a command and the files have no key for
+ * it.
+ */
 const knownHarnesses = [builtinHarness, 'builtin', ...presetTypes, ...presetAliases.keys()];
 const harnessSpelling = makeSpelling(knownHarnesses);
 const HarnessType = z

@@ -11,16 +11,16 @@ export interface DefinitionFault extends Position {
   readonly file: string;
   /** A sentence that says how to fix the fault, at most a few hundred characters. */
   readonly message: string;
-  /** The name that was probably meant. */
+  /** The known name that the writer probably meant. */
   readonly suggestion?: string;
 }
 
 export const start: Position = { line: 1, column: 1 };
 
-/** Faults that one answer lists. */
+/** Maximum number of faults that one answer lists. */
 export const maxDefinitionFaults = 100;
 
-/** Collects faults; above the largest number they are only counted. */
+/** Collects faults up to the maximum number, and only counts the further ones. */
 export interface Faults {
   add(file: string, position: Position, message: string, suggestion?: string): void;
   count(): number;

@@ -1,4 +1,4 @@
-/** JSON Schema (draft 2020-12) of the definition files, for editors; from the schemas that check the files. */
+/** JSON Schema (draft 2020-12) of the definition files, for editors. It is generated from the schemas that check the files. */
 import { z } from 'zod';
 import { AgentFile } from './agent-file.ts';
 import { AutomationFile } from './automation-file.ts';

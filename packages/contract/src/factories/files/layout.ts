@@ -1,8 +1,8 @@
-/** Maps the files of a folder to the things that they define. */
+/** Finds out which agent, automation, webhook or other thing each file of a folder defines. */
 import { makeSpelling } from '../../wire/spelling.ts';
 import { resourceNamePattern, resourceNameRule } from './execution.ts';
 
-/** The kinds of things that have a file of their own. */
+/** The kinds of things that are each defined by a separate file. */
 export type ResourceKind = 'agent' | 'automation' | 'webhook' | 'runner';
 
 export type Placed =
@@ -11,7 +11,7 @@ export type Placed =
   | { readonly kind: 'skill' /** Folder with the SKILL.md. */; readonly folder: string; readonly agent?: string }
   /** A file of the published format that this service does not use. */
   | { readonly kind: 'not_available'; readonly reason: string }
-  /** Not part of the definition. */
+  /** A file that is not part of the definition. */
   | { readonly kind: 'other' }
   | { readonly kind: 'fault'; readonly message: string; readonly suggestion?: string };
 
@@ -39,7 +39,7 @@ const fault = (message: string, suggestion?: string): Placed => ({
   ...(suggestion === undefined ? {} : { suggestion }),
 });
 
-/** Returns why a path is always refused; `undefined` if it is a plain relative path. */
+/** Returns the reason why a path is always refused; `undefined` if the path is a plain relative path. */
 export function pathFault(path: string): string | undefined {
   if (path.length > maxPathLength) return `the path has more than ${maxPathLength} characters`;
   if (/\p{Cc}/u.test(path) || !path.isWellFormed()) return 'the path has control characters';
@@ -52,7 +52,7 @@ export function pathFault(path: string): string | undefined {
   return undefined;
 }
 
-/** Returns true for `.git`, also in spellings that the file systems of macOS and Windows treat as the same name. */
+/** Returns true for `.git` and for spellings that the file systems of macOS and Windows treat as `.git`. */
 const isGitFolder = (part: string): boolean =>
   /^(?:\.git|git~1)$/i.test(part.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]+$/, ''));
 
@@ -62,7 +62,7 @@ export const shownPath = (path: string): string =>
     .slice(1, -1)
     .replace(/\p{Cc}|\p{Cf}/gu, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`);
 
-/** Returns true for a folder beside factory.yaml whose files may belong to a definition, or look as if they do. */
+/** Returns true for a folder next to factory.yaml whose files belong, or seem to belong, to a definition. */
 export function isDefinitionFolder(name: string): boolean {
   return folders.includes(name) || Object.hasOwn(notAvailable, name) || folderSpelling.suggest(name) !== undefined;
 }

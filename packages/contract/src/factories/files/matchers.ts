@@ -7,8 +7,8 @@ import { strictObject } from './strict-object.ts';
 const maxValues = 100;
 
 /**
- * A matcher of such values. A bare list means `in`. Null, an empty list and an empty object match everything and become `undefined`.
- * `sameAs` returns the compared form of a value.
+ * Returns the schema of a matcher. A plain list means `in`. Null, an empty list and an empty object match everything and become `undefined`.
+ * `sameAs` converts a value to the form that is compared.
  */
 export function matcher<T extends string | number>(
   value: z.ZodType<T, T>,
@@ -37,9 +37,9 @@ export function matcher<T extends string | number>(
 const text = NonBlank.max(300);
 const lowerCase = (value: string): string => value.toLowerCase();
 
-/** Text that is compared with regard to case, such as branches and paths. */
+/** Case-sensitive text, such as branches and paths. */
 export const textMatcher = matcher(text);
-/** Text that is compared without regard to case, such as logins and labels. */
+/** Case-insensitive text, such as logins and labels. */
 export const nameMatcher = matcher(text, lowerCase);
 /** Repositories as owner/name. */
 export const repositoryMatcher = matcher(

@@ -1,6 +1,6 @@
 /**
- * Keys of the published format that this service does not have, by the path of the key in each kind of file. Such keys are accepted with
- * any value, stored, and reported as not available.
+ * Keys of the published format that this service does not support, by the path of the key in each kind of file. The service accepts and
+ * stores any value of such a key, and reports that the key has no effect.
  */
 import { z } from 'zod';
 
@@ -9,7 +9,7 @@ const harnessAuth =
   "harnesses use their models through the gateway of this service, with the service's credentials; add the secret to secrets if the program needs it";
 const identities = 'this service does not federate identities with cloud providers';
 
-/** Each value is the reason, and what to use instead. */
+/** Each value says why the key has no effect, and which key to use instead. */
 export const keysNotAvailable = {
   factory: {
     credentialStrategy,

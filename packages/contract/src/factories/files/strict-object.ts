@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { makeSpelling } from '../../wire/spelling.ts';
 
-/** Separates the known name from the key in the message of an unknown key. No key of a definition file contains it. */
+/** Separates the known name from the key in the message about an unknown key. No key of a definition file contains this character. */
 const separator = '\u0000';
 
-/** Reasons why keys that people may expect are not accepted here, by key. */
+/** For keys that people may expect: the reason why they are not accepted, by key. */
 type Refused = Readonly<Record<string, string>>;
 
 /**
- * An object that accepts no other keys. Its fault for unknown keys has one line for each key: the message, a separator, and the known name
- * that was probably meant. `purpose` is added to the fault that the object is missing.
+ * Returns a schema of an object that accepts only known keys. The fault about unknown keys has one line for each key, with the message, a
+ * separator, and the known name that the writer probably meant. If the object is missing, its fault includes `purpose`.
  */
 export function strictObject<S extends z.core.$ZodShape>(shape: S, refused: Refused = {}, purpose?: string) {
   const spelling = makeSpelling(Object.keys(shape));

@@ -11,7 +11,7 @@ import { strictObject } from './strict-object.ts';
 
 const webhookIds = z.array(Uid22).min(1).max(maxFactoryWebhooks);
 
-/** A payload filter. It is stored unchanged, and checked by the same parser that the service uses to evaluate it. */
+/** A payload filter. The filter is stored unchanged. The parser that checks it is also the parser that the service uses to evaluate it. */
 const PayloadFilter = z
   .unknown()
   .superRefine((value, context) => {
@@ -122,7 +122,7 @@ const GithubTriggers = [...new Set<readonly GithubFilterKey[]>(Object.values(git
 const providers = ['webhook', 'schedule', 'github'] as const;
 export const isAvailableProvider = (name: string): boolean => providers.some((each) => each === name);
 
-/** Triggers of other providers are stored, and never fire. */
+/** Triggers of other providers are stored but never fire. */
 const OtherTrigger = strictObject({
   provider: NonBlank.max(100)
     // Aborts the parse, so that a faulty trigger of a supported provider never counts as a trigger of an unsupported one.

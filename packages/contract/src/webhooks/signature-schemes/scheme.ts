@@ -1,4 +1,4 @@
-/** A kind of sender, as data: how it signs, and how its deliveries are recognised. No provider has special code. */
+/** Describes a kind of sender as data: how the sender signs, and how its deliveries are recognised. No provider has special code. */
 export interface SignatureScheme {
   /** Headers with a sender's signature. The first set whose signature header is present is used. */
   readonly headers: readonly SchemeHeaders[];
@@ -17,7 +17,7 @@ export interface SignatureScheme {
   readonly signed: readonly ('{id}' | '{timestamp}' | '{body}' | (string & {}))[];
   /** `whsec`: base64 after an optional `whsec_`. `text`: the secret's UTF-8 bytes. */
   readonly key: 'text' | 'whsec';
-  /** Distance from now that a timestamp may have. Absent: the signed text has no time. */
+  /** Maximum difference between a timestamp and the current time. Absent if the signed text has no time. */
   readonly maxAgeSeconds?: number;
   /** Header with the name of the event, if the body does not contain it. */
   readonly eventHeader?: string;
@@ -26,19 +26,19 @@ export interface SignatureScheme {
    * the body has all members. Events that are not listed are not compared.
    */
   readonly eventMembers?: Readonly<Record<string, readonly string[]>>;
-  /** Member of the body with the same name of the event as `eventHeader`. */
+  /** Member of the body that contains the same event name as `eventHeader`. */
   readonly eventMember?: string;
   /** Member of the body with the provider's id of the delivery, used if no header has an id. */
   readonly idMember?: string;
   /** Other headers that identify the event. None of these headers is a credential, so the log can store them. */
   readonly otherHeaders?: readonly string[];
-  /** Field with the JSON of a body that is a form. */
+  /** If the body is a form: the field that contains the JSON. */
   readonly formField?: string;
   /** Members that contain JSON as text; filters see the parsed values. */
   readonly jsonMembers?: readonly string[];
   /** Requests with which the provider verifies the URL. They start nothing. */
   readonly handshake?: Handshake;
-  /** Advice to a person when a delivery is too large. */
+  /** Advice for the person if a delivery is too large. */
   readonly ifTooLarge?: string;
 }
 
@@ -47,7 +47,7 @@ export interface SchemeHeaders {
   readonly timestamp?: string;
   /** The provider's own id of the delivery. */
   readonly id?: string;
-  /** Header for the id in senders that do not know the first header. */
+  /** Header with the id in deliveries of senders that do not send the first header. */
   readonly olderId?: string;
 }
 
@@ -57,7 +57,7 @@ export type Handshake =
    * The body has the member `when[0]` with the value `when[1]`. In the answer, `{value}` is the member `value`, and `{hmac}` is its HMAC.
    */
   | { readonly when: Member; readonly value: string; readonly answer: Readonly<Record<string, string>> }
-  /** The query of the URL has this parameter; its value is the answer. */
+  /** The query of the URL has this parameter. The answer is the value of the parameter. */
   | { readonly query: string }
   /**
    * The body has the member; a person has to follow the instruction `confirm`. The service fetches nothing, because the sender of the body chooses
@@ -67,5 +67,5 @@ export type Handshake =
 
 type Member = readonly [path: string, value: string];
 
-/** interface.md, "Limits": signature age. */
+/** Maximum age of a signature (interface.md, "Limits"). */
 export const fiveMinutes = 300;

@@ -45,7 +45,7 @@ export const schemes: Readonly<Record<Exclude<SignatureSchemeName, 'hmac'>, Sign
   sns,
 };
 
-/** Returns the scheme of a webhook; null if it has no scheme. */
+/** Returns the scheme of a webhook; null if the webhook has no scheme. */
 export function schemeOf(
   name: SignatureSchemeName | null | undefined,
   { signature }: Pick<WebhookRules, 'signature'> = {},

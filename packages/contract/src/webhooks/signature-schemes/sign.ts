@@ -3,9 +3,9 @@ import { signatureOf } from './signature.ts';
 
 /** A delivery to sign. */
 export interface Unsigned {
-  /** Headers that it has already, in lower case. */
+  /** Headers that the delivery already has, in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Id for a delivery without an id, if the scheme signs the id. */
+  /** The id to use for a delivery without an id, if the scheme signs the id. */
   readonly id: string;
   readonly body: Uint8Array;
 }

@@ -6,11 +6,11 @@ export interface SignedParts {
   readonly id: string | undefined;
   /** Seconds since 1970, in the sender's own text. */
   readonly timestamp: string | undefined;
-  /** The bytes as they are sent. */
+  /** The unchanged bytes of the body. */
   readonly body: Uint8Array;
 }
 
-/** Returns the key of the HMAC. With a key as a buffer, Node needs 30 µs more for each HMAC. */
+/** Returns the key of the HMAC as a key object. With a buffer, Node needs 30 µs more for each HMAC. */
 const keyOf = ({ key }: SignatureScheme, secret: string): KeyObject =>
   key === 'whsec' ? createSecretKey(secret.replace(/^whsec_/, ''), 'base64') : createSecretKey(secret, 'utf8');
 

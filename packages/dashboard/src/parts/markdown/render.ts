@@ -1,4 +1,4 @@
-/** Renders Markdown of agents and people, which is hostile: `docs/decisions/dashboard.md`. */
+/** Renders Markdown of agents and people, which may be hostile (`docs/decisions/dashboard.md`). */
 import DOMPurify from 'dompurify';
 import workerUrl from './worker.ts?worker&url';
 
@@ -113,7 +113,7 @@ export async function renderMarkdown(text: string, signal: AbortSignal): Promise
   return fragment;
 }
 
-/** Writes the host of a link behind its words, unless they contain it: words may name another place than the link. */
+/** Adds the host of a link after the text of the link if the text does not contain the host. The text could name another host. */
 function showHost(link: HTMLAnchorElement): void {
   const host = URL.parse(link.href)?.host;
   if (!host || link.textContent?.includes(host)) return;

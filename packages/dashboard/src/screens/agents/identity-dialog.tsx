@@ -21,7 +21,7 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
   const stored = useSecrets();
   const [skills, setSkills] = useState<readonly string[]>(identity?.skills ?? []);
   const [secrets, setSecrets] = useState<readonly string[]>(identity?.secrets.map(({ name }) => name) ?? []);
-  /** Returns the choices, with the present value even if it exists no more. */
+  /** Returns the choices. They include the current value even if it does not exist any more. */
   const choices = (none: string, all: readonly (readonly [string, string])[], present: string | undefined) => [
     ['', none] as const,
     ...all,
@@ -35,7 +35,7 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
       action={identity === undefined ? 'Create the agent' : 'Save'}
       close={close}
       send={async (data, headers) => {
-        // An empty text removes the present value.
+        // An empty text removes the current value.
         const text = (name: string) => textOf(data, name) ?? '';
         const body = {
           name: text('name'),

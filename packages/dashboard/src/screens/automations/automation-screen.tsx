@@ -45,7 +45,8 @@ const requestOf = ({
 });
 
 /**
- * Shows one automation, or the form of a new one (`new`): when it fires, whether a given delivery would fire it, and as whom its runs act.
+ * Shows one automation, or the form for a new automation (`new`). Shows when it fires, whether a given delivery would fire it, and as whom its
+ * runs act.
  */
 export function AutomationScreen() {
   const { factoryUid, automationUid } = route.useParams();

@@ -24,7 +24,7 @@ function checkOf({ path, condition }: FilterRow, checks: readonly Check[]): Chec
   return checks.find((check) => check.check === kind && (check.path ?? '').replaceAll(/\[\d+\]/g, '') === path);
 }
 
-/** Edits a payload filter: all rows must be met. Below each row is how it came out in the last test. */
+/** Edits a payload filter. A delivery matches if it meets all rows. Each row shows its outcome in the last test. */
 export function FilterBuilder({
   rows,
   checks,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { areRowsWhole, clashOf, conditions, type FilterRow, filterOf, readValue, rowsOf } from './filter-rows.ts';
 
-test('the rows of a filter make the same filter again', () => {
+test('a filter that is converted to rows and back stays the same', () => {
   const filter = {
     action: { in: ['opened', 'synchronize'] },
     pull_request: { draft: { not_in: [true] }, user: { login: { exists: true } } },
@@ -12,7 +12,7 @@ test('the rows of a filter make the same filter again', () => {
   expect(filterOf(rowsOf(filter))).toEqual(filter);
 });
 
-test('a list means the condition that a value is in it', () => {
+test('a plain list becomes a row with the condition that the value is in the list', () => {
   expect(rowsOf({ status: ['firing'] })).toEqual([{ path: 'status', condition: 'in', values: ['firing'] }]);
 });
 

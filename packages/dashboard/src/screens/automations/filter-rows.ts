@@ -1,4 +1,4 @@
-/** A payload filter as rows, one for each condition of a field, and back (`docs/webhooks.md` has the grammar). */
+/** Converts a payload filter to rows, one for each condition of a field, and rows to a filter (`docs/webhooks.md` has the grammar). */
 
 /** A value that a field is compared with: `1` is not `"1"`. */
 export type FilterValue = string | number | boolean | null;
@@ -32,12 +32,13 @@ export function rowsOf(filter: unknown, path = ''): FilterRow[] {
   });
 }
 
-/** Condition of the grammar that a row becomes. A field has each condition at most once. */
+/** The condition in the grammar for each kind of row. A field has each condition at most once. */
 const kindOf = (condition: Condition) => (condition === 'in' || condition === 'not_in' ? condition : 'exists');
 
 /**
- * Returns how a row interacts with an earlier row that has the same field and condition. `joined`: its values are added to those above.
- * `ignored`: the field cannot exist and be missing at once, so the row above counts.
+ * Returns how a row interacts with an earlier row with the same field and condition. `joined`: the values of the row are added to the
+ * earlier row. `ignored`: the rows contradict each other, and only the earlier row counts, because a field cannot both exist and be
+ * missing.
  */
 export function clashOf(rows: readonly FilterRow[], index: number): 'joined' | 'ignored' | undefined {
   const row = rows[index];
@@ -92,7 +93,7 @@ function normalised(filter: unknown): unknown {
   );
 }
 
-/** Returns whether rows can show the whole filter: for example, they cannot show a name with a dot. */
+/** Returns true if rows can show the whole filter. For example, rows cannot show a name with a dot. */
 export const areRowsWhole = (filter: unknown): boolean =>
   JSON.stringify(normalised(filterOf(rowsOf(filter)))) === JSON.stringify(normalised(filter ?? {}));
 

@@ -115,7 +115,7 @@ export function FilterTest({
   );
 }
 
-/** Returns the value of a JSON text; undefined: the text is not JSON. */
+/** Returns the value of a JSON text; undefined if the text is not JSON. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text);

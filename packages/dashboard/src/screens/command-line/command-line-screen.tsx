@@ -12,7 +12,7 @@ import { CommandBlock } from '../../parts/copy.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
 
-/** Reads the query that the command has written; null: it is not complete. */
+/** Reads the query that the command has written; returns null if the query is not complete. */
 function readQuery(search: Search): CommandLineQuery | null {
   const [key, name, port, state] = ['key', 'name', 'port', 'state'].map((member) => oneOf(search[member]));
   if (key === undefined || !/^[\w-]{300,600}$/.test(key) || !name || name.length > 100) return null;
@@ -34,10 +34,10 @@ async function seal(text: string, key: CryptoKey): Promise<string> {
   return base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-/** The button works after this time: a click that was meant for a page before allows nothing. */
+/** The button works only after this time. So a click that was meant for the previous page does not allow anything. */
 const readMs = 600;
 
-/** Asks the person whether the command line may act as the person, and hands it a key. */
+/** Asks the person whether the command line may act as the person. If so, sends a key to the command line. */
 export function CommandLineScreen() {
   const { client, person, team } = useSession();
   const queries = useQueryClient();
@@ -73,7 +73,7 @@ export function CommandLineScreen() {
     setBusy(true);
     setError(undefined);
     try {
-      // A malformed key fails here, before there is a key that nobody can read.
+      // Check the public key first: with a malformed public key, nobody could read the new API key.
       const sealFor = await readPublicKey(key);
       const made = await client.createKey({
         body: { name: `Command line, ${name}`.slice(0, 200), kind: 'personal', expires_in: commandLineKeyLifetime },

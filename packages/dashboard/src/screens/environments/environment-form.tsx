@@ -18,7 +18,7 @@ type Config = CreateEnvironmentRequest['config'];
 /** Returns the texts that are not blank. A setup command may have several lines. */
 const filled = (texts: readonly string[]): string[] => texts.filter((text) => text.trim() !== '');
 
-/** Limits of sandboxes with their words. */
+/** Limits of sandboxes with their labels. */
 const limits = [
   ['memory_mb', 'Memory, MB'],
   ['disk_mb', 'Disk, MB'],
@@ -34,11 +34,11 @@ function numberOf(data: FormData, name: string): number | undefined {
   return text === undefined ? undefined : Number(text);
 }
 
-/** Returns `{ [name]: value }` where there is a value, else `{}`. */
+/** Returns `{ [name]: value }` if there is a value, and otherwise `{}`. */
 const member = <N extends string, V>(name: N, value: V | undefined): { readonly [K in N]?: V } =>
   (value === undefined ? {} : { [name]: value }) as { readonly [K in N]?: V };
 
-/** Returns the value; undefined if it is empty and the configuration had no value. */
+/** Returns the value; undefined if the value is empty and the configuration had no value. */
 const unlessNone = <V extends object>(value: V, before: unknown): V | undefined =>
   Object.keys(value).length === 0 && before === undefined ? undefined : value;
 

@@ -13,7 +13,7 @@ interface DefinitionFile {
   readonly content: string;
 }
 
-/** Returns the smallest definition, as the beginning for a factory without one. */
+/** Returns the smallest definition, with which a factory without a definition begins. */
 const smallest = (name: string): readonly DefinitionFile[] => [
   {
     path: 'factory.yaml',
@@ -22,7 +22,7 @@ const smallest = (name: string): readonly DefinitionFile[] => [
   { path: 'agents/foreman/agent.md', content: '---\nagentType: FOREMAN\n---\n\nDivide the work.\n' },
 ];
 
-/** A plan, and the files that it is of. */
+/** A plan, and the files for which it was made. */
 interface Planned {
   readonly files: readonly DefinitionFile[];
   readonly plan: ApplyDefinitionResponse;
@@ -128,7 +128,7 @@ export function DefinitionEditor({
 
 const words = { create: 'Creates', change: 'Changes', delete: 'Deletes' } as const;
 
-/** Shows what an apply would change, what it would revert, and what has no effect. */
+/** Shows the changes that an apply would make or revert, and the parts of the definition that have no effect. */
 export function Plan({ plan: { changes, drift, notices, problems } }: { plan: ApplyDefinitionResponse }) {
   return (
     <section className="stack s2" aria-label="Plan" role="status">

@@ -14,7 +14,7 @@ const DefinitionEditor = lazy(async () => ({
   default: (await import('./definition-editor.tsx')).DefinitionEditor,
 }));
 
-/** Shows the definition of the factory, and plans and applies another one. */
+/** Shows the definition of the factory, and lets a person plan and apply another definition. */
 export function Definition({ factoryUid, name }: { factoryUid: string; name: string }) {
   const client = useClient();
   const [isEditing, setEditing] = useState(false);

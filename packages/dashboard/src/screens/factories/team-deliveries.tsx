@@ -13,7 +13,7 @@ const views = [
 
 type Label = 'ACCEPTED' | 'DUPLICATE' | 'REJECTED_AUTH';
 
-/** Shows the deliveries to all webhooks of the team as they come. */
+/** Shows the deliveries to all webhooks of the team when they arrive. */
 export function TeamDeliveries() {
   const label = oneOf(useSearch({ strict: false, select: (search) => search.label }));
   const started = oneOf(useSearch({ strict: false, select: (search) => search.started }));

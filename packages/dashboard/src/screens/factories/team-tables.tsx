@@ -222,7 +222,7 @@ function Counts({
   badWord,
 }: {
   counts: Readonly<Record<string, number>>;
-  /** Name of the count that needs a look, and its word. */
+  /** Name and label of the count that a person should check. */
   bad: string;
   badWord: string;
 }) {

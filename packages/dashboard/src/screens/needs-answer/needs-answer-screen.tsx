@@ -205,12 +205,12 @@ function Revision({ content }: { content: WaitingContent }) {
   );
 }
 
-/** Shows a value whole and unfolded, because a person accepts it. */
+/** Shows the whole value unfolded, because a person decides whether to accept it. */
 const WholeValue = ({ value }: { value: unknown }) => (
   <pre className="whole-value">{visible(typeof value === 'string' ? value : JSON.stringify(value, null, 2))}</pre>
 );
 
-/** Notifies the person of runs that ask while the page is in the background, where the person allows it. */
+/** Notifies the person about questions of runs while the page is in the background, if the person allows notifications. */
 function useNotifications(runs: readonly RunItem[]): void {
   const known = useRef<ReadonlySet<string> | undefined>(undefined);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** The request of the form for a new run, and the same request in other words. */
+/** Creates the request of the form for a new run, and shows the same request as shell commands. */
 
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 

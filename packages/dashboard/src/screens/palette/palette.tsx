@@ -40,7 +40,7 @@ const places: readonly { label: string; open: Option['open']; icon: IconName; ne
   { label: 'Errors of the API', open: () => location.assign('/errors'), icon: 'warn' },
 ];
 
-/** Options of one group that are listed. */
+/** Maximum number of options that one group lists. */
 const mostOfGroup = 6;
 
 /** Groups of the kinds of things, with their icons. */
@@ -55,7 +55,7 @@ const kinds = {
   person: ['People', 'people'],
 } as const satisfies Record<SearchKind, readonly [string, IconName]>;
 
-/** Reads the things that the words find. */
+/** Searches for things that match the words. */
 async function findThings({ client }: Session, words: string): Promise<Option[]> {
   const { results } = await client.search({ query: { q: words, limit: mostOfGroup } });
   return results.map(({ kind, uid, name, path, state, enabled }) => {
@@ -74,7 +74,7 @@ const option = (
   open: Option['open'],
 ): Option => ({ group, id: `${group}/${id}`, label, note, icon: <Icon name={icon} small />, open });
 
-/** Returns the actions of the present page and the places whose names contain all words. */
+/** Returns the actions of the current page and the screens whose names contain all words. */
 function ownOptions({ team }: Session, words: string, commands: readonly KeyCommand[]): Option[] {
   const has = (label: string): boolean =>
     words

@@ -74,7 +74,7 @@ function RerunDialog({ run, close }: { run: RunItem; close: () => void }) {
   const navigate = useNavigate();
   const original = run.submitted_prompt ?? run.prompt ?? '';
   const [prompt, setPrompt] = useState(original);
-  // Stays until an answer has come or the prompt changes.
+  // The idempotency key stays until an answer has arrived or the prompt changes.
   const key = useRef<string | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();

@@ -10,10 +10,10 @@ import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Lasting } from '../../parts/time.tsx';
 
-/** Buttons of a new question work after this time: the second click of a double click was meant for the question before. */
+/** Buttons of a new question work only after this time. The second click of a double click was meant for the previous question. */
 const readMs = 600;
 
-/** Returns the parts of the action that its title does not show: the command if it is not the title, and all other members. */
+/** Returns the parts of the action that the title does not show: the command, if it differs from the title, and all other members. */
 function unshownInput({ title, action }: BlockedOn): {
   readonly command: string | undefined;
   readonly others: unknown;

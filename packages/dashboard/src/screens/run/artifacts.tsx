@@ -16,7 +16,7 @@ interface Row {
   readonly icon: IconName;
   readonly name: string;
   readonly note: string;
-  /** Absent: the artifact has no bytes to read. */
+  /** Absent if the artifact has no bytes to read. */
   readonly uid?: string | undefined;
   readonly url?: string | undefined;
 }
@@ -102,7 +102,7 @@ function Item({ row, open }: { row: Row; open: (uid: string) => void }) {
   );
 }
 
-/** Starts the download of an artifact by its signed address, so that no key is in any address. */
+/** Starts the download of an artifact with a signed address, so that no address contains a key. */
 export function DownloadButton({ uid }: { uid: string }) {
   const client = useClient();
   const { error, attempt } = useAttempts();

@@ -6,7 +6,7 @@ import styles from './run.module.css';
 
 /** Distance in pixels above and below the visible part within which blocks have their content. */
 const nearPx = 1_500;
-/** Height of a block that was never near the reader. */
+/** Height of a block that was never near the visible part. */
 const usualPx = 1_500;
 
 type OnChange = (isNear: boolean) => void;
@@ -46,7 +46,7 @@ export function WatchedBlocks({
   return <WatchContext value={watch}>{children}</WatchContext>;
 }
 
-/** Shows its content while it is near the reader. `isNearAtFirst`: the first rendering shows it. */
+/** Shows its content while the block is near the visible part. With `isNearAtFirst`, the first rendering already shows the content. */
 export function Block({ isNearAtFirst, children }: { isNearAtFirst: boolean; children: ReactNode }) {
   const watch = use(WatchContext);
   const isPrinted = usePrinted();

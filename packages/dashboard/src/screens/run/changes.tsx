@@ -11,12 +11,12 @@ import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 
-/** How often the changes are read while the agent works, milliseconds. */
+/** Milliseconds between two reads of the changes while the agent works. */
 const liveMs = 5_000;
-/** Files that are open at first. */
+/** Number of files that are open at first. */
 const openFiles = 20;
 
-/** Shows which files the run has changed. A comment on a line becomes a part of the next message. */
+/** Shows the files that the run has changed. A comment on a line becomes a part of the next message. */
 export function Changes({ run, comment }: { run: RunItem; comment: (text: string) => void }) {
   const client = useClient();
   const { data, error, isPending, refetch } = useQuery({

@@ -8,7 +8,7 @@ import { countText, dollarText } from '../../parts/format.ts';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Lasting } from '../../parts/time.tsx';
 
-/** Runs below one run that are listed. */
+/** Maximum number of runs that are listed below one run. */
 const most = 100;
 
 /** Returns the runs below this one, oldest first. Reads them again while the run is live. */

@@ -9,7 +9,7 @@ import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import styles from './run.module.css';
 
-/** Files of one message whose bytes the request carries. */
+/** Maximum number of files of a message whose bytes are sent in the request itself. */
 const mostFiles = 5;
 /** Bytes of one such file. */
 const mostBytes = 10 * 1024 * 1024;
@@ -28,7 +28,7 @@ function hintOf(run: RunItem): string {
     : 'The message becomes part of the prompt, because the agent has not begun';
 }
 
-/** Returns a file as the API takes it. A data URL has the base64 text behind its first comma (RFC 2397). */
+/** Returns a file in the form that the API accepts. A data URL has the base64 text after its first comma (RFC 2397). */
 async function encode(file: File): Promise<FollowupAttachment> {
   const url = await new Promise<string>((resolve, reject) => {
     const reader = new FileReader();

@@ -8,7 +8,7 @@ import { Entries } from './entries.tsx';
 import styles from './run.module.css';
 import type { FollowedRun } from './use-run.ts';
 
-/** A reader within so many pixels of the end reads the end. */
+/** A reader within this many pixels of the end counts as being at the end. */
 const nearPx = 48;
 
 /** Returns the element that scrolls the conversation: the conversation itself, or the whole screen on narrow pages. */
@@ -34,7 +34,7 @@ export function Conversation({
   const beginsAtEnd = run.state !== 'FAILED' && run.state !== 'ERROR';
   const isAtEnd = useRef(beginsAtEnd);
   const heightBefore = useRef<number | undefined>(undefined);
-  /** Entries when the reader left the end; undefined: the reader is at the end. */
+  /** Number of entries when the reader left the end; undefined while the reader is at the end. */
   const [seen, setSeen] = useState(beginsAtEnd ? undefined : 0);
   const [error, setError] = useState<unknown>();
   const fresh = seen === undefined ? 0 : story.count - seen;
@@ -48,8 +48,8 @@ export function Conversation({
     heightBefore.current = undefined;
   }, [story]);
 
-  // The height changes when entries are added, when texts are rendered, and when blocks come near the reader. A question below takes
-  // room from the view. The observer is called after a frame's layout, so following the end needs no additional layout.
+  // The height changes when entries are added, when texts are rendered, and when blocks come near the visible part. A question below the
+  // conversation makes the view smaller. The observer is called after a frame's layout, so following the end needs no additional layout.
   useLayoutEffect(() => {
     const content = place.current?.firstElementChild;
     if (!place.current || !content) return;
@@ -67,7 +67,7 @@ export function Conversation({
     const onScroll = () => {
       if (scroller === null) return;
       const { scrollTop, scrollHeight, clientHeight } = scroller;
-      // Only scrolling up leaves the end, because the content may have grown since the scroll that this event reports.
+      // Only scrolling up counts as leaving the end: the content may have grown between the scroll and this event.
       if (scrollHeight - scrollTop - clientHeight < nearPx) isAtEnd.current = true;
       else if (scrollTop < before) isAtEnd.current = false;
       before = scrollTop;

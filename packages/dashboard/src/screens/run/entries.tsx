@@ -144,7 +144,7 @@ function changeOf(entry: ActionEntry): { readonly before: string; readonly after
 function Action({ entry, runId }: { entry: ActionEntry; runId: string }) {
   const isOver = entry.state === 'completed' || entry.state === 'denied';
   const [isOpen, setOpen] = useState<boolean | undefined>();
-  // Closed unless it failed or runs. A choice of the reader stays.
+  // An action is open while it runs or if it failed. If the reader opens or closes it, it stays so.
   const open = usePrinted() || (isOpen ?? !isOver);
   const change = changeOf(entry);
   return (
@@ -196,7 +196,7 @@ function ActionEnd({ entry }: { entry: ActionEntry }) {
   );
 }
 
-/** Shows the rest of an action below its one line: more lines of a command, and other arguments. */
+/** Shows details below the one line of an action: further lines of a command, and other arguments. */
 function Input({ entry }: { entry: ActionEntry }) {
   const line = lineOf(entry);
   const { input } = entry;
@@ -221,7 +221,7 @@ const words: Readonly<Record<string, string>> = { approve: 'Approved', deny: 'De
 
 function Asked({ entry }: { entry: RequestEntry }) {
   const { outcome } = entry;
-  // The action before it and the buttons below the conversation show the whole request.
+  // The request itself is not repeated here. The action before it and the buttons below the conversation show the whole request.
   const isShownElsewhere = outcome === undefined && !entry.isQuestion;
   return (
     <div className={styles.asked}>

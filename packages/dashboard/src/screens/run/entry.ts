@@ -2,7 +2,7 @@
 
 import type { ActionState, ContentBlock } from '@runyard/contract/runs/conversations';
 
-/** A request to a person, with its answer once there is one. */
+/** A request to a person. It includes the answer if a person has answered. */
 export interface RequestEntry {
   readonly kind: 'request';
   readonly id: string;
@@ -69,7 +69,7 @@ export function outcomeOf(decided: {
   };
 }
 
-/** A request to a person as a page has it, with its answer once there is one. */
+/** A request to a person in the form of a conversation page. It includes the answer if a person has answered. */
 type Asked = {
   readonly request: { readonly request_id: string; readonly title: string; readonly action_id?: string };
   readonly decision?: string;
@@ -86,7 +86,7 @@ export function askedIn(block: Extract<ContentBlock, { type: 'event' }>): Asked 
   return typeof asked.request?.title === 'string' ? (asked as Asked) : undefined;
 }
 
-/** Returns one entry from two parts of it; pages and events deliver the first part last. */
+/** Joins two parts of an entry. Pages and events deliver the later part first. */
 export function joined(before: Entry, after: Entry): Entry {
   if (before.kind === 'text' && after.kind === 'text') return { ...before, text: before.text + after.text };
   if (before.kind !== 'action' || after.kind !== 'action') return after;

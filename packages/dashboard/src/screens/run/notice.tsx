@@ -22,7 +22,7 @@ function planOf({ name, data }: NoticeEntry): readonly PlanItem[] | undefined {
   );
 }
 
-/** Shows what a harness reports in addition to texts and actions: its plan, or a folded block with the data. */
+/** Shows a notice of a harness: its plan, or a folded block with the data of another notice. */
 export function Notice({ entry }: { entry: NoticeEntry }) {
   const [isOpen, setOpen] = useState(false);
   const isPrinted = usePrinted();

@@ -15,7 +15,7 @@ interface Content {
   readonly kind: 'plan' | 'text' | 'image' | 'frame' | 'none';
   readonly text?: string;
   readonly url?: string | undefined;
-  /** Why there is no preview, or that it shows only a part. */
+  /** The reason why there is no preview, or a note that the preview shows only a part. */
   readonly note?: string | undefined;
 }
 

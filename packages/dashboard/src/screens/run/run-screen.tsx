@@ -36,7 +36,7 @@ const route = getRouteApi('/shell/runs/$runId');
 /** Shows one run: its work, its questions, its cost and its results. */
 export function RunScreen() {
   const { runId } = route.useParams();
-  // Another run is a separate screen: no state of this run stays.
+  // Another run gets a new screen, so that no state of this run stays.
   return <OneRun key={runId} runId={runId} />;
 }
 
@@ -215,7 +215,7 @@ function useAnnouncedState(run: RunItem): void {
   }, [words]);
 }
 
-/** Shows the most important facts if there is no space for the panel. */
+/** Shows the most important facts if the page has no space for the panel. */
 function Strip({ run }: { run: RunItem }) {
   const usd = run.request_usage?.inference_cost_usd;
   const time =

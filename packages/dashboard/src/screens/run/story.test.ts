@@ -13,7 +13,7 @@ const page = (...messages: unknown[]): Page =>
 const many = (name: string, count: number) =>
   Array.from({ length: count }, (_, index) => text(`${name}${index}`, name));
 
-test('an older page changes only the block at its end', () => {
+test('an older page changes only the block at the border to the loaded entries', () => {
   const story = new Story();
   story.prepend(page(...many('new', 120)));
   const before = story.view().blocks;
@@ -25,7 +25,7 @@ test('an older page changes only the block at its end', () => {
   expect([ids[0], ids[129], ids[130], ids[249]]).toEqual(['text/old0', 'text/old129', 'text/new0', 'text/new119']);
 });
 
-test('a text and an action that two pages share become one entry each, at the earlier place', () => {
+test('a text or an action that is split over two pages becomes one entry, at the earlier place', () => {
   const story = new Story();
   const result = { type: 'action_result', action_id: 'a', category: 'command', name: 'shell', state: 'completed' };
   story.prepend(
@@ -60,7 +60,7 @@ const stateIn = (story: Story) =>
     .view()
     .blocks.flatMap(({ entries }) => entries.flatMap((entry) => (entry.kind === 'action' ? entry.state : [])));
 
-test('an action whose question has no answer yet waits', () => {
+test('an action is shown as waiting while its question has no answer', () => {
   const story = new Story();
   story.prepend(page(...begun, asks()));
   expect(story.view().blocks.flatMap(({ entries }) => entries)).toMatchObject([
@@ -85,7 +85,7 @@ test.each([
   expect(stateIn(story)).toEqual([state]);
 });
 
-test('an action on an older page waits for a live question, and has the result that came later', () => {
+test('an action on an older page is shown as waiting for a live question, and gets the result that arrives later', () => {
   const event = { run_id: 'r', step_id: 's', seq: 9, occurred_at: '2026-11-27T10:00:00Z' };
   const asked = {
     kind: 'permission',

@@ -1,6 +1,6 @@
 /**
- * The conversation of a run as the page shows it: a list of entries that grows. Earlier pages come from the API, and present events from
- * the live stream; both become the same kind of entries.
+ * The conversation of a run in the form that the page shows: a growing list of entries. The API returns earlier pages, and the live
+ * stream delivers current events. Pages and events become the same kind of entries.
  */
 
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
@@ -11,13 +11,13 @@ import { askedIn, type Entry, joined, outcomeOf, type RequestEntry, textOf } fro
 /** Entries of one block. The page renders only blocks that have changed. */
 const blockSize = 25;
 
-/** Events of actions on older pages that are kept until those are read. */
+/** Maximum number of kept events of actions on older pages. The events are used when these pages are read. */
 const mostPending = 1000;
 
-/** Longest rest between two changes of the page, milliseconds. During a pause, the page can handle key presses while many events arrive. */
+/** Maximum pause between two updates of the page, milliseconds. In the pauses, the page can handle key presses while many events arrive. */
 const longestRestMs = 100;
 
-/** Neighbouring entries. A block keeps its number when blocks are added before or after it. */
+/** A group of neighbouring entries. A block keeps its number when blocks are added before or after it. */
 export interface StoryBlock {
   readonly number: number;
   readonly entries: readonly Entry[];
@@ -26,9 +26,9 @@ export interface StoryBlock {
 /** An immutable picture of the story, for React. */
 export interface StoryView {
   readonly blocks: readonly StoryBlock[];
-  /** Entries in all blocks. */
+  /** Number of entries in all blocks. */
   readonly count: number;
-  /** The position before the oldest entry; undefined: the oldest entry begins the story. */
+  /** The position before the oldest entry; undefined if the conversation begins with the oldest entry. */
   readonly older: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface StoryView {
  * each event shown.
  */
 export class Story {
-  /** The entries by place. Places of entries that came before the first page are below 0. */
+  /** The entries by place. Entries of pages before the first loaded page have places below 0. */
   #entries = new Map<number, Entry>();
   #first = 0;
   #end = 0;
@@ -48,7 +48,7 @@ export class Story {
   #older: string | undefined;
   #listeners = new Set<() => void>();
   #isWaiting = false;
-  /** Live events since they were last shown. */
+  /** Live events that are not shown yet. */
   #collected = 0;
   #restUntil = 0;
 
@@ -58,16 +58,16 @@ export class Story {
   };
   readonly view = (): StoryView => this.#view;
 
-  /** Puts a page before the present entries. The present entries keep their places, so only the blocks of the page are new. */
+  /** Adds an older page before the current entries. The current entries keep their places, so only the blocks of the page are new. */
   prepend(page: Pick<RunMessagePage, 'steps' | 'continued' | 'older'>): void {
     const part = new Story();
     for (const step of page.steps) part.#addStep(step);
-    // The present entries know more of a request than an older page.
+    // For a request, the current entries are newer than the older page.
     this.#asked = new Map([...part.#asked, ...this.#asked]);
     const offset = this.#first - part.#end;
     for (const [place, entry] of part.#entries) this.#putBefore(place + offset, entry);
     this.#first = offset;
-    // Output and results of actions on older pages wait until those are read.
+    // Output and results of actions on older pages are kept until these pages are read.
     this.#pending = [...page.continued, ...this.#pending].filter(
       (event) => !this.#places.has(event.action_id) || this.#apply(event),
     );
@@ -92,10 +92,10 @@ export class Story {
     else requestFrame(show);
   }
 
-  /** Output and results of actions that no page has brought yet. */
+  /** Output and results of actions whose page is not read yet. */
   #pending: RunMessagePage['continued'] = [];
 
-  /** State that the last request about an action gives it, by the action's id. The request may come before the page with the action. */
+  /** The state of each action after the last request about it, by the action's id. The request may arrive before the page with the action. */
   #asked = new Map<string, 'waiting' | 'running' | 'denied'>();
 
   #ask(actionId: string | undefined, state: 'waiting' | 'running' | 'denied'): void {
@@ -310,7 +310,7 @@ export class Story {
 
 const blockOf = (place: number): number => Math.floor(place / blockSize);
 
-/** Calls the function before the next frame, or soon if the page is hidden or has no frames. */
+/** Calls the function before the next frame. If the page is hidden or has no frames, calls it after a short time. */
 const requestFrame = (run: () => void): void => {
   if (typeof requestAnimationFrame === 'undefined' || document.hidden) setTimeout(run, 16);
   else requestAnimationFrame(run);

@@ -8,7 +8,7 @@ import { useNow } from '../../parts/time.tsx';
 export interface Span {
   readonly kind: 'queued' | 'setup' | 'agent' | 'waiting' | 'failed';
   readonly from: number;
-  /** Absent: it lasts until now. */
+  /** Absent if the part has not ended. */
   readonly to: number | undefined;
   readonly words: string;
 }

@@ -81,7 +81,7 @@ export function Toolbar({
               ),
           },
           { label: 'Raw transcript', run: () => void openTranscript() },
-          // A narrow page has no room for the buttons.
+          // A narrow page has no space for the buttons.
           ...(run.state === 'INPROGRESS'
             ? [{ label: 'Interrupt turn', run: () => void interrupt(), disabled: needsRole }]
             : []),

@@ -12,21 +12,21 @@ import { followRun, type StreamStatus } from '../../api/stream.ts';
 import { useSoon } from '../../parts/soon.ts';
 import { Story } from './story.ts';
 
-/** Messages of one page of the past. */
+/** Number of messages on one older page of the conversation. */
 const pageSize = 200;
 /** Interval for reading a run whose reason changes without an event: a waiting run, or an ended run that may be continued. */
 const waitingMs = 3_000;
 const endedMs = 15_000;
-/** Events that arrive within this time become one read of the record, milliseconds. */
+/** Milliseconds. Events that arrive within this time cause only one read of the record. */
 const refreshMs = 100;
 
 export interface FollowedRun {
   readonly run: RunItem | undefined;
   readonly error: unknown;
   readonly timeline: readonly TimelineEvent[];
-  /** Changes often while events arrive, so only the conversation subscribes to it. */
+  /** The story changes often while events arrive, so only the conversation subscribes to it. */
   readonly story: Story;
-  /** Why the conversation cannot be shown; undefined if it can. */
+  /** The reason why the conversation cannot be shown; undefined if it can be shown. */
   readonly storyError: unknown;
   readonly isReading: boolean;
   readonly status: StreamStatus;
@@ -65,7 +65,7 @@ export function useRun(runId: string): FollowedRun {
     const controller = new AbortController();
     const { signal } = controller;
     const recordTime = () => queries.getQueryData<RunItem>(key)?.updated_at;
-    /** Reads the newest page and the timeline, and follows later events. Ends only by an error. */
+    /** Reads the newest page and the timeline, and follows later events. Ends only with an error. */
     const follow = async (): Promise<never> => {
       const fresh = new Story();
       const seen = new Set<string>();
@@ -99,7 +99,7 @@ export function useRun(runId: string): FollowedRun {
         await until(() => recordTime() !== readAt);
       }
     };
-    /** Waits until the repeated reads of the run's record make the condition true. */
+    /** Waits until a repeated read of the run's record meets the condition. */
     const until = (isTrue: () => boolean): Promise<void> =>
       new Promise((resolve, reject) => {
         const check = () => {

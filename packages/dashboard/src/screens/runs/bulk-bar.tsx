@@ -13,7 +13,7 @@ import { showToast } from '../../parts/toast.tsx';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 
-/** Requests of one bulk action that run at once. */
+/** Maximum number of concurrent requests of one bulk action. */
 const mostAtOnce = 5;
 
 /** Acts on the selected runs. Shows to how many runs an action applies, and lists the runs for which it failed. */
@@ -27,7 +27,7 @@ export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () =
   const ended = runs.filter(({ state }) => isTerminal(state));
   const below = live.reduce((sum, { child_runs: children }) => sum + (children?.live ?? 0), 0);
 
-  /** Does `act` for each run, a few at once. */
+  /** Calls `act` for each run, for a few runs at the same time. */
   const each = async (some: readonly RunItem[], act: (run: RunItem) => Promise<unknown>, done: string) => {
     const remainingRuns = [...some];
     const failed: string[] = [];

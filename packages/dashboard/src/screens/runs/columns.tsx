@@ -13,7 +13,7 @@ export interface Column {
   readonly label: string;
   readonly className: string;
   readonly headClassName: string;
-  /** False: shown only if the reader chooses it. */
+  /** False: the column is shown only if the reader chooses it. */
   readonly isDefault: boolean;
   readonly cell: (run: RunItem) => ReactNode;
 }
@@ -105,7 +105,7 @@ export function readColumns(): readonly string[] {
     const names = localStorage.getItem(storageKey);
     if (names !== null) return names.split(',');
   } catch {
-    // A browser may forbid storage. In this case, it shows the default columns.
+    // A browser may forbid storage. In this case, the page shows the default columns.
   }
   return columns.filter(({ isDefault }) => isDefault).map(({ name }) => name);
 }
@@ -115,11 +115,11 @@ export function writeColumns(names: readonly string[]): void {
   try {
     localStorage.setItem(storageKey, names.join(','));
   } catch {
-    // In this case, the choice lasts until the page closes.
+    // If the browser forbids storage, the choice is valid until the page closes.
   }
 }
 
-/** Shows after the title what explains the state: a question, a reason, or a result. */
+/** Shows an explanation of the state after the title: a question, a reason, or a result. */
 export function Reason({ run }: { run: RunItem }) {
   const message = run.status_message?.message;
   if (run.state === 'BLOCKED')
@@ -155,5 +155,5 @@ export function Reason({ run }: { run: RunItem }) {
   return message && !isTerminal(run.state) ? <span className="say">{visibleText(message)}</span> : null;
 }
 
-/** Shows when a run last changed. */
+/** Shows the time of a run's last change. */
 export const Changed = ({ run }: { run: RunItem }) => <Ago time={run.updated_at} />;

@@ -53,7 +53,7 @@ export function FilterDialog({
       created_before: time('created_before'),
     });
   };
-  /** Returns a time of the address as a field of the browser takes it: local, without a zone. */
+  /** Converts a time in the address to the format of a browser's time field: local time without a zone. */
   const local = (text: string | undefined): string => {
     const at = new Date(text ?? '');
     if (Number.isNaN(at.getTime())) return '';

@@ -11,7 +11,7 @@ import styles from './runs.module.css';
 
 const Peek = lazy(async () => ({ default: (await import('./peek.tsx')).Peek }));
 
-/** Rows left below the reader when the next page is read. */
+/** The next page is read when this many rows are left below the visible part. */
 const readAhead = 30;
 
 /** Shows the runs as rows; only the rows in view are rendered. */
@@ -29,7 +29,7 @@ export function RunTable({
   selected: ReadonlySet<string>;
   select: (ids: readonly string[], isOn: boolean) => void;
   isStale: boolean;
-  /** Rows of the whole list; -1: not known. */
+  /** Number of rows of the whole list; -1 if it is not known. */
   total: number;
   readMore: () => void;
 }) {
@@ -49,7 +49,7 @@ export function RunTable({
     getItemKey: (index) => rows[index]?.run_id ?? index,
   });
   const peeked = isPeeking ? rows[current] : undefined;
-  // The preview has these facts, and the title needs their room.
+  // These columns are hidden while the preview is open: it shows the same facts, and the title needs the space.
   const columns = peeked ? [] : chosen;
   const items = virtual.getVirtualItems();
   const first = items[0];
@@ -75,7 +75,7 @@ export function RunTable({
   useEffect(() => {
     latest.current = { rows, selected, select };
   });
-  // The same function at each rendering, so that a key or a scroll renders only the rows that change.
+  // The function stays the same in each rendering, so that a key or a scroll renders only the changed rows.
   const toggle = useCallback((index: number, isRange: boolean) => {
     const { rows: listed, selected: before, select: change } = latest.current;
     const id = listed[index]?.run_id;
@@ -183,7 +183,7 @@ export function RunTable({
   );
 }
 
-/** Takes the room of rows that are not in the page. */
+/** Fills the space of rows that are not in the page. */
 function Space({ px }: { px: number }) {
   if (px <= 0) return null;
   return (

@@ -26,7 +26,7 @@ const Onboarding = lazy(async () => ({ default: (await import('./onboarding.tsx'
 
 const route = getRouteApi('/shell/runs');
 
-/** Words of the orders of the list. */
+/** Labels for the orders of the list. */
 const orders = { updated_at: 'Last change', created_at: 'Created', title: 'Title', agent: 'Skill' } as const;
 
 /** Lists the runs of the team: runs that need a person, live runs, and failed runs. */

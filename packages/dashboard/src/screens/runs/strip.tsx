@@ -10,10 +10,10 @@ import { filtersOf } from './views.ts';
 
 const hours = 24;
 const stepMs = 15 * 60_000;
-/** Events that arrive within this time become one count, milliseconds. */
+/** Milliseconds. Events that arrive within this time cause only one count. */
 const gatherMs = 5_000;
 
-/** Returns the beginning of the strip: 24 hours ago, at a full step. */
+/** Returns the beginning of the strip: 24 hours ago, rounded to a step. */
 const beginning = (now: number): number => Math.ceil((now - hours * 3_600_000) / stepMs) * stepMs;
 
 const sum = (counts: RunStateCounts, of: (state: RunState) => boolean): number =>

@@ -12,25 +12,25 @@ import { filtersOf, orderOf, queryKeyOf } from './views.ts';
 
 /** Rows of one page. */
 const pageSize = 100;
-/** Events that arrive within this time become one read, milliseconds. */
+/** Milliseconds. Events that arrive within this time cause only one read. */
 const gatherMs = 400;
 /** Wait after a read that failed, milliseconds. */
 const failedMs = 5_000;
-/** Runs that one read may name. */
+/** Maximum number of runs in one read. */
 const mostIds = 100;
 
 export interface Runs {
   readonly rows: readonly RunItem[];
   readonly error: unknown;
   readonly isLoading: boolean;
-  /** True: the rows are from an earlier query, while the present query is being read. */
+  /** True: the rows are from an earlier query, because the answer to the current query has not arrived. */
   readonly isStale: boolean;
   readonly hasMore: boolean;
   readonly readMore: () => void;
   readonly retry: () => void;
-  /** Runs that belong into the list and are not shown yet. */
+  /** Number of new runs that belong in the list but are not shown yet. */
   readonly waiting: number;
-  /** Reads the list again, with the waiting runs. */
+  /** Reads the list again, including the waiting runs. */
   readonly showWaiting: () => void;
 }
 
@@ -103,7 +103,7 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
     if (mayEnter()) showWaiting();
     else setWaiting((before) => new Set([...before, ...entering.runs.map(({ run_id: id }) => id)]));
   };
-  /** Reads the gathered runs soon. After a failure it reads them again later, so that no row stays outdated. */
+  /** Soon reads the runs that events have named. After a failure, reads them again later, so that no row stays outdated. */
   const gatherSoon = (ms: number) => {
     timer.current ??= setTimeout(() => {
       const ids = [...gathered.current].slice(0, mostIds);

@@ -83,7 +83,7 @@ function Saved({ current }: { current: string }) {
   );
 }
 
-/** Shows how many runs a view has; shows nothing if it has none. */
+/** Shows the number of runs in a view; shows nothing if the view has no runs. */
 function Count({ view }: { view: View }) {
   const { data } = useRunCount(filtersOf(view.search));
   if (data === undefined || data.total === 0) return null;

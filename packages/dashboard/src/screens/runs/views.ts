@@ -1,4 +1,4 @@
-/** The views of the list of runs: names of queries. */
+/** The views of the list of runs. A view is a query with a name. */
 
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { type RunState, runStates, terminalStates } from '@runyard/contract/runs/run-states';
@@ -28,7 +28,7 @@ export const viewsOf = (personUid: string, today: string): readonly View[] => [
   { name: 'Started by me', search: { creator: [personUid] } },
 ];
 
-/** Returns the beginning of the present day. */
+/** Returns the beginning of the current day. */
 export function startOfToday(now: Date = new Date()): string {
   return new Date(now.getFullYear(), now.getMonth(), now.getDate()).toISOString();
 }

@@ -1,6 +1,9 @@
 import { useEffect, useState } from 'react';
 
-/** Shows in words when a cron expression fires. Shows the expression itself until the words are loaded, or if there are none. */
+/**
+ * Describes in words when a cron expression fires. Shows the expression itself until the code for the words is loaded, or if there is no
+ * description.
+ */
 export function CronWords({ cron, timezone }: { cron: string; timezone: string | undefined }) {
   const [words, setWords] = useState<string | undefined>();
   useEffect(() => {

@@ -4,7 +4,7 @@ import { exactText } from '../../parts/format.ts';
 const slots = 30;
 const outcomes = ['started', 'failed', 'skipped', 'waiting'] as const satisfies readonly ScheduleFire['outcome'][];
 
-/** Returns how many of the fires had each outcome: `27 started, 3 failed`. */
+/** Returns the number of fires with each outcome: `27 started, 3 failed`. */
 function countsOf(fires: readonly ScheduleFire[]): string {
   const counts = outcomes.map((outcome) => [fires.filter((fire) => fire.outcome === outcome).length, outcome] as const);
   return counts

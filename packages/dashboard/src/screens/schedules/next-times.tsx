@@ -7,7 +7,7 @@ import { Ago } from '../../parts/time.tsx';
 
 const pauseMs = 300;
 
-/** Returns the value after it has stayed the same for a moment, so that not each key press sends a request. */
+/** Returns the value after it has not changed for a moment, so that a key press alone sends no request. */
 function useSettled(value: string): string {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
@@ -17,7 +17,7 @@ function useSettled(value: string): string {
   return settled;
 }
 
-/** When an expression that is not saved would fire. */
+/** The times at which an unsaved expression would fire. */
 export interface Preview {
   readonly times: readonly string[];
   /** IANA name of the zone of the times. */

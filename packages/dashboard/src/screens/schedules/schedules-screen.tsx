@@ -107,7 +107,7 @@ function Row({ schedule }: { schedule: ScheduledAgentItem }) {
       await set(!enabled);
       showToast(`${enabled ? 'Paused' : 'Resumed'} ${name}`, () => void set(enabled));
     } catch {
-      // The list is read again, and shows what holds.
+      // After a failure, the list is read again and shows the stored state.
       await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
     }
   };

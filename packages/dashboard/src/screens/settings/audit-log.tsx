@@ -19,7 +19,7 @@ import styles from './settings.module.css';
 const route = getRouteApi('/shell/settings/$tab');
 const filters = ['actor', 'action', 'subject_type', 'subject_uid', 'since', 'until'] as const;
 
-/** Kinds of things whose changes the log has. Another one can be named in the address. */
+/** Kinds of things whose changes are in the log. The address can name further kinds. */
 const subjects = [
   'agent_identity',
   'automation',

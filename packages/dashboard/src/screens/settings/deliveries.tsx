@@ -24,7 +24,7 @@ const colours = { pending: 'waitc', delivered: 'mut', failed: 'badc' } as const 
   string
 >;
 
-/** The deliveries of a subscription, newest first. `?status=` shows those of one status, `?delivery=` opens one. */
+/** The deliveries of a subscription, newest first. `?status=` selects the deliveries with one status. `?delivery=` opens one delivery. */
 export function Deliveries({ subscriptionId, isEnabled }: { subscriptionId: string; isEnabled: boolean }) {
   const client = useClient();
   const navigate = useNavigate();
@@ -41,7 +41,7 @@ export function Deliveries({ subscriptionId, isEnabled }: { subscriptionId: stri
       }),
     initialPageParam: '',
     getNextPageParam: ({ page_info: page }) => (page.has_next_page ? page.next_cursor : undefined),
-    // A delivery changes by itself only while it waits.
+    // Reads the list again only while a delivery waits, because other deliveries do not change by themselves.
     refetchInterval: ({ state }) =>
       state.data?.pages[0]?.deliveries.some((each) => each.status === 'pending') ? 3_000 : false,
   });

@@ -16,7 +16,7 @@ import { SubscriptionView } from './subscription-view.tsx';
 
 const route = getRouteApi('/shell/settings/$tab');
 
-/** The addresses that events of runs are delivered to. `?subscription=ID` opens one with its deliveries. */
+/** The addresses to which events of runs are delivered. `?subscription=ID` opens one subscription with its deliveries. */
 export function EventSubscriptions() {
   const client = useClient();
   const { team } = useSession();
@@ -110,7 +110,7 @@ function SubscriptionTable({ list }: { list: readonly EventSubscription[] }) {
   );
 }
 
-/** Says whether events are delivered. */
+/** Shows whether the subscription is active and its deliveries succeed. */
 export function SubscriptionState({ subscription }: { subscription: EventSubscription }) {
   if (!subscription.enabled)
     return (

@@ -23,7 +23,7 @@ import { RemoveMemberDialog } from './remove-member.tsx';
 import { Rules } from './rules.tsx';
 import { Section } from './section.tsx';
 
-/** Returns the roles that a person with the role `own` gives. */
+/** Returns the roles that a person with the role `own` may give to others. */
 const rolesBelow = (own: Role): readonly (readonly [Role, string])[] =>
   roles.filter((role) => isAtLeast(own, role)).map((role) => [role, role] as const);
 
@@ -93,7 +93,10 @@ function MemberTable({ members, isByRules }: { members: readonly TeamMember[]; i
   const { team, person } = useSession();
   const mayManage = useMay('admin');
   const [error, setError] = useState<unknown>();
-  /** A change that waits for an answer, or for the person: lowering one's own role cannot be undone alone. */
+  /**
+   * A change that waits for an answer or for a confirmation. People must confirm that they lower their own role, because they cannot undo
+   * this themselves.
+   */
   const [change, setChange] = useState<{ readonly member: TeamMember; readonly role: Role; readonly asks: boolean }>();
   const [leaving, setLeaving] = useState<TeamMember | undefined>();
   const refresh = async () => await queries.invalidateQueries({ queryKey: ['members', team.uid] });

@@ -154,7 +154,8 @@ function SetSecretDialog({ earlier, close }: { earlier: Secret | undefined; clos
       send={async (data) => {
         const file = data.get('file');
         const value = file instanceof File && file.size > 0 ? await file.text() : String(data.get('value'));
-        // Service accounts of their own have no box here, and stay. Without the list of boxes, all stay.
+        // Service accounts without a checkbox in this form stay unchanged. If the list of checkboxes is missing, all service accounts stay
+        // unchanged.
         const identityIds = identities.data?.map(({ uid }) => uid);
         const agents =
           scope === 'personal' || identityIds === undefined

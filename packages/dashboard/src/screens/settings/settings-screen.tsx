@@ -25,7 +25,7 @@ const views: Readonly<Record<(typeof settingsTabs)[number]['name'], ComponentTyp
 
 const route = getRouteApi('/shell/settings/$tab');
 
-/** Shows one tab of the settings of the team. Tabs that the role may not read are absent. */
+/** Shows one tab of the settings of the team. Hides tabs that the role must not read. */
 export function SettingsScreen() {
   const { team } = useSession();
   const { tab: name } = route.useParams();

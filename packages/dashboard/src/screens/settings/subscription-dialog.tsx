@@ -19,7 +19,7 @@ const eventWords = {
   'run.ended': 'it succeeded, failed, had an error or was cancelled',
 } as const satisfies Record<RunEventType, string>;
 
-/** Creates a subscription, or changes `earlier`. */
+/** Creates a subscription, or changes the subscription `earlier`. */
 export function SubscriptionDialog({
   earlier,
   onMade,

@@ -3,7 +3,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { clientOf } from '../../api/session.ts';
 
-/** Reads the identity providers for single sign-on; empty: there are none; undefined: not read yet. */
+/** Reads the identity providers for single sign-on. Returns undefined until they are read, and an empty list if there are none. */
 export function useProviders(): readonly SignOnProvider[] | undefined {
   const { data, isError } = useQuery({
     queryKey: ['sign-on'],
@@ -13,7 +13,7 @@ export function useProviders(): readonly SignOnProvider[] | undefined {
   return isError ? [] : data;
 }
 
-/** Returns the query with which an identity provider sent the browser back; undefined: this address has no such query. */
+/** Returns the query with which an identity provider sent the browser back; undefined if this address has no such query. */
 export function answerOfProvider(query: string): string | undefined {
   const members = new URLSearchParams(query);
   return members.has('state') && (members.has('code') || members.has('error')) ? query : undefined;

@@ -11,10 +11,10 @@ import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { answerOfProvider, ProviderButtons, useProviders } from './providers.tsx';
 
-/** The text before the code in the fragment of a one-time link. Browsers send no fragment to a server. */
+/** The text before the code in the fragment of a one-time link. Browsers do not send the fragment to a server. */
 const fragment = 'sign-in=';
 
-/** Returns the address to open after the sign-in: only one of this origin. */
+/** Returns the address to open after the sign-in. Accepts only addresses of this origin. */
 function nextOf(text: string | undefined): string {
   const url = URL.parse(text ?? '/runs', location.origin);
   return url?.origin === location.origin && !url.pathname.startsWith('//') ? url.pathname + url.search : '/runs';
@@ -88,10 +88,10 @@ export function SignInScreen() {
     }
   };
 
-  /** Signs in by the answer of the identity provider. While the provider is away, the page can send it again. */
+  /** Signs in with the answer of the identity provider. If the provider cannot be reached, the page can send the answer again. */
   const finishSignOn = (sent: string) => void signIn({ sign_on: sent }, setAnswerError);
 
-  /** Makes a new person of an invitation, and signs the browser in with the person's first key. */
+  /** Creates a new person from an invitation, and signs the browser in with the person's first key. */
   const join = async (key: string, displayName: string) => {
     setBusy(true);
     setError(undefined);

@@ -4,7 +4,7 @@ import { dollarText } from '../../parts/format.ts';
 import { daysBetween, dayText } from './report.ts';
 import styles from './usage.module.css';
 
-/** Place of the bars in the drawing. */
+/** Position of the bars in the drawing. */
 const [left, right, top, bottom] = [44, 1096, 14, 178];
 /** Number of models with their own colour; all other models share one colour. */
 const mostSeries = 4;
@@ -12,14 +12,14 @@ const fills = ['f-c1', 'f-c2', 'f-c3', 'f-c4', 'f-c5'] as const;
 const keys = ['key c1', 'key c2', 'key c3', 'key c4', 'key'] as const;
 const others = 'other models';
 
-/** Returns a step of the axis that gives two to five lines up to the largest value: 1, 2 or 5, followed by zeros. */
+/** Returns a step for the axis, such that two to five lines reach the largest value. A step is 1, 2 or 5 times a power of ten. */
 function stepFor(most: number): number {
   const power = 10 ** Math.floor(Math.log10(most / 2));
   return [1, 2, 5, 10].map((each) => each * power).find((step) => most / step <= 5) ?? most;
 }
 
 /**
- * Draws the cost of each day, one colour for each model. Days after `today` are marks of no height; `dailyLimit` is a dashed line. A
+ * Draws the cost of each day, with one colour for each model. Days after `today` have marks without a height. `dailyLimit` is a dashed line. A
  * table has the same numbers.
  */
 export function CostChart({

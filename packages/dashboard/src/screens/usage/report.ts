@@ -11,13 +11,13 @@ export const dayOf = (time: number): string => new Date(time).toISOString().slic
 /** Returns the day that is this number of days after another day. */
 export const dayAfter = (day: string, count: number): string => dayOf(Date.parse(day) + count * dayMs);
 
-/** Returns the first day of the month of a day, and the last one. */
+/** Returns the first and the last day of the month of a day. */
 export const monthOf = (day: string): readonly [first: string, last: string] => {
   const [year = 0, month = 1] = day.split('-').map(Number);
   return [`${day.slice(0, 7)}-01`, dayOf(Date.UTC(year, month, 0))];
 };
 
-/** Returns the days from the first to the last one. */
+/** Returns all days from the first day to the last day. */
 export function daysBetween(first: string, last: string): string[] {
   const days: string[] = [];
   for (let day = first; day <= last; day = dayAfter(day, 1)) days.push(day);
@@ -28,17 +28,17 @@ const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'sho
 const monthFormat = new Intl.DateTimeFormat('en-GB', { month: 'long', timeZone: 'UTC' });
 /** Returns a day in UTC as `25 Nov`. */
 export const dayText = (day: string): string => dayFormat.format(Date.parse(day));
-/** Returns the name of the month of a day or month in UTC. */
+/** Returns the name of a month. The argument is a day or a month in UTC. */
 export const monthText = (day: string): string => monthFormat.format(Date.parse(`${day.slice(0, 7)}-01`));
 
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
 /** Returns a count of tokens as `41.2 M`. */
 export const tokensText = (count: number): string => compact.format(count).replace(/(?<=\d)(?=[A-Z]$)/, ' ');
 
-/** Pages of one report that the screen reads at most. */
+/** Maximum number of pages of one report that the screen reads. */
 const mostPages = 10;
 
-/** Reads all pages of a report; undefined if they are more than a screen reads. */
+/** Reads all pages of a report; returns undefined if the report has more pages than the screen reads. */
 export async function readAll(
   read: (cursor: string | undefined) => Promise<UsageReport>,
 ): Promise<UsageReport | undefined> {
@@ -56,7 +56,7 @@ export async function readAll(
 /** The tokens that models read, from caches or not. */
 export const tokensRead = (row: UsageRow): number => row.input_tokens + row.cache_read_tokens + row.cache_write_tokens;
 
-/** Returns the percentage of the read tokens that came from a cache; undefined: no tokens were read. */
+/** Returns the percentage of the input tokens that came from a cache; undefined if there were no input tokens. */
 export function cacheShare(rows: readonly UsageRow[]): number | undefined {
   const readTokens = rows.reduce((sum, row) => sum + tokensRead(row), 0);
   if (readTokens === 0) return undefined;
@@ -71,7 +71,8 @@ export interface Group {
 }
 
 /**
- * Returns the group that a row is the sum of. Runs without such a thing, and usage that the service did not record, have names but no UID.
+ * Returns the group of a row. The group of runs without such a thing, and the group of usage without a recorded thing, have a name but no
+ * UID.
  */
 export function groupOf(row: UsageRow, by: UsageDimension): Group {
   switch (by) {

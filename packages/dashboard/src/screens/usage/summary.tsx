@@ -6,8 +6,8 @@ import { Meter } from '../../parts/meter.tsx';
 import { cacheShare, daysBetween, dayText, monthOf, monthText, tokensRead, tokensText } from './report.ts';
 
 /**
- * Shows the rest of the month's budget, and notes about the cost of the days on the screen. `scope` `own`: the rows are of the person's own
- * runs, and the budget of the team is not shown.
+ * Shows the remaining budget of the month, and notes about the cost of the days on the screen. With `scope` `own`, the rows are about the
+ * person's own runs, and the team's budget is not shown.
  */
 export function Summary({
   scope,
@@ -64,7 +64,7 @@ export function Summary({
   );
 }
 
-/** Shows the team's spending this month, and the rest of its limit. */
+/** Shows the team's spending this month, and the remaining amount of its limit. */
 function TeamMonth({
   budget,
   lastWeek,

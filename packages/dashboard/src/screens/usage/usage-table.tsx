@@ -2,7 +2,7 @@ import type { UsageDimension, UsageRow } from '@runyard/contract/team/budgets';
 import { countText, dollarText, numberText } from '../../parts/format.ts';
 import { cacheShare, groupOf, tokensRead, tokensText } from './report.ts';
 
-/** Points of a trend at most: a point is the mean of neighbouring days. */
+/** Maximum number of points of a trend. A point is the mean of neighbouring days. */
 const mostPoints = 20;
 
 /** Shows the sums of each group, the most expensive first. `daily` has them by day too, for the trends. */
@@ -15,7 +15,7 @@ export function UsageTable({
 }: {
   rows: readonly UsageRow[];
   by: UsageDimension;
-  /** Word of the first column. */
+  /** Heading of the first column. */
   what: string;
   daily: readonly UsageRow[] | undefined;
   days: readonly string[];

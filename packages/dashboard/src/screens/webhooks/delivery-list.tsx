@@ -27,7 +27,7 @@ const passes = (delivery: TeamWebhookDelivery, { webhook_uid: webhookUid, label,
 
 type Pages = InfiniteData<ListTeamDeliveriesResponse, string>;
 
-/** Returns the pages with the deliveries before their first. Deliveries that the pages already contain are replaced in place. */
+/** Adds new deliveries at the beginning of the pages. Replaces deliveries that the pages already contain. */
 function withDeliveries(pages: Pages, news: readonly TeamWebhookDelivery[]): Pages {
   const known = new Map(news.map((each) => [each.delivery_id, each]));
   const changed = pages.pages.map((page) => ({

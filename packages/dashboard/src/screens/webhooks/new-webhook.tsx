@@ -9,7 +9,7 @@ import { CommandBlock } from '../../parts/copy.tsx';
 import { Dialog, SecretOnceDialog } from '../../parts/dialog.tsx';
 import { Problem } from '../../parts/problem.tsx';
 
-/** Providers that make the secret themselves: the person pastes it from their page. */
+/** Providers that create the secret themselves. The person copies the secret from the provider's page. */
 const givesSecret = ['stripe', 'slack', 'sentry', 'linear', 'zendesk', 'pagerduty'];
 
 /** Returns 256 random bits in hexadecimal. */

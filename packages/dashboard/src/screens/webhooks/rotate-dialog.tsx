@@ -5,7 +5,7 @@ import { useAttempts } from '../../parts/attempt.ts';
 import { Dialog, SecretOnceDialog } from '../../parts/dialog.tsx';
 import { Problem } from '../../parts/problem.tsx';
 
-/** Replaces the secret of a webhook by one of the sender, or by a new one, which is shown once. */
+/** Replaces the secret of a webhook. The new secret is from the sender, or it is generated and shown once. */
 export function RotateDialog({
   params,
   close,

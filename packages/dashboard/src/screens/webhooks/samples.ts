@@ -1,4 +1,4 @@
-/** Events of providers, shortened to what automations compare. */
+/** Sample events of providers, shortened to the members that automations compare. */
 
 /** An event that a person can simulate. */
 export interface Sample {

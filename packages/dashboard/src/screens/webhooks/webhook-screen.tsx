@@ -22,7 +22,7 @@ const SimulateDialog = lazy(async () => ({ default: (await import('./simulate-di
 
 const labels = ['ACCEPTED', 'DUPLICATE', 'REJECTED_AUTH', 'REJECTED_INVALID_JSON', 'REJECTED_TOO_LARGE'] as const;
 
-/** Shows a webhook and its deliveries: did it arrive, did it fire, and why not? */
+/** Shows a webhook and its deliveries. For each delivery, shows whether it started a run, and the reason if it did not. */
 export function WebhookScreen() {
   const { factoryUid = '', webhookUid = '', deliveryId } = useParams({ strict: false });
   const label = oneOf(useSearch({ strict: false, select: (search) => search.label }));
@@ -58,7 +58,7 @@ export function WebhookScreen() {
         {webhook.error ? <Problem error={webhook.error} /> : <SkeletonRows />}
       </Page>
     );
-  // A newer delivery does not replace the one that is shown.
+  // A new delivery does not replace the delivery that is shown.
   first.current ??= deliveries.rows[0]?.delivery_id;
   const selected = deliveryId ?? first.current;
   const toggle = async () => {

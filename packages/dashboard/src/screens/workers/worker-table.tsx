@@ -9,7 +9,7 @@ import { Ago } from '../../parts/time.tsx';
 const littleShare = 0.05;
 const littleBytes = 2 * 1024 ** 3;
 
-/** Lists the connections of workers, those of one name together. */
+/** Lists the connections of workers, grouped by the name of the worker. */
 export function WorkerTable({ label, workers }: { label: string; workers: readonly ConnectedWorker[] }) {
   return (
     <div className="card">

@@ -8,7 +8,7 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { WorkerPools } from './worker-pools.tsx';
 import { WorkerTable } from './worker-table.tsx';
 
-/** Shows the connected workers: how they isolate, and their free slots; and who may connect as which worker. */
+/** Shows the connected workers with their isolation and free slots, and the names under which people may connect workers. */
 export function WorkersScreen() {
   const client = useClient();
   const { team } = useSession();

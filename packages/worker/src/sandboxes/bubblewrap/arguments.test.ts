@@ -5,7 +5,7 @@ import { commandSetting, initCommand } from './arguments.ts';
 
 const limits = { nproc: 4000, nofile: 777, fileBytes: 5 * 1024 * 1024 };
 
-/** Shells that are `sh` on machines. */
+/** Shells that are installed as `sh` on some machines. */
 const shells = [
   { name: 'sh', program: '/bin/sh', argv0: 'sh', first: [] },
   { name: 'dash', program: '/bin/dash', argv0: 'sh', first: [] },
@@ -39,7 +39,7 @@ describe.each(shells)('init in $name', (shell) => {
     });
   });
 
-  test('sets no memory limit of processes if a cgroup limits it', () => {
+  test('sets no memory limit for each process if a cgroup limits their memory together', () => {
     const { stdout } = run(shell, limits, ['cat', '/proc/self/limits']);
     expect(stdout).toMatch(/^Max data size\s+unlimited\s+unlimited/m);
   });

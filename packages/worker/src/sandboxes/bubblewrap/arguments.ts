@@ -34,8 +34,8 @@ export const filterDescriptor = 5;
 const megabyte = 1024 * 1024;
 
 /**
- * Returns bwrap's options, for `--args FD`: every process of the machine can read the real argument list, and `--clearenv` would leave the
- * worker's environment readable in /proc/1/environ (containers/bubblewrap#725).
+ * Returns bwrap's options. They are passed with `--args FD`, because every process of the machine can read the real argument list.
+ * `--clearenv` is not used, because it would leave the worker's environment readable in /proc/1/environ (containers/bubblewrap#725).
  *
  * `--as-pid-1` makes Runyard's init the first process, so that bwrap reaps it and ends only when the kernel has ended the whole pid
  * namespace. With bwrap's own init, each run would leave a process to the machine's pid 1 (`bench/sandbox.md`).
@@ -84,7 +84,7 @@ const initScript = [
   '"$@" & p=$!',
   `exec ${runTokenDescriptor}<&-`,
   'wait "$p"; s=$?',
-  // If the signal interrupts the wait, the wait returns 128 + 15 although the agent still runs; 127: the agent was already reaped.
+  // If the signal interrupts `wait`, `wait` returns 128 + 15 although the agent still runs. 127 means that the agent was already reaped.
   'while [ "$t" ]; do t=; wait "$p"; r=$?; [ "$r" = 127 ] || s=$r; done',
   'exit "$s"',
 ].join('\n');
@@ -116,8 +116,8 @@ function limitScript({ nproc, nofile, fileBytes, dataBytes }: ProcessLimits): st
 }
 
 /**
- * Returns the command of every sandbox: a shell that sets the limits and then acts as init; it reads the agent's command from its
- * environment. `label` is one of its arguments, so that init is found even if bwrap, which has the label as its name, was killed first.
+ * Returns the command of every sandbox: a shell that sets the limits and then acts as init. The shell reads the agent's command from its
+ * environment. `label` is an argument of the shell and also the name of bwrap. So init can be found even if bwrap was killed first.
  */
 export function initCommand(label: string, limits: ProcessLimits): string[] {
   return ['/bin/sh', '-c', `${limitScript(limits)}\n${initScript}`, label];

@@ -61,7 +61,7 @@ export function bubblewrapBackend({ limits, level, make, warm, log }: Bubblewrap
   };
 }
 
-/** Returns true if a sandbox differs from other sandboxes only by its task: a waiting agent has no hosts and no variables. */
+/** Returns true if a waiting agent can take the run. A waiting agent was started without hosts and variables. */
 function isPlain({ egress, variables = [] }: SandboxSpecification): boolean {
   return egress === undefined && variables.length === 0;
 }

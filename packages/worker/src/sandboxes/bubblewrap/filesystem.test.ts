@@ -73,7 +73,7 @@ describe('/etc of the sandboxes', () => {
     expect(names).not.toContain('services');
   });
 
-  test('is one mount, with one more for each part of the machine that it shows', async () => {
+  test('needs one mount, and one more for each part of the folder /etc of the machine that sandboxes see', async () => {
     const etc = await writeEtc(top, source);
     const options = await sharedFilesystem(etc);
     const mounts = options.flatMap((option, index) => (option.startsWith('--ro-bind') ? [options[index + 2]] : []));

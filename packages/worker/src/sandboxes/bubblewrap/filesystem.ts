@@ -48,7 +48,7 @@ const fromHostEtc = [
   'ssl/openssl.cnf',
 ];
 
-/** Texts of the machine's /etc that hardly change. Sandboxes see copies from the start of the worker. */
+/** Text files of the machine's /etc that rarely change. Sandboxes see the copies that the worker makes when it starts. */
 const copiedFromHostEtc = ['ca-certificates.conf', 'ld.so.conf', 'ld.so.conf.d', 'mime.types', 'protocols', 'services'];
 
 /** Longest text that is copied. */
@@ -64,9 +64,9 @@ export interface SandboxEtc {
 }
 
 /**
- * Makes the folder that is /etc in all sandboxes: generated files, copies, and empty places for parts of `source`. The folder is one mount
- * for many files, because bwrap reads the table of all mounts after each mount that it makes. Each content has a separate folder, which
- * never changes, because sandboxes of an earlier worker may still see it.
+ * Makes the folder that is /etc in all sandboxes. It contains generated files, copies, and empty files and folders at which parts of
+ * `source` are mounted. The folder is one mount for many files, because bwrap reads the table of all mounts after each mount that it makes.
+ * A folder never changes, because sandboxes of an earlier worker may still see it. Other contents get another folder.
  */
 export async function writeEtc(stateRoot: string, source = hostEtc): Promise<SandboxEtc> {
   const files = new Map(Object.entries(etcFiles));
@@ -87,7 +87,7 @@ export async function writeEtc(stateRoot: string, source = hostEtc): Promise<San
   const readable = async (folder: string): Promise<void> => {
     if (folder !== making) await readable(path.dirname(folder));
     await makeFolder(folder, 0o755);
-    // The umask reduces the mode of a new folder.
+    // Sets the mode again, because the umask reduces the mode of a new folder.
     await chmod(folder, 0o755);
   };
   for (const [name, kind] of places)
@@ -101,7 +101,7 @@ export async function writeEtc(stateRoot: string, source = hostEtc): Promise<San
   }
   await rename(making, folder).catch(async (error: NodeJS.ErrnoException) => {
     await rm(making, { recursive: true });
-    // Another process has just made the same folder.
+    // These errors mean that another process has just made the same folder.
     if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
   });
   return made;

@@ -45,7 +45,7 @@ export interface GroundRequest {
   readonly program: string;
   readonly gvisor?: Gvisor | undefined;
   readonly stateRoot: string;
-  /** From `chooseStateRoot`; labels cgroups and processes. */
+  /** Id of the data folder from `chooseStateRoot`. It labels cgroups and processes. */
   readonly owner: string;
   readonly instanceId: string;
   readonly limits: SandboxLimits;
@@ -61,7 +61,7 @@ export async function findWorkerCgroups(owner: string): Promise<CgroupSearch> {
   return findCgroups(`runyard-${owner}`, { membership, mounts });
 }
 
-/** Makes the things that all sandboxes of this worker share. If there are no hard limits, `cgroups` has the reason. */
+/** Makes the things that all sandboxes of this worker share. If the kernel's cgroups cannot be used, `cgroups` has the reason. */
 export async function makeGround(request: GroundRequest): Promise<{ ground: BubblewrapGround; cgroups: CgroupSearch }> {
   await mkdir(path.join(request.stateRoot, 's'), { recursive: true, mode: 0o711 });
   const [etc, cgroups, nofile, disks] = await Promise.all([

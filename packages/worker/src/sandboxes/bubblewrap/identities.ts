@@ -9,13 +9,13 @@ const users = 30_000;
 export interface Identity {
   /** Also the gid. */
   readonly uid: number;
-  /** Gives the user back. The kernel also does this when this process dies. */
+  /** Releases the user. The kernel also releases it when this process dies. */
   release(): void;
 }
 
 /**
- * Takes a user for a sandbox. This process holds the user, because the sandbox ends with the process. Only root can start processes under
- * another user. Begins at a random place of the range, so that a released user id is rarely used again soon.
+ * Takes a user for a sandbox. The user is released when this process dies, because the sandbox ends at the same time. Only root can start
+ * processes under another user. Begins at a random place of the range, so that a released user id is rarely used again soon.
  */
 export async function takeIdentity(): Promise<Identity> {
   const first = randomInt(users);

@@ -4,7 +4,7 @@ import type { Gvisor } from '../gvisor/find-gvisor.ts';
 import { inside, type ProcessLimits, type SandboxView } from './arguments.ts';
 import { insideUid } from './filesystem.ts';
 
-/** Folder of the outer sandbox with the files that the container sees. */
+/** Folder in the outer sandbox that contains the files of the container. */
 const root = '/container';
 const megabyte = 1024 * 1024;
 /** Memory for the specification and runsc's state. */
@@ -68,7 +68,7 @@ export function containerStart(start: ContainerStart): { options: string[]; spec
   return { options, specification };
 }
 
-/** Returns the options, each an option with a source and a place, with the places in the container. */
+/** Returns the options with their places moved below the container's folder. `options`: triples of an option, a source and a place. */
 function inContainer(options: readonly string[]): string[] {
   return options.map((word, index) => (index % 3 === 2 ? `${root}${word}` : word));
 }

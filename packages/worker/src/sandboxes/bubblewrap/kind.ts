@@ -152,7 +152,7 @@ async function supervised(
   { state, serviceRoot, cache }: OpenRequest,
   supervisors: SandboxSupervisors,
 ): Promise<MakeSandbox> {
-  // If it runs in the Node of the agents, it shares that program's code in memory.
+  // The supervisor runs in the same Node as the agents, so that both share the memory of the program's code.
   const program = await makeSupervisorProgram(state.folder, path.join(runtime, agentNode));
   return (limits, isWarm) => {
     const id = newSandboxId();

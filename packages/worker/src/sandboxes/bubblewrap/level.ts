@@ -23,7 +23,7 @@ const probeScript = [
   '(: >/rootfile) 2>/dev/null && echo rootwrite=1 || echo rootwrite=0',
   ': >/workspace/probe && echo workspace=1',
   'echo "kernel=$(uname -rv)"',
-  // Some versions of gVisor do not have it in the status.
+  // Some versions of gVisor do not have NoNewPrivs in /proc/self/status.
   'case $(setpriv --dump 2>/dev/null) in *"no_new_privs: 1"*) echo nonewprivs=1;; esac',
   'ls -d /workspace >/dev/null 2>&1 && echo ls=1 || echo ls=0',
 ].join('\n');
@@ -98,7 +98,7 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
   return { ok: true, reasons: [], level: { backend, features, missing } };
 }
 
-/** Returns how many filters of system calls this process has, of a container around the worker. */
+/** Returns how many filters of system calls this process has. They come from a container around the worker. */
 async function filtersOfThisProcess(): Promise<number> {
   const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
   return Number(/^Seccomp_filters:\s+(\d+)/m.exec(status)?.[1] ?? 0);

@@ -27,11 +27,11 @@ import { takeIdentity } from './identities.ts';
 import { containerStart } from './in-gvisor.ts';
 import { type BubblewrapProcess, isOfAgent, startBubblewrap } from './process.ts';
 
-/** bwrap and init, which count as processes of the sandbox's cgroup. */
+/** bwrap and init, which the cgroup of the sandbox counts too. */
 const ownProcesses = 2;
 const megabyte = 1024 * 1024;
 
-/** Facts about a sandbox that its relay may return. */
+/** The parts of a sandbox that its relay needs for its answers. */
 export interface SandboxOfRelay {
   /** Returns the token of the run, empty before its agent starts. */
   runToken(): string;
@@ -50,26 +50,26 @@ export interface SandboxContents {
 /** A sandbox that can run any command: the agent, or the script of the probe. */
 export interface RawSandbox extends Sandbox {
   run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): BubblewrapProcess;
-  /** Connects it to the proxy for the hosts of its environment. Before `run`. */
+  /** Connects the sandbox to the proxy for the hosts of its environment. Must be called before `run`. */
   openEgress(egress: SandboxEgress): Promise<void>;
-  /** False if its process ended, which before `run` only an outsider can cause. */
+  /** Returns false if the sandbox's process has ended. Before `run`, it ends only if another program kills it. */
   readonly isAlive: () => boolean;
-  /** Resolves when its process has ended. */
+  /** Resolves when the sandbox's process has ended. */
   readonly gone: Promise<unknown>;
   /**
-   * Starts an agent that knows only the address of the service, and not its run. `spawn` then gives the agent its run instead of starting
-   * an agent. Resolves when it waits. If the agent ends before that, this rejects, and the caller must dispose of the sandbox.
+   * Starts an agent that knows the address of the service but has no run yet. `spawn` then gives this agent its run and starts no other
+   * agent. Resolves when the agent waits. Rejects if the agent ends before it waits; then the caller must dispose of the sandbox.
    */
   startWaiting(serviceRoot: string, env?: Readonly<Record<string, string>>): Promise<void>;
 }
 
-/** Longest time until an agent waits. */
+/** Longest time that a started agent takes until it waits for its run. */
 const longestStartMs = 30_000;
 
 /** Returns the id of a new sandbox. */
 export const newSandboxId = (): string => randomBytes(6).toString('hex');
 
-/** Returns the marks of a sandbox's processes: the label of the first ones, and a variable of the others. */
+/** Returns the marks of a sandbox's processes: a label in the arguments of its first processes, and a variable in the environment of the others. */
 export const marksOf = (ground: Pick<BubblewrapGround, 'labelPrefix' | 'variablePrefix'>, id: string) => ({
   label: `${ground.labelPrefix}${id}`,
   variable: `${ground.variablePrefix}${id}`,
@@ -89,7 +89,7 @@ export async function prepareSandbox(
   };
   const processesOnHost = gvisor === undefined ? limits.processes : hostProcesses(gvisor, limits.processes);
   const { label, variable } = marksOf(ground, id);
-  // gVisor needs to mount, and has its own filter.
+  // gVisor gets no filter of system calls, because it needs to mount, and filters the calls itself.
   const filter = gvisor === undefined ? seccompFilter() : undefined;
   const identity = ground.ownUsers ? await takeIdentity() : undefined;
   const uid = identity?.uid;
@@ -112,14 +112,14 @@ export async function prepareSandbox(
     const problems: string[] = [];
     const attempt = (what: string, work: Promise<unknown> | undefined): Promise<unknown> =>
       work?.catch((error: Error) => problems.push(`${what}: ${error.message}`)) ?? Promise.resolve();
-    // A killed bwrap ends before the processes in its sandbox.
+    // Processes of the sandbox may still run here, because a killed bwrap ends before them.
     const onSlow = logSlow(ground.log, { sandbox: id });
     if (cgroup === undefined) await endMarked({ labels: [label], variable }, onSlow);
     await attempt('cgroup', cgroup?.remove(onSlow));
     await attempt('relay', relay?.close());
     await attempt('egress', egress?.close());
     await attempt('folders', made ? removeFolders(ground.stateRoot, id) : undefined);
-    // If processes of this user may still live, the user must not be given to another sandbox.
+    // If a step failed, processes of this user may still run, so no other sandbox may get this user.
     if (problems.length === 0) identity?.release();
     if (problems.length > 0)
       ground.log.warn(
@@ -170,7 +170,10 @@ export async function prepareSandbox(
   const started = process;
   const egressSocket = path.join(hostFolders.top, 'egress.sock');
 
-  /** Starts the command. `text`: the whole input of the command's descriptor; undefined: the command gets its input later. */
+  /**
+   * Starts the command. `text`: everything that the command reads from its token descriptor. If `text` is undefined, the command gets its
+   * input later.
+   */
   const begin = (command: readonly string[], env: Readonly<Record<string, string>>, text: string | undefined): void => {
     const view = {
       shared: ground.shared,
@@ -269,7 +272,7 @@ export async function prepareSandbox(
     ended,
     rest(isResting, isFrozen = false) {
       cgroup?.rest(isResting);
-      // The kernel sees only one process of a gVisor container, and this process also runs the agent.
+      // A gVisor container is not frozen: the kernel sees it as one process, which also runs the agent.
       if (gvisor === undefined) cgroup?.freeze(isFrozen ? isOfAgent : null);
     },
     kill(how) {

@@ -12,15 +12,15 @@ export interface BubblewrapProcess {
   readonly pid: number;
   /** Returns the first process in the sandbox; `undefined` if there is no process. */
   readonly init: () => number | undefined;
-  /** Makes the sandbox with these options and starts the command in it. Once. */
+  /** Makes the sandbox with these options and starts the command in it. May be called only once. */
   release(options: readonly string[]): void;
-  /** Resolves when the command has written to that descriptor; rejects when bwrap has ended before. */
+  /** Resolves when the command has written to `runTokenDescriptor`. Rejects if bwrap ends before that. */
   readonly spoke: () => Promise<void>;
-  /** Sends the command the text that it reads from `runTokenDescriptor`. Once; before or after `release`. */
+  /** Sends the text that the command reads from `runTokenDescriptor`. May be called only once, before or after `release`. */
   give(text: string): void;
-  /** Exit code of the agent and the end of its output; resolves when all processes of the sandbox have ended. */
+  /** Returns false when bwrap has ended. */
   readonly isAlive: () => boolean;
-  /** Exit code of the agent and the end of its output, when everything in the sandbox is gone. */
+  /** Exit code of the agent and the end of its output. Resolves when bwrap has ended, and with it all processes in the sandbox. */
   readonly ended: Promise<{ exitCode: number; outputTail: string }>;
   kill(how: 'terminate' | 'kill'): void;
 }
@@ -29,9 +29,9 @@ export interface BubblewrapStart {
   readonly program: string;
   /** Name of the process. It shows which sandbox the process belongs to, and the sandbox cannot change it. */
   readonly label: string;
-  /** The same for all sandboxes: differences are in the options of `release`. */
+  /** First program in the sandbox. It is the same for all sandboxes; only the options of `release` differ. */
   readonly command: readonly string[];
-  /** User to run as, where we are root. */
+  /** User of the sandbox; set only if the worker is root. */
   readonly uid?: number;
   readonly cgroup?: Cgroup;
   /** Filter of system calls, for the options that name `filterDescriptor`. */
@@ -39,10 +39,10 @@ export interface BubblewrapStart {
 }
 
 /**
- * Starts bwrap with an empty environment. Before it does anything else, it reads its options from descriptor 3 to the end. So it can be
- * moved into its cgroup first, and it can be started ahead of time, because forking a worker's memory takes milliseconds
- * (`bench/sandbox.md`). If a worker dies in between, the pipe closes, and bwrap ends without options. Must be called on the main thread:
- * `--die-with-parent` follows the thread that started it.
+ * Starts bwrap with an empty environment. bwrap first reads all its options from descriptor 3. Before `release` sends the options, bwrap
+ * can be moved into its cgroup. It can also be started ahead of time, because forking a worker's memory takes milliseconds
+ * (`bench/sandbox.md`). If the worker dies before `release`, the pipe closes, and bwrap ends because it has no options. Must be called on
+ * the main thread: With `--die-with-parent`, bwrap ends when the thread that started it ends.
  */
 export async function startBubblewrap(start: BubblewrapStart): Promise<BubblewrapProcess> {
   const user = start.uid === undefined ? {} : { uid: start.uid, gid: start.uid };
@@ -68,7 +68,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     ...[null, Readable, Readable, Writable, Duplex],
     Writable | undefined,
   ];
-  // If bwrap ends early, it closes its side; its output has the reason.
+  // Ignores write errors. They occur if bwrap ends early; the output of bwrap has the reason.
   options.on('error', () => {});
   token.on('error', () => {});
   filter?.on('error', () => {});
@@ -139,11 +139,12 @@ function childrenOf(pid: number): number[] {
 
 /**
  * Returns true if the process is bubblewrap, the first process of the sandbox, or the agent, which that process starts. While the agent
- * lives, the kernel gives these numbers to no other process of a sandbox.
+ * lives, no other process of a sandbox gets the pids 1 and 2 of its namespace.
  */
 export function isOfAgent(pid: number): boolean {
   try {
-    // One number for each namespace, from ours to the innermost one (proc_pid_status(5)). A sandbox makes no namespaces.
+    // NSpid has one pid for each namespace, from the worker's to the innermost (proc_pid_status(5)). Programs in a sandbox cannot make
+    // namespaces.
     const numbers = /^NSpid:\s*(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split(/\s+/) ?? [];
     return numbers.length === 1 || (numbers.length === 2 && Number(numbers[1]) <= 2);
   } catch {

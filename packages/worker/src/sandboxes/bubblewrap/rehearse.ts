@@ -29,7 +29,7 @@ export async function rehearseAgent(ground: BubblewrapGround, runtime: string): 
   const args = ['agent', 'run', '--task-id', id, '--sandboxed', '--server-root-url', root, '--idle-on-complete', '0s'];
   const env = { TASK_ID: id, WARP_SERVER_ROOT_URL: root };
   await runOnce(ground, runtime, async (sandbox) => {
-    // An agent that waits has already loaded everything that a run needs, by its own rehearsal.
+    // An agent that waits for its run loads its code before the run arrives, so the rehearsal also uses a waiting agent.
     if (ground.gvisor === undefined) await sandbox.startWaiting(root, keepCode);
     await sandbox.spawn({ args, env: { ...env, ...keepCode }, runToken: 'rehearsal' });
   });

@@ -12,7 +12,7 @@ export interface TemporaryGround {
   close(): Promise<void>;
 }
 
-/** Prepares the parts that sandboxes share without a worker: in a temporary folder, with separate users and cgroups. */
+/** Prepares the parts that sandboxes share, for use without a worker. They are in a temporary folder, and have separate users and cgroups. */
 export async function openTemporaryGround(
   request: Pick<GroundRequest, 'program' | 'gvisor' | 'limits' | 'log'>,
 ): Promise<TemporaryGround> {

@@ -30,7 +30,7 @@ describe.each(roots)('the freezer of version %i', (version, root) => {
   let freezer: Freezer;
   let agent: ChildProcess;
 
-  /** A program counts in a file for ever. */
+  /** Returns a shell command that counts in a file for ever. */
   const counting = (name: string) =>
     `sh -c 'n=0; while :; do n=$((n+1)); echo $n > ${path.join(folder, name)}.new; mv ${path.join(folder, name)}.new ${path.join(folder, name)}; sleep 0.01; done'`;
   const count = (name: string): number => {
@@ -85,7 +85,7 @@ describe.each(roots)('the freezer of version %i', (version, root) => {
     await expect.poll(() => isCounting('one')).toBe(false);
   });
 
-  test('stops programs that start others without end', async () => {
+  test('freezes programs that endlessly start further programs', async () => {
     agent.stdin?.write(`sh -c 'chain() { echo x >> ${path.join(folder, 'chain')}; chain & }; chain' &\n`);
     const size = () => {
       try {

@@ -1,26 +1,26 @@
-/** Stops all processes of a sandbox but its agent, while the agent waits for other runs. */
+/** Freezes all processes of a sandbox except its agent while the agent waits for other runs. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Time between two looks for processes that the agent started meanwhile. */
+/** Time between two searches for processes that the agent has started while the others are frozen. */
 const lookMs = 500;
 /** Longest time for which the agent is stopped while its new processes are moved. */
 const longestStopMs = 100;
 
 /** The freezer of one sandbox. */
 export interface Freezer {
-  /** Adds a process, which starts others in the same group. */
+  /** Adds a process to the group. Processes that it starts later are in the same group. */
   add(pid: number): void;
   /**
-   * Freezes every process for which `stays` is false, including processes that start later. Does nothing when they are frozen or it is
-   * closed.
+   * Freezes every process for which `stays` is false, including processes that start later. Does nothing if the processes are already
+   * frozen, or after `close`.
    */
   freeze(stays: (pid: number) => boolean): void;
   /** Lets the processes continue. */
   thaw(): void;
-  /** Lets them continue for ever: version 1 of the kernel's freezer keeps a frozen process alive even after SIGKILL. */
+  /** Lets the processes continue, and freezes nothing any more. Version 1 of the kernel's freezer keeps a frozen process alive even after SIGKILL. */
   close(): void;
 }
 
@@ -46,7 +46,7 @@ export async function openFreezer(version: 1 | 2, folder: string): Promise<Freez
     version === 2 ? (['cgroup.freeze', '1', '0'] as const) : (['freezer.state', 'FROZEN', 'THAWED'] as const);
   const members = (group: string): number[] =>
     read(path.join(group, 'cgroup.procs')).split('\n').filter(Boolean).map(Number);
-  /** A process that has ended is not moved. */
+  /** Writes a control file. An error is ignored: a process that has ended cannot be moved. */
   const tryWrite = (to: string, text: string): void => {
     try {
       writeFileSync(to, text);
@@ -61,7 +61,7 @@ export async function openFreezer(version: 1 | 2, folder: string): Promise<Freez
 
   let looks: NodeJS.Timeout | undefined;
   let isLooking = false;
-  /** Processes of the agent when the others were frozen. */
+  /** Number of the agent's processes at the time when the others were frozen. */
   let staying = 0;
   let isClosed = false;
 
@@ -70,13 +70,13 @@ export async function openFreezer(version: 1 | 2, folder: string): Promise<Freez
     looks = undefined;
     set(run, thawed);
     set(agent, thawed);
-    // The programs that it starts then are in the same group.
+    // Moves the agent back to `run`, so that the programs that it starts from now on are in `run` too.
     for (const pid of members(agent)) move(pid, run);
   };
 
   /** Moves processes that the agent has started since the last check. The agent is stopped meanwhile, so it starts no others. */
   async function look(stays: (pid: number) => boolean): Promise<void> {
-    // If the agent has ended, the other processes must end too, and a frozen process cannot end.
+    // If the agent has ended, the other processes must end too. They are thawed, because a frozen process cannot end.
     if (members(agent).filter(stays).length < staying) return thaw();
     if (isLooking || members(agent).every(stays)) return;
     isLooking = true;

@@ -10,13 +10,14 @@ import { type CgroupHierarchy, foldersOf } from './hierarchy.ts';
 export interface Cgroup {
   /** Adds a process. The process must not start another process before this resolves. The kernel may take many milliseconds. */
   add(pid: number): Promise<void>;
-  /** Gives its processes only the processor time that no other sandbox uses, or gives them back their usual share. */
+  /** If `isResting`, gives the group's processes only the processor time that no other sandbox uses. Otherwise gives them their usual share again. */
   rest(isResting: boolean): void;
   /**
-   * Freezes its processes, except those for which `stays` is true; null: lets all processes continue. Does nothing where the kernel cannot.
+   * Freezes the group's processes, except those for which `stays` is true. Null: lets all processes continue. Does nothing if this kernel
+   * cannot freeze processes.
    */
   freeze(stays: ((pid: number) => boolean) | null): void;
-  /** Lets its processes continue, because they will be killed, and freezes no process any more. */
+  /** Lets all processes continue, so that a kill can end them, and freezes no process any more. */
   endFreeze(): void;
   /** Returns how many of its processes the kernel killed because memory was used up. */
   oomKills(): Promise<number>;
@@ -28,8 +29,8 @@ export interface Cgroup {
 }
 
 /**
- * Returns the text of a file of the kernel; empty if the file does not exist. The kernel answers at once, so reading in another thread
- * would take longer.
+ * Returns the text of a file of the kernel; empty if the file does not exist. Reads synchronously: the kernel answers at once, so an
+ * asynchronous read, which uses another thread, would take longer.
  */
 function textOf(file: string): string {
   try {
@@ -39,7 +40,7 @@ function textOf(file: string): string {
   }
 }
 
-/** Writes a limit that not every kernel has. */
+/** Writes a limit, if this kernel has it. */
 function writeIfThere(file: string, text: string): void {
   try {
     writeFileSync(file, text);

@@ -18,7 +18,7 @@ async function group(place: string, handedDown: string): Promise<void> {
   await writeFile(path.join(root, place, 'cgroup.subtree_control'), handedDown);
 }
 
-test('uses a place below its own group in each hierarchy of version 1', async () => {
+test('in version 1, uses a folder below its own group in each hierarchy', async () => {
   await mkdir(path.join(root, 'memory/own/group'), { recursive: true });
   await mkdir(path.join(root, 'pids'), { recursive: true });
   const mounts = [
@@ -55,7 +55,7 @@ test("finds its group in version 1 in a container whose mount begins at the cont
   );
 });
 
-test('finds in version 2 the first group above that delegates both controllers, and delegates them further', async () => {
+test('in version 2, finds the nearest group above its own that delegates both controllers, and delegates them to its sandboxes', async () => {
   await group('.', 'cpu memory pids');
   await group('user.slice', 'memory pids cpu');
   await group('user.slice/session.scope', '');
@@ -80,7 +80,7 @@ test('delegates the controllers in version 2 in a group from systemd, but not in
   expect((await findCgroups('runyard-x', files)).ok).toBe(false);
   await writeFile(path.join(root, 'unit.service/cgroup.procs'), '');
   const found = await findCgroups('runyard-x', files);
-  // The kernel would show the words without their signs.
+  // The file still has the text that was written. A real kernel would show the names without the plus signs.
   expect(await readFile(path.join(root, 'unit.service/cgroup.subtree_control'), 'utf8')).toBe('+memory +pids +cpu');
   expect(found).toMatchObject({ reason: expect.stringContaining('Delegate=yes') });
 });

@@ -16,7 +16,7 @@ export interface CgroupHierarchy {
 
 export type CgroupSearch = { ok: true; hierarchy: CgroupHierarchy } | { ok: false; reason: string };
 
-/** Texts that the search reads. Tests pass their own. */
+/** Texts that the search reads. Tests pass texts of their own. */
 export interface CgroupFiles {
   /** Text of /proc/self/cgroup. */
   readonly membership: string;
@@ -31,7 +31,10 @@ interface Mount {
   readonly controllers: readonly string[];
 }
 
-/** Returns the cgroup mounts in `mountinfo` (proc(5)): field 4 is the root in the hierarchy, field 5 the mount point; after ` - ` come type, source and options. */
+/**
+ * Returns the cgroup mounts in `mountinfo` (proc(5)). Field 4 is the root in the hierarchy, and field 5 is the mount point. Type, source
+ * and options follow after ` - `.
+ */
 function parseMounts(text: string): Mount[] {
   return text.split('\n').flatMap((line): Mount[] => {
     const [before = '', after = ''] = line.split(' - ');
@@ -69,14 +72,14 @@ async function writable(folder: string): Promise<boolean> {
 }
 
 /**
- * Share of the processors that all sandboxes together get while programs outside of them also need processors: as much as two such programs
- * for each processor. So the service gets enough processor time in competition with any number of sandbox processes, and the sandboxes get
- * enough on a busy machine.
+ * Share of the processors that all sandboxes get together if programs outside of them also need processors. It equals the share of two
+ * outside programs for each processor. So the service gets enough processor time beside any number of sandbox processes, and the sandboxes
+ * get enough on a busy machine.
  */
 const programs = 2 * availableParallelism();
 const shares = { version1: 1024 * programs, version2: Math.min(100 * programs, 10_000) } as const;
 
-/** Finds a place where the group `name` can limit memory and processes, and makes it. */
+/** Finds a folder in which a group can limit memory and processes, and makes the group `name` there. */
 export async function findCgroups(name: string, files: CgroupFiles): Promise<CgroupSearch> {
   const mounts = parseMounts(files.mounts);
   const memory = mounts.find((mount) => mount.controllers.includes('memory'));
@@ -118,8 +121,8 @@ async function versionOne(
 }
 
 /**
- * Returns the controllers that a group of version 2 passes down. Makes a group without processes delegate its controllers, if it does not
- * do so yet: systemd leaves this to the program that it gave the group to (`DelegateSubgroup`).
+ * Returns the controllers that a group of version 2 delegates. If the group delegates none and has no processes, first makes it delegate
+ * its controllers: systemd leaves this to the program that owns the group (`DelegateSubgroup`).
  */
 async function handDown(group: string): Promise<string[]> {
   const file = path.join(group, 'cgroup.subtree_control');
@@ -132,8 +135,9 @@ async function handDown(group: string): Promise<string[]> {
 }
 
 /**
- * Version 2 allows limits only in groups whose parent delegates the controllers and, unless it is the root, contains no processes.
- * So the group is created next to the worker's own group or further up, in the first writable place that delegates both controllers.
+ * In version 2, a group can have limits only if its parent delegates the controllers. A parent other than the root must also contain no
+ * processes. So the group is created next to the worker's own group or further up, in the first writable place that delegates both
+ * controllers.
  */
 async function versionTwo(name: string, mount: Mount, membership: string): Promise<CgroupSearch> {
   const own = ownGroup(mount, membership) ?? mount.point;

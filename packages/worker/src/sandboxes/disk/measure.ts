@@ -21,7 +21,7 @@ export async function usedInFolders(
 ): Promise<number> {
   const named = await treeBytes(folders, signal).catch(async () => {
     signal.throwIfAborted();
-    // An agent under the worker's own user may have removed the read permission of its folders.
+    // Restores read permissions: an agent that runs as the worker's user may have removed them from its folders.
     await command('chmod', ['-R', 'u+rX', '--', ...folders], signal);
     return await treeBytes(folders, signal);
   });
@@ -32,7 +32,7 @@ export async function usedInFolders(
 /** Counts with `du`, which does not follow symbolic links and has no limit on path lengths. */
 async function treeBytes(folders: readonly string[], signal: AbortSignal): Promise<number> {
   const { stdout, stderr } = await command('du', ['-s', '-c', '-x', '--block-size=1', '--', ...folders], signal);
-  // `du` reports files that vanish while it counts; the total is still good enough.
+  // Ignores reports about files that vanished while `du` counted, because the total is still good enough.
   const problem = stderr.split('\n').find((line) => line !== '' && !line.endsWith('No such file or directory'));
   const total = /^(\d+)\ttotal$/m.exec(stdout)?.[1];
   if (problem !== undefined || total === undefined) throw new Error(problem ?? 'du did not end as expected');

@@ -20,7 +20,7 @@ export interface EngineLimit {
   readonly reason: string;
 }
 
-/** Returns the limits that need the kernel's cgroups, and whether the engine has them. Engines start containers without them too. */
+/** Returns the limits that need the kernel's cgroups, and whether the engine has them. An engine that lacks a limit starts containers without it. */
 export function limitsOfEngine(facts: EngineFacts): EngineLimit[] {
   const { hasMemoryLimit, hasProcessLimit, hasSwapLimit, hasProcessorLimit } = facts;
   const absent = [...(hasMemoryLimit ? [] : ['memory']), ...(hasProcessLimit ? [] : ['the number of processes'])];

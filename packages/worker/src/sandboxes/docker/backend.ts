@@ -6,7 +6,7 @@ import type { PooledSandbox } from '../supervisors.ts';
 import type { Images, PullWatcher } from './images/images.ts';
 import type { ContainerOrder } from './prepare.ts';
 
-/** Makes a sandbox; its container starts together with its agent. */
+/** Makes a sandbox. Its container starts only when its agent starts. */
 export type MakeContainerSandbox = (
   order: Omit<ContainerOrder, 'runtime'>,
 ) => Promise<Omit<PooledSandbox, 'isAlive' | 'gone'>>;
@@ -62,7 +62,7 @@ export function dockerBackend(
   };
 }
 
-/** Reports the steps of a pull, its progress every few seconds. */
+/** Reports the steps of a pull, and its progress every few seconds. */
 function watcherOf(image: string, report: SandboxSpecification['onImage'] = () => {}): PullWatcher {
   let began = 0;
   let reportedAt = 0;

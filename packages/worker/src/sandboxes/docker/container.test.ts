@@ -64,7 +64,7 @@ test('keeps variables of the image, except those that affect the programs of the
     'HOME=/e',
   ];
   const found = request({ image: { ...view.image, env: [...env, 'PATH=/jdk/bin:relative:/bin'] } }).Env;
-  // A name without `=` removes the variable.
+  // An entry that is a name without `=` removes the variable of the image.
   expect(found.filter((entry) => !entry.includes('=')).sort()).toEqual(
     ['A B', 'LD_PRELOAD', 'NODE_OPTIONS', 'OPENSSL_CONF', 'RUNYARD_RUN_TOKEN_FD'].sort(),
   );

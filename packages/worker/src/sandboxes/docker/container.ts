@@ -15,7 +15,7 @@ export interface ContainerView {
   /** Host folder that is /opt/runyard. */
   readonly runtimeFolder: string;
   readonly harnessDir?: string | undefined;
-  /** Files of the sandbox's own, by their paths inside. */
+  /** Host files that are mounted only in this sandbox, by their paths inside the container. */
   readonly files: Readonly<Record<string, string>>;
   readonly hasRelay: boolean;
   readonly hasEgress: boolean;
@@ -48,10 +48,11 @@ export function containerRequest(view: ContainerView): object {
     ReadOnly: readOnly,
     BindOptions: { Propagation: 'rprivate' },
   });
-  // A volume would be on the machine's disk, without a limit, and contain files of the image. This mount is read-only.
+  // Replaces a volume of the image by a read-only mount. The volume would be on the machine's disk, without a limit, and contain files of
+  // the image.
   const emptyFolder = (target: string) => ({ Type: 'tmpfs', Target: target, ReadOnly: true });
   const memoryBytes = limits.memoryMb * megabyte;
-  // The limit of the worker is lowered to the shape of the run already.
+  // `limits.cpus` is already lowered to the shape of the run.
   const cpus = limits.cpus > 0 ? limits.cpus : (view.vcpus ?? 0);
   const limit = (Name: string, value: number) => ({ Name, Soft: value, Hard: value });
   return {
@@ -109,8 +110,8 @@ export function containerRequest(view: ContainerView): object {
 }
 
 /**
- * Returns the whole environment: `env`, with the folders of the image's `PATH` added at the end of its `PATH`, and the variables of the
- * image that do not affect Runyard's programs. A name without `=` removes a variable of the image (API, `Env`).
+ * Returns the entries that complete or change the environment of the image: `env`, whose `PATH` also gets the folders of the image's
+ * `PATH`, and the names of the image's variables that affect Runyard's programs. A name without `=` removes the variable (API, `Env`).
  */
 function containerEnvironment(ofImage: readonly string[], env: Readonly<Record<string, string>>): string[] {
   const names = ofImage.map((entry) => entry.split('=', 1)[0] ?? '');

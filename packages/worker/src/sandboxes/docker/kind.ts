@@ -57,7 +57,7 @@ export const docker: BackendKind = {
   sweep,
 };
 
-/** Describes for a person how much space the images of the engine take, and how much of it the worker keeps. */
+/** Describes for a person how much space the images of the engine use, and how much space the worker keeps for images that it pulled. */
 async function aboutImages(engine: Engine, { RUNYARD_DOCKER_PULLED_MB: kept }: DockerSettings): Promise<string> {
   const images = await engine.call<readonly { readonly Size?: number }[]>('GET', '/images/json');
   const sizeMb = Math.ceil(images.reduce((sum, { Size = 0 }) => sum + Size, 0) / megabyte);
@@ -93,7 +93,7 @@ async function makeGround(
   };
 }
 
-/** File that names the engine which may have containers of this data folder. The settings may have changed to another engine since. */
+/** File that names the engine which may have containers of this data folder. The current settings may name another engine. */
 const engineFile = (stateRoot: string): string => path.join(stateRoot, 'engine.json');
 
 async function open(request: OpenRequest): Promise<SandboxBackend> {
@@ -161,7 +161,7 @@ async function supervised(
   { state, serviceRoot, cache, instanceId }: OpenRequest,
   supervisors: NonNullable<OpenRequest['supervisors']>,
 ): Promise<MakeContainerSandbox> {
-  // The Node of the agents runs only inside containers.
+  // Uses the Node of this process, because the Node of the agents runs only inside containers.
   const program = await makeSupervisorProgram(state.folder, process.execPath);
   return (order) => {
     const preparation: ContainerPreparation = {

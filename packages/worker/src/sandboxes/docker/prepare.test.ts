@@ -8,7 +8,7 @@ import { prepareContainer } from './prepare.ts';
 
 let folder = '';
 let server: Server;
-/** Statuses of the next answers to kill requests; then 204, which ends the container. */
+/** Statuses of the next answers to kill requests. After these, the answer is 204, and the container ends. */
 let failures: number[];
 let kills: string[];
 let removalStatus: number;
@@ -90,7 +90,7 @@ test('sends SIGTERM once, and sends no kill to a container that has ended', asyn
   while (kills.length < 1) await new Promise((resolve) => setImmediate(resolve));
   sandbox.kill('kill');
   while (kills.length < 2) await new Promise((resolve) => setImmediate(resolve));
-  // The end of the container, which the answer 409 reports.
+  // The container has ended, so this kill request gets the answer 409.
   sandbox.kill('kill');
   await running.ended;
   await sandbox.dispose();

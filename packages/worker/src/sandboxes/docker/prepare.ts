@@ -48,7 +48,7 @@ const killAgainMs = 1000;
 /** A container that can run any command: the agent, or the script of the probe. */
 export interface ContainerSandbox extends Sandbox {
   run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): Promise<RunningContainer>;
-  /** Connects it to the proxy for the hosts of its environment. Before `run`. */
+  /** Connects the sandbox to the proxy for the hosts of its environment. Must be called before `run`. */
   openEgress(egress: SandboxEgress): Promise<void>;
 }
 
@@ -89,7 +89,7 @@ export async function prepareContainer(
     const problems: string[] = [];
     const attempt = (what: string, work: Promise<unknown> | undefined): Promise<unknown> =>
       work?.catch((error: Error) => problems.push(`${what}: ${error.message}`)) ?? Promise.resolve();
-    // If the removal fails, the container still ends.
+    // Kills the container first, so that it ends even if its removal fails.
     if (isMade) kill('kill');
     await attempt('container', isMade ? removeContainer(engine, name) : undefined);
     await running?.ended;
@@ -121,13 +121,13 @@ export async function prepareContainer(
   }
   const hostFolders = folders;
 
-  /** Sends a signal to the container. SIGKILL is repeated while the engine fails, so that no container survives because of that. */
+  /** Sends a signal to the container. Repeats SIGKILL while the engine fails, so that the container ends in any case. */
   const send = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
     for (let sent = false; !sent && !isOver; ) {
       sent = await engine.call('POST', `/containers/${name}/kill`, { query: { signal } }).then(
         () => true,
         async (error: Error) => {
-          // The container has ended, or is about to start: `run` looks at `isKilled` then.
+          // The container has ended, or has not started yet. `run` checks `isKilled` after the start.
           if (error instanceof EngineError && (error.status === 404 || error.status === 409)) return true;
           ground.log.warn({ sandbox: id, signal, error: error.message }, 'a container could not be signalled');
           if (signal === 'SIGKILL') await sleep(killAgainMs);
@@ -220,7 +220,7 @@ export async function prepareContainer(
       try {
         await run(agentCommand(launch.args, ground.readsPrograms), agentEnvironment(launch.env), launch.runToken);
       } catch (error) {
-        // No program runs in the container.
+        // The container did not start, so no program runs in it.
         ended.resolve({ exitCode: 125, outOfMemory: false, outputTail: '' });
         throw error;
       }

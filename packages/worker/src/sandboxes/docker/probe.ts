@@ -135,7 +135,7 @@ export async function probeContainers(probe: ContainerProbe): Promise<ContainerP
   return { ok: true, reasons: [], level: levelOf(probe, found, features, readsPrograms), readsPrograms };
 }
 
-/** Runs the script in the Node of the runtime with this path. */
+/** Runs the script in a container, with the Node program at this path of the runtime. */
 async function runProbe({ engine, ground, limits, runtime }: ContainerProbe, node: string) {
   const id = newSandboxId();
   const name = `runyard-probe-${id}`;
@@ -186,7 +186,7 @@ function engineFault(facts: EngineFacts, runtime: string | undefined): string | 
   return undefined;
 }
 
-/** Returns the next step if containers of another runtime than the engine's own do not work. */
+/** Returns the advice for a container runtime that the operator has set and that does not work. */
 const adviceFor = (runtime: string | undefined): string =>
   runtime === undefined
     ? ''

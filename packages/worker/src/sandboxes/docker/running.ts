@@ -73,7 +73,7 @@ export async function startContainer(engine: Engine, name: string, input: string
   const ended = (async (): Promise<ContainerEnd> => {
     const state = await untilEnded();
     tail.close();
-    // Waits for the rest of the output; the engine closes the connection after it has sent everything.
+    // Waits until the engine has sent the whole output and closes the connection, but at most two seconds.
     await Promise.race([closed, sleep(2000)]);
     socket.destroy();
     const killed = state?.OOMKilled === true || lastOomKills > 0;

@@ -1,4 +1,7 @@
-/** Returns the texts of the files of /etc that name the users of a container. An image does not know the user of a sandbox. */
+/**
+ * Returns the texts of the files in /etc that name the users of a container. They replace the files of the image, which do not contain the
+ * sandbox's user.
+ */
 export const userFiles = (uid: number, gid: number): Readonly<Record<string, string>> => ({
   passwd: [
     ...(uid === 0 ? [] : ['root:x:0:0:root:/root:/sbin/nologin']),

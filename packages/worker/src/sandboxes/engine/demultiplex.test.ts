@@ -19,7 +19,7 @@ test.each([1, 3, 7, 8, 100])('joins both outputs when they arrive in chunks of %
   expect(await output).toBe('onetwothree');
 });
 
-test('ends with the connection in the middle of a piece', async () => {
+test('ends when the connection ends, even in the middle of a piece', async () => {
   const source = new PassThrough();
   const output = text(outputsOf(source, Buffer.alloc(0)));
   source.write(piece(1, 'whole').subarray(0, 10));

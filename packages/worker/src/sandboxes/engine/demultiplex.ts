@@ -4,8 +4,8 @@ import { PassThrough, type Readable } from 'node:stream';
 const headerBytes = 8;
 
 /**
- * Returns the text of both outputs of a container, in order, from the connection that is attached to the container. `head`: bytes that had
- * already arrived.
+ * Returns the text of both outputs of a container, in order, from the connection that is attached to the container. `head`: bytes that
+ * arrived before the connection was passed to this function.
  */
 export function outputsOf(source: Readable, head: Buffer): Readable {
   const output = new PassThrough();

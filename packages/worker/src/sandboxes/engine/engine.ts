@@ -5,18 +5,18 @@ import type { Readable } from 'node:stream';
 import { http } from '@runyard/system/node-http';
 
 /**
- * Newest version of the API that this code was written for. If an engine supports only older versions, it gets requests in its newest
- * version.
+ * Newest version of the API that this code was written for. An engine that supports only older versions gets requests in the newest version
+ * that it supports.
  */
 const newestVersion = '1.47';
 /** Oldest version with everything that is used here: engine 20.10. */
 const oldestVersion = '1.41';
 /** Longest answer that is read as JSON. */
 const longestAnswer = 16 * 1024 * 1024;
-/** Time for an answer that needs no work. */
+/** Time limit for an answer, in milliseconds. */
 const answerMs = 60_000;
 
-/** The address of an engine, as JSON for the process that holds a sandbox. */
+/** The address of an engine, as JSON for the supervisor process of a sandbox. */
 export interface EngineAddress {
   readonly socketPath: string;
   /** Version of the API, such as `1.41`. */
@@ -28,10 +28,10 @@ export interface EngineRequest {
   readonly json?: object;
   /** Content of a tar archive. */
   readonly tar?: Uint8Array;
-  /** Credentials for a registry, as the header `X-Registry-Auth` has them. */
+  /** Credentials for a registry: the value of the header `X-Registry-Auth`. */
   readonly registryAuth?: string | undefined;
   readonly signal?: AbortSignal;
-  /** Milliseconds until the answer begins; 0: any time. Default: a minute. */
+  /** Time limit until the answer begins, in milliseconds; 0: no limit. Default: one minute. */
   readonly answerMs?: number;
 }
 
@@ -49,9 +49,12 @@ export class EngineError extends Error {
 /** The connection to an engine. No connection is kept open between two requests. */
 export interface Engine {
   readonly address: EngineAddress;
-  /** Sends a request and reads the answer. Rejects with an `EngineError` for a status of 400 and above, with another error if the engine is not reached. */
+  /**
+   * Sends a request and reads the answer. Rejects with an `EngineError` if the status is 400 or above, and with another error if the engine
+   * cannot be reached.
+   */
   call<T = unknown>(method: string, path: string, request?: EngineRequest): Promise<T>;
-  /** Sends a request and returns its answer while it arrives. Rejects as `call` does. */
+  /** Sends a request and returns the answer as a stream. Rejects with the same errors as `call`. */
   stream(method: string, path: string, request?: EngineRequest): Promise<IncomingMessage>;
   /** Connects to a container's input and outputs. `head`: bytes of the outputs that arrived at once. */
   attach(container: string): Promise<{ readonly socket: Socket; readonly head: Buffer }>;
@@ -87,7 +90,7 @@ export function openEngine(address: EngineAddress): Engine {
         clearTimeout(late);
         resolve(answer);
       });
-      // An answer that breaks off may be reported here too, after the promise is settled.
+      // This event may also follow when an answer breaks off. By then the promise is settled, so the rejection has no effect.
       sent.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(late);
         reject(error);

@@ -1,9 +1,12 @@
-/** Marks by which this worker and the next worker of the same data folder find their containers. */
+/** Names and labels by which this worker and the next worker of the same data folder find their containers. */
 import { type Engine, EngineError } from './engine.ts';
 
 const ownerLabel = 'runyard.owner';
 
-/** Returns the name of a sandbox's container. Only this worker creates containers with such names, but an image may have any label. */
+/**
+ * Returns the name of a sandbox's container. Only this worker creates containers with such names. Labels do not prove this, because an
+ * image may have any label.
+ */
 export const containerName = (owner: string, id: string): string => `runyard-${owner}-${id}`;
 
 /** Returns the labels of a container. */

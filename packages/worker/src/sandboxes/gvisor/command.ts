@@ -22,7 +22,7 @@ const runScript = [
 ].join('\n');
 
 /**
- * Options of runsc. `--rootless`: root in the outer sandbox is the run's own user, with rights only in its own namespaces.
+ * Options of runsc. `--rootless`: root in the outer sandbox is the run's own user, who has rights only in the namespaces of that sandbox.
  * `--host-uds=open`: programs may connect to sockets in the files that they see. These are the sockets of the relay and of the egress
  * proxy. Programs cannot make sockets that other sandboxes see. `--ignore-cgroups`: the outer sandbox is in its cgroup already.
  */
@@ -32,8 +32,8 @@ const options = ['--rootless', '--network=none', '--ignore-cgroups', '--host-uds
 const ownThreads = 256;
 
 /**
- * Threads of the machine for one thread of the container, at most as measured. With `ptrace`, each thread of gVisor's
- * kernel needs one thread per process.
+ * Most threads of the machine that one thread of the container needs, as measured. With `ptrace`, each thread of gVisor's kernel needs one
+ * thread per process.
  */
 const threadsPerThread: Readonly<Record<Gvisor['platform'], number>> = { systrap: 3, ptrace: 16 };
 

@@ -40,10 +40,10 @@ const initScript = [
   'exit "$s"',
 ].join('\n');
 
-/** init, and `unshare` before it, also count as processes of the user. */
+/** The limit of processes also counts init. `unshare` runs before init, as the same process. */
 const ownProcesses = 1;
 
-/** System calls with which a program could uncover the file that is covered below. */
+/** System calls with which a program could remove the mount that hides ptrace_scope (see below). */
 const refusedCalls = ['mount', 'umount2', 'pivot_root', 'chroot', 'move_mount', 'fsopen', 'fsmount', 'open_tree'];
 
 /**
@@ -59,7 +59,7 @@ export function containerSpecification(view: ContainerView): object {
     RLIMIT_CORE: 0,
   };
   const asUser = ['/usr/bin/unshare', '--user', `--map-user=${uid}`, `--map-group=${uid}`, '--'];
-  // This capability is needed to create a namespace whose map contains root (user_namespaces(7)); it is dropped once the namespace exists.
+  // `unshare` needs this capability to create a namespace whose map contains root (user_namespaces(7)). The command does not get it.
   const mapping = ['CAP_SETFCAP'];
   return {
     ociVersion: '1.0.2',
@@ -76,7 +76,7 @@ export function containerSpecification(view: ContainerView): object {
     },
     mounts: [
       { destination: '/proc', type: 'proc', source: 'proc' },
-      // A program that could write 0 to ptrace_scope could read the memory of the agent.
+      // Hides ptrace_scope: a program that could write 0 to this file could read the memory of the agent.
       memoryMount('/proc/sys/kernel/yama', 4096, 'ro', 'mode=555'),
       { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755'] },
       ...view.memory.map(({ path, bytes }) => memoryMount(path, bytes, 'nosuid', 'nodev', 'mode=1777')),

@@ -14,10 +14,10 @@ export interface Gvisor {
   readonly platform: Platform;
 }
 
-/** Folders that are searched after the folders of `PATH`, because the `PATH` of services is often short. */
+/** Folders that are searched after the folders of `PATH`, because the `PATH` of a system service often has few folders. */
 const places = ['/usr/local/bin', '/usr/bin'];
 
-/** Returns the path of runsc, the first one on `PATH`; `undefined` if it is not installed. */
+/** Returns the first runsc on `PATH`; `undefined` if runsc is not installed. */
 async function findRunsc(pathVariable: string): Promise<string | undefined> {
   for (const folder of [...pathVariable.split(path.delimiter), ...places]) {
     if (!path.isAbsolute(folder)) continue;

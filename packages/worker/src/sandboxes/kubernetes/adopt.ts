@@ -6,9 +6,9 @@ import { ownedBy, sandboxOfJob } from './names.ts';
 import { readRecord } from './record.ts';
 
 /**
- * Returns the sandboxes of the data folder's Jobs: running ones, and ended ones whose end may not have been reported to the service. A Job
- * counts only if its name, its labels and the proof of its record are valid; all other objects with the labels of the data folder are
- * deleted.
+ * Returns the sandboxes of the data folder's Jobs: running sandboxes, and ended sandboxes whose end may not have been reported to the
+ * service. A Job is adopted only if its name, its labels and the proof of its record are valid. All other objects with the labels of the
+ * data folder are deleted.
  */
 export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSandbox[]> {
   const { cluster, owner, secret, log } = ground;
@@ -25,7 +25,7 @@ export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSand
       await cluster.deleteJob(name, uid);
       continue;
     }
-    // The pod was already ending, so no agent works in it any more.
+    // Skips a Job that is being deleted, because no agent works in its pod any more.
     if (deletionTimestamp !== undefined) continue;
     const image = job.spec?.template.spec?.containers[0]?.image ?? '';
     const pod = pods.find(({ metadata }) => isMadeBy(metadata?.ownerReferences, uid));
@@ -37,7 +37,7 @@ export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSand
         ...record,
         spawn_ms: startedAt === undefined ? 0 : Math.max(0, startedAt.getTime() - record.assigned_at),
       },
-      // A pod that has not started yet will start later, and then its agent reports the start.
+      // False if the pod has not started yet. When it starts later, its agent reports the start.
       lives: startedAt !== undefined,
       sandbox: {
         id,

@@ -133,7 +133,7 @@ function podSandbox(
       job = running;
       void running.ended.then(end);
       const stop = () => running.kill('kill');
-      // The execution may have been cancelled while the pod was allowed to start.
+      // The execution may have been cancelled while the request that releases the Job was in progress.
       if (signal.aborted) stop();
       else signal.addEventListener('abort', stop, { once: true });
       const failure = await running.started;

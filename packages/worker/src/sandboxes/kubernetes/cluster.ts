@@ -1,6 +1,6 @@
 /**
- * The requests to a cluster that a worker needs. The client library takes half a second and 90 MB to load, so only this backend imports
- * this file.
+ * The requests that a worker sends to a cluster. Only this backend imports this file, because loading the client library takes half a
+ * second and 90 MB.
  */
 import {
   ApiException,
@@ -31,7 +31,7 @@ export interface Cluster {
   version(): Promise<string>;
   /** Returns the needed rights that this worker lacks; empty if it has all of them. */
   missingRights(): Promise<string[]>;
-  /** `dryRun`: the cluster checks the Job and makes none. */
+  /** Creates a Job. `dryRun`: the cluster only checks the Job and does not create it. */
   createJob(job: V1Job, dryRun?: boolean): Promise<V1Job>;
   /** Adds annotations and lets the pod of a Job start. */
   release(name: string, uid: string, annotations: Readonly<Record<string, string>>): Promise<void>;
@@ -42,7 +42,7 @@ export interface Cluster {
    * The Job exists until its pods are gone. Does nothing if the Job does not exist.
    */
   deleteJob(name: string, uid: string | undefined): Promise<void>;
-  /** Asks a pod to end within this time. */
+  /** Deletes a pod. Its processes have `graceSeconds` to end. */
   deletePod(name: string, uid: string | undefined, graceSeconds: number): Promise<void>;
   /** Creates the Secret of a Job; it is deleted with the Job. */
   createSecret(name: string, job: V1Job, content: Readonly<Record<string, string>>): Promise<void>;
@@ -67,7 +67,7 @@ export class ClusterError extends Error {
 }
 
 const longestAnswerMs = 30_000;
-/** A connection is used for this time, because certificates in files change. */
+/** Time for which connections are reused. After it, new connections are opened, because certificates in files change. */
 const connectionMs = 10 * 60_000;
 const logLines = 200;
 const logBytes = 1024 * 1024;
@@ -116,7 +116,7 @@ export function openCluster({ config: file, namespace }: ClusterAddress): Cluste
         batch.createNamespacedJob({ namespace, body, fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) }),
       ),
     async release(name, uid, annotations) {
-      // The id is a condition: a Job of this name that someone else made in between is not touched.
+      // The first operation tests the id. So a Job that someone else made in between under the same name is not changed.
       const body = [
         { op: 'test', path: '/metadata/uid', value: uid },
         ...Object.entries(annotations).map(([key, value]) => ({
@@ -176,8 +176,8 @@ export function openCluster({ config: file, namespace }: ClusterAddress): Cluste
 const precondition = (uid: string | undefined) => (uid === undefined ? {} : { preconditions: { uid } });
 
 /**
- * Returns the settings of the library, with connections that are reused: the library itself opens a new connection for each request,
- * because it creates a dispatcher each time.
+ * Returns settings with which the library reuses connections. By default, the library creates a dispatcher for each request, which opens a
+ * new connection.
  */
 function persistent(config: KubeConfig, server: string): Configuration {
   let dispatcher: ReturnType<RequestContext['getDispatcher']>;
@@ -188,7 +188,7 @@ function persistent(config: KubeConfig, server: string): Configuration {
       await config.applySecurityAuthentication(context);
       if (dispatcher !== undefined && performance.now() - since < connectionMs)
         return context.setDispatcher(dispatcher);
-      // Requests in progress end first.
+      // `close` waits until the requests in progress have ended.
       void dispatcher?.close().catch(() => {});
       dispatcher = context.getDispatcher();
       since = performance.now();
@@ -231,12 +231,12 @@ function messageOf({ code, body }: ApiException<unknown>): string {
     const { message } = answer as { message?: unknown };
     if (typeof message === 'string') return `the cluster refused it (${code}): ${message}`;
   } catch {
-    // A proxy, not the cluster itself, has answered.
+    // The answer is not from the cluster itself, but from a proxy.
   }
   return `the cluster answered with status ${code}`;
 }
 
-/** Returns undefined if the object does not exist, or is another object than the one that the caller means. */
+/** Returns undefined if the object does not exist, or if another object has its name. */
 async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

@@ -7,7 +7,7 @@ import { jobName, labelsOf } from './names.ts';
 import { agentUser, placeAgent, places, placing, placingUser } from './scripts.ts';
 import type { PodTemplate } from './template.ts';
 
-/** The same in all pods of a worker. */
+/** Settings that all pods of a worker share. */
 export interface PodGround {
   readonly namespace: string;
   readonly owner: string;
@@ -37,7 +37,10 @@ export interface PodOrder {
 
 /** Megabytes of the disk for the agent's files and the logs of the pod. */
 const ownDiskMb = 512;
-/** Variables of an image that change how Node starts: an empty value has no effect. The agent's container gets only single variables, so their names are listed. */
+/**
+ * Variables of an image that change how Node starts. They are set to an empty value, which has no effect. A Job can only set single
+ * variables, so each name is listed.
+ */
 const withoutEffect = [
   'NODE_OPTIONS',
   'NODE_COMPILE_CACHE',
@@ -74,7 +77,7 @@ const pod: V1PodSecurityContext = {
 
 const mebibytes = (amount: number): string => `${amount}Mi`;
 
-/** Returns the Job of a sandbox, which waits until it is released: its Secret needs the Job's id first. */
+/** Returns the Job of a sandbox. The Job is suspended until its release, because its Secret can be created only when the Job has an id. */
 export function jobOf(ground: PodGround, order: PodOrder): V1Job {
   const { template, owner } = ground;
   const labels = labelsOf(owner, order);
@@ -91,7 +94,7 @@ export function jobOf(ground: PodGround, order: PodOrder): V1Job {
       suspend: true,
       parallelism: 1,
       completions: 1,
-      // An execution is never started twice: a pod that ends or goes away is not replaced.
+      // The cluster must not replace a pod that has ended or disappeared, because an execution is never started twice.
       backoffLimit: 0,
       podReplacementPolicy: 'Failed',
       activeDeadlineSeconds: ground.deadlineSeconds,
@@ -146,13 +149,13 @@ function agent(ground: PodGround, { image, limits, vcpus, args, env }: PodOrder)
   const { requests, limits: most } = ground.template.resources;
   const memory = mebibytes(limits.memoryMb);
   const disk = mebibytes(limits.diskMb + ownDiskMb);
-  // The limit of the worker is lowered to the shape of the run already.
+  // `limits.cpus` is already lowered to the shape of the run.
   const cpus = limits.cpus > 0 ? limits.cpus : (vcpus ?? 0);
   const cpu = cpus > 0 ? { cpu: String(cpus) } : {};
   const variables = {
     ...Object.fromEntries(withoutEffect.map((name) => [name, ''])),
     ...env,
-    // The agent of a pod connects to the service itself.
+    // The agent needs the certificates, because in a pod it connects to the service without a relay.
     ...(ground.certificates === undefined ? {} : { RUNYARD_CA_CERTIFICATES: ground.certificates.join('\n\n') }),
     ...madeForRun,
     HOME: places.home,
@@ -185,7 +188,7 @@ function agent(ground: PodGround, { image, limits, vcpus, args, env }: PodOrder)
   };
 }
 
-/** Returns text that a cluster does not expand: `$(NAME)` names a variable in arguments and in values. */
+/** Escapes `$(`, because a cluster replaces `$(NAME)` in arguments and values by the variable of this name. */
 const escaped = (text: string): string => text.replaceAll('$(', '$$$$(');
 
 const volumesOf = (limits: SandboxLimits, secret: string) => [

@@ -5,7 +5,7 @@ import { type AdoptRequest, type BackendKind, type SweepRequest, unavailable } f
 import type { ClusterAddress } from './cluster.ts';
 import { openSecret, ownerOf } from './record.ts';
 
-/** File that names the cluster which may have Jobs of this data folder. The settings may have changed to another cluster since. */
+/** File that names the cluster which may have Jobs of this data folder. The current settings may name another cluster. */
 const clusterFile = (stateRoot: string): string => path.join(stateRoot, 'kubernetes.json');
 
 /** Pods of a cluster, from images of the environments of runs. Each function loads the client library only when it is called. */

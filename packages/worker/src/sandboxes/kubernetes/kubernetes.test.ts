@@ -1,5 +1,6 @@
 /**
- * The backend with the real client library. The API server is a fake one, and a stand-in for a node starts the pods with bubblewrap.
+ * Tests the backend with the real client library. The API server is a fake, and a program that replaces the node starts the pods with
+ * bubblewrap.
  * `bin/test-kubernetes` runs these tests against a real control plane and node.
  */
 import { rm, writeFile } from 'node:fs/promises';
@@ -178,7 +179,7 @@ test('passes the token in a Secret of the Job that the container of the run cann
   expect(JSON.stringify(job)).not.toContain('ryr_');
   const mounts = first(podOf(it).spec?.containers).volumeMounts?.map(({ name }) => name);
   expect(mounts).not.toContain('secret');
-  // The secret is deleted as soon as the agent runs: a second pod could not start.
+  // The Secret is deleted as soon as the agent runs, so a second pod could not start.
   expect(answersTo(it, 'DELETE', /\/secrets\//)).toHaveLength(1);
 });
 
@@ -249,7 +250,8 @@ test('adopts the pod of an earlier worker and reports its end, but rejects a for
   await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'kept');
   it.worker.terminate();
   await it.worker.drained;
-  // Everything of the Job, under another name of this data folder, as someone with rights in the namespace could make it.
+  // Copies everything of the Job into a Job with another name that belongs to this data folder. Someone with rights in the namespace could
+  // make such a Job.
   const batch = cluster.admin.makeApiClient(BatchV1Api);
   const name = first(answersTo<V1Job>(it, 'POST', jobs)).metadata?.name ?? '';
   const { metadata, spec } = await batch.readNamespacedJob({ name, namespace: 'runyard' });

@@ -5,17 +5,17 @@ import { backoffMs } from '@runyard/system/backoff';
 import type { Cluster } from './cluster.ts';
 import { ownedBy } from './names.ts';
 
-/** The objects of a sandbox, as they were at one moment. */
+/** The objects of a sandbox, as one read returned them. */
 export interface Found {
   readonly job: V1Job | undefined;
-  /** Pods that the Job made; more than one only where someone interfered. */
+  /** Pods that the Job made. It makes more than one pod only if someone interferes. */
   readonly pods: readonly V1Pod[];
 }
 
 export interface Look {
   /**
-   * Reads the Job with this id repeatedly, and calls `see` after each read until it returns true. Resolves then. A `see` that throws is
-   * called again after the next read.
+   * Reads the Job with this id repeatedly, and calls `see` after each read. Resolves when `see` returns true. A `see` that throws is called
+   * again after the next read.
    */
   untilSeen(jobUid: string, see: (found: Found) => boolean): Promise<void>;
   close(): void;
@@ -31,7 +31,7 @@ interface Watcher {
   hasFailed: boolean;
 }
 
-/** Starts to read when a caller waits. `pause` is for tests. */
+/** Opens the shared reads. Reads only while a caller waits. `pause`: milliseconds between two reads; tests set it. */
 export function openLook(
   cluster: Pick<Cluster, 'listJobs' | 'listPods'>,
   owner: string,
@@ -47,7 +47,8 @@ export function openLook(
     try {
       if (!watcher.see(found)) return;
     } catch (error) {
-      // The cluster and the other watchers may still work. Logged once, because the next read probably fails in the same way.
+      // Other watchers may still work, so reading continues. The error is logged once, because this watcher probably throws again after the
+      // next read.
       if (!watcher.hasFailed) log.warn({ job: watcher.uid, err: error }, 'the state of a Job cannot be understood');
       watcher.hasFailed = true;
       return;
@@ -59,10 +60,10 @@ export function openLook(
   const loop = async (): Promise<void> => {
     let failures = 0;
     while (watchers.size > 0 && !closed) {
-      // A caller that begins to wait during a read needs a later read.
+      // Remembers the present watchers: this read may be too old for a watcher that is added while it is in progress.
       const present = [...watchers];
       try {
-        // Jobs first: a pod that is missing afterwards does not exist yet, or is gone.
+        // Reads the Jobs before the pods. A pod that is missing in the second answer does not exist yet or no longer exists.
         const jobs = await cluster.listJobs(ownedBy(owner));
         const pods = await cluster.listPods(ownedBy(owner));
         failures = 0;

@@ -11,7 +11,7 @@ export const reservedPrefixes = ['runyard.dev/', 'batch.kubernetes.io/', 'job-na
 
 /** Annotation with the record of the execution. */
 export const recordAnnotation = 'runyard.dev/record';
-/** Annotation that proves that the worker wrote the record for this very Job. */
+/** Annotation with the proof that the worker wrote the record for this Job and no other. */
 export const proofAnnotation = 'runyard.dev/proof';
 
 /** Returns the name of the Job, and of the Secret, of a sandbox. */
@@ -27,7 +27,7 @@ export function sandboxOfJob(owner: string, name: string | undefined): string | 
 /** Returns the name of the worker's network policy. */
 export const policyName = (owner: string): string => `runyard-${owner}`;
 
-/** Returns text as the value of a label, which has at most 63 characters; if the text is not a valid value, returns its digest. */
+/** Returns the text if it is a valid value of a label, which has at most 63 characters. Otherwise returns a digest of the text. */
 export const labelValue = (text: string): string =>
   /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/.test(text)
     ? text

@@ -1,4 +1,4 @@
-/** Opens the backend: everything that needs the client library. */
+/** Opens the backend. This file and the files that it imports need the client library. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -89,7 +89,7 @@ function serviceRootOf(settings: KubernetesSettings, serviceRoot: string): strin
   return serviceRoot;
 }
 
-/** Asks the cluster to validate a Job like the Job of a run, without creating it, and returns the problems. */
+/** Asks the cluster to validate a Job like that of a run, without creating the Job. Returns the problems that the cluster reports. */
 async function problemsOf(ground: KubernetesGround, limits: SandboxLimits): Promise<string[]> {
   const { cluster } = ground;
   const missing = await cluster.missingRights();

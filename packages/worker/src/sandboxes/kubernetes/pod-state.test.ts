@@ -45,7 +45,7 @@ test('waits for an image whose registry does not answer at the moment', () => {
   expect(state).not.toHaveProperty('never');
 });
 
-test('gives the reason why the pod of a Job is gone', () => {
+test('returns the reason why a Job has lost its pod', () => {
   const failed = (reason: string) =>
     ({ status: { conditions: [{ type: 'Failed', status: 'True', reason }] } }) as V1Job;
   expect(readLostJob(undefined).reason).toBe('job_deleted');

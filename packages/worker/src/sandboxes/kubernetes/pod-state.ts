@@ -3,10 +3,10 @@ import type { V1ContainerStatus, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { SandboxVerdict } from '../sandbox.ts';
 
 export type PodState =
-  /** Not started yet. `because`: the last message of the scheduler or the node. `never`: it will not start. */
+  /** The pod has not started yet. `because`: the last message of the scheduler or the node. `never`: the pod will not start. */
   | { readonly phase: 'starting'; readonly because?: SandboxVerdict; readonly never?: boolean }
   | { readonly phase: 'running' }
-  /** None of its processes is left. `verdict`: the cluster ended it, or it never started. */
+  /** No process of the pod is left. `verdict`: why the cluster ended the pod, or why it never started. */
   | {
       readonly phase: 'ended';
       readonly exitCode: number;
@@ -43,7 +43,7 @@ export function readPod(pod: V1Pod, image: string, agentImage: string): PodState
 
 type Fault = SandboxVerdict & { readonly never?: boolean };
 
-/** Longest text of the cluster in a message. */
+/** Most characters of the cluster's own text in a message. */
 const longest = 500;
 const shortText = (text: string | undefined): string => (text ?? '').trim().slice(0, longest);
 
@@ -71,8 +71,7 @@ function faultOf(found: V1ContainerStatus | undefined, image: string): Fault | u
 }
 
 /**
- * Returns the meaning of a node's text about an image. Nodes give no other sign of an image problem; the texts come from containerd and
- * CRI-O.
+ * Returns the meaning of a node's error text about an image. Only the text shows the fault; it comes from containerd or CRI-O.
  */
 export function imageFault(image: string, reason: string, text: string): Fault {
   const fault = (name: string, why: string, never: boolean): Fault => ({

@@ -6,12 +6,12 @@ import { managedByLabel, ownerLabel, policyName } from './names.ts';
 
 type Peers = NonNullable<NonNullable<V1NetworkPolicy['spec']>['egress']>[number];
 
-/** The service in the pods' network. */
+/** How the network policy names the service: by addresses, or by the labels of its pods. */
 export type ServicePeer =
   | { readonly addresses: readonly string[]; readonly port: number; readonly hasName: boolean }
   | { readonly namespace: string; readonly labels: Readonly<Record<string, string>>; readonly port: number };
 
-/** Reads `namespace/label=value,label=value:port`, as the setting has it. */
+/** Reads a setting of the form `namespace/label=value,label=value:port`. */
 export function readServicePods(text: string): ServicePeer {
   const slash = text.indexOf('/');
   const colon = text.lastIndexOf(':');

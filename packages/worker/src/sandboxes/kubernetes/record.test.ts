@@ -17,7 +17,7 @@ const job = (uid: string, proof: string, text = record) => ({
 test('accepts only the record that the same data folder wrote for the same Job', () => {
   const proof = proofOf('secret', 'uid-1', record);
   expect(readRecord('secret', job('uid-1', proof))).toMatchObject({ execution: { execution_id: 'e' } });
-  // A copy of the annotations at another Job, another record, another data folder, no proof.
+  // Rejects the annotations if they are copied to another Job, if the record is changed, in another data folder, and without a proof.
   expect(readRecord('secret', job('uid-2', proof))).toBeUndefined();
   expect(readRecord('secret', job('uid-1', proof, record.replace('"e"', '"f"')))).toBeUndefined();
   expect(readRecord('other', job('uid-1', proof))).toBeUndefined();
@@ -28,7 +28,7 @@ test('accepts only the record that the same data folder wrote for the same Job',
 test('creates the secret of a data folder once, and rejects an incomplete secret', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-secret-'));
   onTestFinished(() => rm(folder, { recursive: true }));
-  // Left by a worker that died while it wrote.
+  // The file that a worker leaves if it dies while it writes the secret.
   await writeFile(path.join(folder, 'kubernetes-secret.new'), 'ab');
   const secret = openSecret(folder);
   expect(secret).toMatch(/^[0-9a-f]{64}$/);

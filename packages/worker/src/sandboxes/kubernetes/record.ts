@@ -1,4 +1,4 @@
-/** The record of an execution in its Job; it tells the next worker which execution runs there. */
+/** The record of an execution in its Job. The next worker reads there which execution the Job runs. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -31,7 +31,7 @@ export const recordOf = (specification: SandboxSpecification, assignedAt: number
 
 /**
  * Returns the secret of a data folder, which no pod can see. The secret is created once; the caller holds the lock of the data folder. A
- * worker that dies meanwhile leaves a complete file or none: with a part of the secret, others could forge proofs and labels.
+ * worker that dies while it writes leaves a complete file or no file. An incomplete secret would let others forge proofs and labels.
  */
 export function openSecret(stateRoot: string): string {
   const file = path.join(stateRoot, 'kubernetes-secret');
@@ -48,13 +48,14 @@ export function openSecret(stateRoot: string): string {
 }
 
 /**
- * Returns twelve hex digits that label everything of a data folder in a cluster. They are derived from the secret of the folder, because
- * several machines may have data folders with the same path, and a worker deletes objects that have its label and no proof.
+ * Returns twelve hex digits that label all objects of a data folder in a cluster. The digits are derived from the secret of the folder and
+ * not from its path, because data folders on several machines may have the same path. A wrong match would be harmful: a worker deletes
+ * objects that have its label but no proof.
  */
 export const ownerOf = (secret: string): string =>
   createHash('sha256').update(`owner of ${secret}`).digest('hex').slice(0, 12);
 
-/** Returns the proof that a worker with this secret wrote the record for the Job with this id. The cluster gives each Job an id that no other one has. */
+/** Returns the proof that a worker with this secret wrote the record for the Job with this id. The cluster gives each Job a unique id. */
 export const proofOf = (secret: string, uid: string, record: string): string =>
   createHmac('sha256', secret).update(`${uid}\n${record}`).digest('hex');
 

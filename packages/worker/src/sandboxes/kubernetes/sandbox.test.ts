@@ -14,7 +14,7 @@ const pod = (metadata: object = {}): V1Pod => ({
 });
 const deleted = pod({ deletionTimestamp: new Date(), deletionGracePeriodSeconds: 30 });
 
-/** Follows a Job; the test reports its pods one after the other. */
+/** Follows a Job. The test calls `show` for each state of its pod. */
 function follow() {
   vi.useFakeTimers({ toFake: ['performance'] });
   const shown: ((found: Found) => boolean)[] = [];
@@ -63,7 +63,7 @@ test('a sandbox is lost if its node does not end its deleted pod within the grac
   expect(outputTail).toBe('');
 });
 
-test('a sandbox that should end on a lost node ends without a verdict', async () => {
+test('a sandbox that was killed on a lost node ends without a verdict', async () => {
   const { running, show, deletions } = follow();
   show(pod(), 1);
   running.kill('kill');

@@ -14,7 +14,7 @@ export interface JobRequest {
   /** For messages. */
   readonly image: string;
   readonly agentImage: string;
-  /** Deadline of the start, as `performance.now()`. */
+  /** Deadline of the start, on the clock of `performance.now()`. */
   readonly startBy: number;
   readonly startSeconds: number;
   readonly log: { warn(fields: object, message: string): void };
@@ -22,23 +22,27 @@ export interface JobRequest {
 
 /** A released Job. */
 export interface RunningJob {
-  /** Resolves when the agent runs, or has run; rejects never. A verdict: it will not run, and the Job is being deleted. */
+  /**
+   * Resolves with undefined when the agent runs or has run. Resolves with a verdict if the agent will not run; the Job is being deleted
+   * then. Never rejects.
+   */
   readonly started: Promise<SandboxVerdict | undefined>;
   /** Resolves when no process of the pod is left. */
   readonly ended: Promise<SandboxExit>;
   kill(how: 'terminate' | 'kill'): void;
 }
 
-/** Characters of the output that are kept, as for other backends. */
+/** Most characters of the output that are kept, the same as for other backends. */
 const keptCharacters = 64 * 1024;
 /**
- * Time of a pod between SIGTERM and SIGKILL: `terminate` and `kill`. If a cluster is asked for 0, it forgets a pod that may still run.
+ * Time of a pod between SIGTERM and SIGKILL, for `terminate` and for `kill`. 0 is not possible: the cluster would forget the pod at once,
+ * although it may still run.
  */
 const graceSeconds = { terminate: 10, kill: 1 } as const;
 const killAgainMs = 5000;
 /**
  * If a deleted pod still exists this long after its grace period, its node is lost or cut off from the cluster. The cluster itself deletes
- * the pods of a silent node after their toleration, which is 5 minutes unless the pod template has another value.
+ * the pods of a silent node after their toleration. Its default is 5 minutes; the pod template can change it.
  */
 const silentNodeMs = 60_000;
 
@@ -55,7 +59,7 @@ export function followJob(request: JobRequest): RunningJob {
 
   const remove = async (how: 'terminate' | 'kill'): Promise<void> => {
     try {
-      // The pods first: the time that they have to end counts from the first request.
+      // Deletes the pods before the Job, because a pod's grace period comes from the first request that deletes it.
       for (const { metadata } of pods) await cluster.deletePod(metadata?.name ?? '', metadata?.uid, graceSeconds[how]);
       await cluster.deleteJob(name, uid);
     } catch (error) {
@@ -81,7 +85,7 @@ export function followJob(request: JobRequest): RunningJob {
           fail(late(request, 'the cluster made no pod: see `kubectl describe job`'));
         return false;
       }
-      // No pod is left, or none was ever created. A deleted Job ends after its pods.
+      // The Job has no pod, or no longer has one. A deleted Job disappears after its pods.
       if (killedAt > 0 && found.job !== undefined) return retryKill();
       exit ??= { exitCode: 137, outOfMemory: false, ...(killedAt > 0 ? {} : { verdict: readLostJob(found.job) }) };
       return true;
@@ -95,12 +99,12 @@ export function followJob(request: JobRequest): RunningJob {
       const why = verdict ?? (killedAt > 0 ? undefined : state.verdict);
       exit ??= { exitCode, outOfMemory, ...(why === undefined ? {} : { verdict: why }) };
       start(hasStarted ? undefined : why);
-      // Other pods of the Job would be a second start.
+      // If the Job has more than one pod, the others must end too, because an execution must not start twice.
       return pods.length === 1 || retryKill();
     }
     if (deletedAt !== undefined && performance.now() - deletedAt > deletionGracePeriodSeconds * 1000 + silentNodeMs) {
       exit ??= { exitCode: 137, outOfMemory: false, ...(killedAt > 0 ? {} : { verdict: lostNode(pod) }) };
-      // The log of the pod is on the node.
+      // Does not read the log of the pod, because the log is on the lost node.
       pods = [];
       return true;
     }
@@ -142,8 +146,8 @@ const lostNode = ({ spec }: V1Pod): SandboxVerdict => ({
 const secrets = /\bry[a-z]_[A-Za-z0-9_-]{8,}/g;
 
 /**
- * Returns the end of the output of a pod: of the agent, or of the container that places it. The agent has already redacted the run's own
- * secrets in it.
+ * Returns the end of the output of a pod: of the agent's container, or of the container that places the agent's files. The agent has
+ * already redacted the run's own secrets.
  */
 async function tailOf(cluster: Cluster, pod: V1Pod | undefined): Promise<string> {
   const name = pod?.metadata?.name ?? '';

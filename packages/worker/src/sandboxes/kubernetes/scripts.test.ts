@@ -13,7 +13,7 @@ beforeEach(async () => {
   await mkdir(`${root}/run/runyard/once`);
   await writeFile(`${root}/run/runyard/once/token`, 'ryr_token');
   await writeFile(`${root}/agent/program/main.cjs`, 'exports.start = () => console.log("started")');
-  // The places of a pod, in a folder.
+  // The paths of a pod, moved below the folder of the test.
   const text = starter.replace(/\/(?:home\/agent|agent|workspace|run\/runyard)/g, `${root}$&`);
   await writeFile(`${root}/agent/start.mjs`, text);
 });
@@ -26,7 +26,7 @@ test('starts the agent in an image without links', () => {
 });
 
 test.each(['/run', '/agent', '/home'])(
-  'starts nothing if %s of the image is a link to a folder of the run',
+  'starts nothing if the path %s of the image is a link to a folder of the run',
   async (name) => {
     await rename(root + name, `${root}/workspace/moved`);
     await symlink('workspace/moved', root + name);

@@ -5,7 +5,7 @@ import { userFiles } from '../docker/user-files.ts';
 export const agentUser = 10001;
 export const placingUser = 10002;
 
-/** Places in the container of the agent. */
+/** Paths in the container of the agent. */
 export const places = {
   agent: '/agent',
   workspace: '/workspace',
@@ -13,7 +13,7 @@ export const places = {
   token: '/run/runyard',
 } as const;
 
-/** Places in the container that places the agent. */
+/** Paths in the container that copies the agent's files. */
 export const placing = {
   target: '/target',
   token: '/token',
@@ -21,16 +21,17 @@ export const placing = {
 } as const;
 
 /**
- * A separate folder, because the kubelet creates volumes in memory with the sticky bit: only the owner of a file can remove the file there.
+ * The token has a folder of its own inside its volume. The kubelet sets the sticky bit on volumes in memory, so only the owner of a file
+ * there can remove the file.
  */
 const tokenFolder = 'once';
 const tokenFile = `${tokenFolder}/token`;
 
 /**
- * Starts the agent in the image of the run. It reads the token from its file and removes the file before any program of the run starts. The
- * program that reads the token is a file of the agent, because no program of the image, not even its shell, may run earlier. Nodes mount
- * folders at the targets of an image's links, so `/agent` could be in a folder whose parts a command can rename. The root file system
- * cannot be written, so one check at the start is enough.
+ * Starts the agent in the image of the run. Reads the token from its file and removes the file before any program of the run starts. This
+ * script is a file of the agent, because no program of the image, not even its shell, may run earlier. The script first checks for links:
+ * nodes mount folders at the targets of an image's links, so `/agent` could be in a folder whose parts a command can rename. One check at
+ * the start is enough, because the root file system cannot be written.
  */
 export const starter = `
 import { openSync, realpathSync, unlinkSync } from 'node:fs';
@@ -50,8 +51,9 @@ program.start();
 
 /**
  * Copies the agent from its image to the volume that the agent's container sees, and moves the token to a file that the agent removes. The
- * copy belongs to another user than the agent, who can start but not read the agent's own Node: so no command of the run can trace the
- * agent (docs/isolation.md). `isReadable`: the user can also read it, for runtimes such as gVisor that cannot start an unreadable program.
+ * copy belongs to another user. The user of the agent can start the agent's Node but not read it, so no command of the run can trace the
+ * agent (docs/isolation.md). `isReadable`: the agent's user can also read Node, for runtimes such as gVisor that cannot start an unreadable
+ * program.
  */
 export const placeAgent = (isReadable: boolean): string => `
 const fs = require('node:fs');

@@ -1,4 +1,4 @@
-/** The operator's template of the pods: the members that it may have, and how it is merged. */
+/** The operator's template of the pods: checks that it has only allowed members, and returns these members. */
 import type { V1Pod, V1PodTemplateSpec, V1ResourceRequirements } from '@kubernetes/client-node';
 import { parse } from 'yaml';
 import { reservedPrefixes } from './names.ts';

@@ -47,7 +47,7 @@ test('ends a cancelled agent that ignores SIGTERM', async () => {
   );
 });
 
-test('ends an agent that exceeds its disk limit with files without names', async () => {
+test('ends an agent that exceeds its disk limit with open files that it has deleted', async () => {
   assign('unlinked', 'sh', 'exec 3>gone; rm gone; head -c 30000000 /dev/zero >&3; exec sleep 60');
   const { failure_reason } = await it.service.waitFor('task_failed', (data) => data.execution_id === 'unlinked');
   expect(failure_reason).toBe('disk_limit');

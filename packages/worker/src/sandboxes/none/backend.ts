@@ -36,7 +36,7 @@ export const noneLevel: SandboxLevel = {
 export interface NoneGround {
   readonly stateRoot: string;
   readonly owner: string;
-  /** Folder made by `runtime/`: Node, the agent's bundle, `bin`. */
+  /** Folder that `makeRuntime` has made: Node, the agent's bundle and `bin`. */
   readonly runtime: string;
   readonly harnessDir?: string | undefined;
   readonly log: { warn(fields: object, message: string): void };
@@ -92,7 +92,7 @@ async function makeSandbox(ground: NoneGround, { limits }: SandboxSpecification)
       const [program = '', ...flags] = readableAgentProgram(runtime);
       const started = spawn(program, [...flags, ...launch.args], {
         cwd: folders.workspace,
-        // The agent has a separate session: its process group is killed first.
+        // Gives the agent its own session and process group, so that a kill can end the whole group first.
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
         env: {
@@ -113,7 +113,7 @@ async function makeSandbox(ground: NoneGround, { limits }: SandboxSpecification)
       }
       started.on('error', () => {});
       const [, stdout, stderr, token] = started.stdio as unknown as [null, Readable, Readable, Writable];
-      // If the agent ends before it reads the token, its exit code gives the reason.
+      // Ignores write errors: if the agent ends before it reads the token, its exit code has the reason.
       token.on('error', () => {});
       token.end(launch.runToken);
       const tail = keepOutputTail([stdout, stderr]);
@@ -158,6 +158,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // The group has no member any more.
+    // No process of the group is left.
   }
 }

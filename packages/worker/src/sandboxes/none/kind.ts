@@ -10,6 +10,6 @@ export const none: BackendKind = {
     const runtime = await makeRuntime({ stateRoot: state.folder, entry: agentEntry, log });
     return noneBackend({ stateRoot: state.folder, owner: state.owner, runtime, harnessDir, log });
   },
-  // Its sandboxes consist only of marked processes and folders.
+  // Removes nothing: sandboxes of this backend consist only of marked processes and folders, which are removed for all backends together.
   sweep: async () => 0,
 };

@@ -1,4 +1,4 @@
-/** System calls that a sandbox does not get, by the numbers of each architecture (arch/x86/entry/syscalls, asm-generic/unistd.h). */
+/** System calls that a sandbox must not use, with their number on each architecture (arch/x86/entry/syscalls, asm-generic/unistd.h). */
 
 const errors = { notPermitted: 1, notImplemented: 38 } as const;
 
@@ -8,31 +8,31 @@ type Numbers = readonly [x64: number | null, arm64: number | null, i386: number 
 /** A system call of Linux 5.1 or later, which has the same number on all architectures. */
 const everywhere = (number: number): Numbers => [number, number, number];
 
-/** Programs use another call if the kernel does not have these calls, but report an error if the calls are forbidden. */
+/** Calls that fail with "not implemented". Programs then use another call; with "not permitted", they would report an error. */
 const notImplemented: Readonly<Record<string, Numbers>> = {
-  // io_uring had most of the faults of the kernel that programs without rights can exploit. libuv, Java and databases work without it.
+  // io_uring had most of the kernel faults that programs without rights can exploit. libuv, Java and databases work without io_uring.
   io_uring_setup: everywhere(425),
   io_uring_enter: everywhere(426),
   io_uring_register: everywhere(427),
-  // Access to the memory of other processes. strace and gdb use ptrace for this, which the kernel refuses for the agent (it is not
-  // dumpable).
+  // These calls access the memory of other processes. strace and gdb can use ptrace instead. The kernel refuses ptrace on the agent,
+  // because the agent is not dumpable.
   process_vm_readv: [310, 270, 347],
   process_vm_writev: [311, 271, 348],
-  // All socket calls in one; a filter cannot see their families.
+  // socketcall makes every kind of socket call. A filter cannot see which socket family the call uses.
   socketcall: [null, null, 102],
 };
 
 const notPermitted: Readonly<Record<string, Numbers>> = {
-  // Programs in the kernel, its tracing and its handling of page faults.
+  // These calls run programs in the kernel, trace it, or handle its page faults.
   bpf: [321, 280, 357],
   perf_event_open: [298, 241, 336],
   userfaultfd: [323, 282, 374],
   lookup_dcookie: [212, 18, 253],
-  // Keys, which no namespace separates.
+  // These calls use keys of the kernel, which no namespace separates.
   add_key: [248, 217, 286],
   request_key: [249, 218, 287],
   keyctl: [250, 219, 288],
-  // Another kernel, modules, the log of the kernel, ports of the machine.
+  // These calls start another kernel, load modules, read the kernel's log, or access ports of the machine.
   kexec_load: [246, 104, 283],
   kexec_file_load: [320, 294, null],
   create_module: [174, null, 127],
@@ -104,7 +104,7 @@ function tableOf(auditArch: number, column: 0 | 1 | 2, sockets: readonly number[
   return { auditArch, refused, sockets };
 }
 
-/** Programs that a machine of an architecture runs. A 32-bit program on arm64 gets no call at all. */
+/** Kinds of programs that a machine of each architecture runs. On arm64, all calls of a 32-bit program are refused. */
 export const tables: Readonly<Partial<Record<NodeJS.Architecture, readonly CallTable[]>>> = {
   x64: [tableOf(0xc000003e, 0, [41, 53]), tableOf(0x40000003, 2, [359, 360])],
   arm64: [tableOf(0xc00000b7, 1, [198, 199])],

@@ -53,7 +53,7 @@ test.each([
   ['bpf', 'arm64', arm64, 280, 1],
   ['io_uring_enter', 'arm64', arm64, 426, 38],
   ['a call of a 32-bit program', 'arm64', 0x40000028, 3, 38],
-] as const)('gives for %s on %s the declared verdict', (_, arch, ofCall, number, error) => {
+] as const)('returns the declared verdict for %s on %s', (_, arch, ofCall, number, error) => {
   expect(judge(arch, { arch: ofCall, number })).toBe(error);
 });
 
@@ -64,12 +64,12 @@ test.each([
 ] as const)('allows local sockets, IP and netlink on %s, and no others', (arch, ofCall, numbers) => {
   for (const number of numbers) {
     for (const argument of [1, 2, 10, 16]) expect(judge(arch, { arch: ofCall, number, argument })).toBe(0);
-    // Keys of IPsec, packets, ciphers, virtual machines.
+    // Families that are refused: keys of IPsec, packets, ciphers, and virtual machines.
     for (const argument of [15, 17, 38, 40]) expect(judge(arch, { arch: ofCall, number, argument })).toBe(97);
   }
 });
 
-test('has a verdict for every call of its tables, and is small enough for the kernel', () => {
+test('the filter refuses every call of its tables with the right error, and is small enough for the kernel', () => {
   for (const [arch, kinds] of Object.entries(tables)) {
     for (const { auditArch, refused } of kinds)
       for (const [number, error] of refused)

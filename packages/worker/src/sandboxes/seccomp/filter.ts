@@ -48,7 +48,8 @@ function checksOf({ refused, sockets }: CallTable): Instruction[] {
 
 /**
  * Returns a program for the kernel's filter of system calls (seccomp(2)). It refuses the calls in `calls.ts` with an error and allows all
- * others. Undefined: the numbers of the calls are unknown on this architecture. The kernel does not run it for calls that it always allows.
+ * others. Undefined: the numbers of the calls are unknown on this architecture. The kernel skips the program for calls that the program
+ * always allows.
  */
 export function seccompFilter(arch: NodeJS.Architecture = process.arch): Buffer | undefined {
   const kinds = tables[arch];

@@ -3,7 +3,7 @@ import { plainMessage } from '@runyard/contract/wire/plain-message';
 import type { BuiltinTool } from './tool.ts';
 
 /**
- * Returns why a tool does not accept this input, as sentences for the model and for people who read the conversation.
+ * Returns the reasons why a tool does not accept this input, as sentences for the model and for people who read the conversation.
  * Returns undefined if the schema accepts the input, or the tool belongs to an MCP server, which has its own schema. If the
  * model wrote text that is not JSON, the input is that text.
  */

@@ -10,7 +10,7 @@ const Input = z.object({
   lines: z.int().min(1).max(5000).optional().describe('Default 1000.'),
 });
 
-/** Reads a text file, numbered by line, or lists a folder. */
+/** Reads a text file with line numbers, or lists a folder. */
 export const readTool = defineTool({
   name: 'read',
   description: 'Reads a text file or lists a folder. Lines are numbered; the numbers are not part of the file.',

@@ -18,7 +18,7 @@ import {
 const runsText = (runs: Parameters<typeof formatRuns>[0]): string =>
   formatRuns(runs, maxResultBytes - 2000, randomBytes(6).toString('hex'));
 
-/** Runs work on the run tree. A refusal of the service is a failed result for the model; an end of the turn is thrown. */
+/** Runs a call on the run tree. A refusal of the service becomes a failed result for the model. If the turn ends, the error is thrown. */
 async function withTree(context: ToolContext, work: (tree: RunTree) => Promise<ToolOutcome>): Promise<ToolOutcome> {
   if (context.tree === undefined) return failedWith('this run has no other runs in its tree');
   try {

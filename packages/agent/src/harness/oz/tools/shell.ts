@@ -36,7 +36,7 @@ export const shellTool = defineTool({
         : result.exitCode === 0
           ? ''
           : `\n[exit code ${result.exitCode}]`;
-    // Leaves out the redraws of progress bars. People see them in the transcript.
+    // Leaves out the redraws of progress bars for the model. The transcript shows them to people.
     const visibleOutput =
       result.outcome === 'not_started' ? { text: result.output, leftOut: result.leftOut } : screen.end();
     const { text } = cutText(visibleOutput.text, maxResultBytes, visibleOutput.leftOut);

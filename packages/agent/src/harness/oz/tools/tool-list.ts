@@ -27,7 +27,7 @@ const tools = [
 export const builtinTools: ReadonlyMap<string, BuiltinTool> = new Map(tools.map((each) => [each.name, each]));
 
 /**
- * Returns the tools for the model. They have no `execute`, so the SDK ends a step at its tool calls, and the loop runs these calls.
+ * Returns the tools for the model. The tools have no `execute`, so the SDK ends a step at its tool calls. The loop then runs these calls.
  */
 export const toolSetOf = (tree: RunTree | undefined, mcpTools: ReadonlyMap<string, BuiltinTool>): ToolSet =>
   Object.fromEntries(

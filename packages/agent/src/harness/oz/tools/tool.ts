@@ -10,7 +10,7 @@ import type { HandoffResult } from '../../../handoff/handoff-files.ts';
 import type { McpImage } from '../../../mcp/tool-result.ts';
 import type { RunTree } from '../../../run-tree/tree.ts';
 
-/** The things that a tool may use. */
+/** The objects and functions that a tool may use. */
 export interface ToolContext {
   workspace: string;
   env: Readonly<Record<string, string | undefined>>;
@@ -27,7 +27,7 @@ export interface ToolContext {
   mcpTools?: ReadonlyMap<string, BuiltinTool> | undefined;
   approvals: Pick<Approvals, 'policy' | 'ask'>;
   /**
-   * Runs work that may wait for a person, at most once in a call. The request gets `beforeAsked`. If a call is aborted meanwhile, it has
+   * Runs a function that may wait for a person, at most once in a call. The request gets `beforeAsked`. If a call is aborted meanwhile, it has
    * had no effect.
    */
   waiting: <T>(work: (beforeAsked: NonNullable<ApprovalRequest['beforeAsked']>) => Promise<T>) => Promise<T>;
@@ -46,7 +46,7 @@ interface ToolDefinition<I> {
   name: string;
   description: string;
   kind: ToolKind;
-  /** Present if the tool runs or changes something, so the policy of the run may ask a person. */
+  /** Present if the tool runs a command or changes something. The policy of the run may then ask a person before the call. */
   acts?: { category: ActionCategory };
   schema: z.ZodType<I>;
   /** One line for a person. */
@@ -69,10 +69,13 @@ export function defineTool<I>(definition: ToolDefinition<I>): BuiltinTool {
   };
 }
 
-/** Text that one tool result may put into the model's context. */
+/** Maximum size of the text of one tool result in the model's context. */
 export const maxResultBytes = 32 * 1024;
 
-/** Returns the absolute path of a tool's path, which starts from the workspace. Only the sandbox limits the tool. */
+/**
+ * Returns the absolute path for a path that a model gave, which may be relative to the workspace. Only the sandbox limits which files a
+ * tool can reach.
+ */
 export function toolPath(context: ToolContext, path: string): string {
   return resolve(context.workspace, path);
 }
@@ -80,7 +83,7 @@ export function toolPath(context: ToolContext, path: string): string {
 export const succeeded = (text: string): ToolOutcome => ({ text, failed: false });
 export const failedWith = (text: string): ToolOutcome => ({ text, failed: true });
 
-/** Runs work of a tool. An error of the work becomes a failed result, because the model can react to errors of the file system. */
+/** Runs the function of a tool. An error becomes a failed result, because the model can react to errors of the file system. */
 export async function errorsToModel(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
     return await work();

@@ -22,11 +22,12 @@ const DockerConfig = z.object({
 /** Name under which `docker login` keeps the credentials of Docker Hub. */
 const dockerHub = 'index.docker.io';
 
-/** Returns the registry that a name of `auths` is about. The name may be a URL with a path. */
+/** Returns the registry of a key in `auths`. The key may be a URL with a path. */
 const registryOf = (key: string): string => key.replace(/^https?:\/\//, '').split('/', 1)[0] ?? '';
 
 /**
- * Returns the credentials for a registry; undefined if the file or the setting has none for it. Rejects with a
+ * Returns the credentials for a registry. Undefined: the setting names no file, or the file has no credentials for this registry. Rejects
+ * with a
  * `SandboxError` that names the fault, but no content of the file.
  */
 export async function readCredentials(
@@ -57,7 +58,7 @@ export async function readCredentials(
   const { identitytoken } = entry;
   const value = { username, password, serveraddress: registry, ...(identitytoken ? { identitytoken } : {}) };
   return {
-    // Engines ignore a header without base64 padding, and base64url of Node has no padding.
+    // Makes base64url with padding, because engines ignore a header without padding, and base64url of Node has none.
     header: Buffer.from(JSON.stringify(value)).toString('base64').replaceAll('+', '-').replaceAll('/', '_'),
     secrets: [entry.auth, password, identitytoken ?? ''].filter((secret) => secret !== ''),
   };

@@ -2,9 +2,9 @@ import path from 'node:path';
 import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import { inside } from '../../bubblewrap/arguments.ts';
 
-/** The image of a sandbox, as the engine knows it. */
+/** Facts of the engine about the image of a sandbox. */
 export interface ContainerImage {
-  /** Digest of its content. The container is started by digest, even if the name means another image by that time. */
+  /** Digest of the image's content. The container is started by this digest, because the name may mean another image by then. */
   readonly id: string;
   /** `NAME=value` of its variables. */
   readonly env: readonly string[];
@@ -36,8 +36,8 @@ export function volumesFault(volumes: readonly string[]): string | undefined {
 }
 
 /**
- * Paths of an image that must not be links. The engine mounts folders at the targets of links. So it could mount a folder that commands can
- * write over the agent's own files, or put the agent's socket into a folder that commands can rename.
+ * Paths of an image that must not be links. The engine mounts folders at the targets of links. So a link could make the engine mount a
+ * folder that commands can write over the agent's own files, or put the agent's socket into a folder that commands can rename.
  */
 export const noLinks = [
   ...['/tmp', inside.workspace, '/home', inside.home, '/opt', inside.runtime, harnessFolderInside],

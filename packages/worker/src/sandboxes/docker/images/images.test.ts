@@ -82,7 +82,7 @@ const pullsSeen = async (count: number): Promise<void> => {
   while (pulls.length < count) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test('pulls an image once for several runs, and continues while one of them still waits', async () => {
+test('pulls an image once for several runs, and continues the pull while at least one run waits for it', async () => {
   const images = open();
   const first = new AbortController();
   const one = images.provide(name, watcher(), first.signal);
@@ -97,7 +97,7 @@ test('pulls an image once for several runs, and continues while one of them stil
   expect(record).toEqual([`use ${name}`, `use ${name}`, `begins ${name}`, `release ${name}`, `has ${name} sha256:1`]);
 });
 
-test('forgets a pull that has failed, and does not count an image of the engine as its own', async () => {
+test('forgets a pull that has failed, and does not record an image that the engine already had', async () => {
   const images = open();
   const failing = images.provide(name, watcher(), new AbortController().signal);
   await pullsSeen(1);

@@ -14,9 +14,9 @@ export interface ImagesRequest {
   /** Registries whose images may be used. */
   readonly registries: readonly string[];
   readonly maxBytes: number;
-  /** Returns the operator's credentials for a registry, read again for each pull. */
+  /** Returns the operator's credentials for a registry. Reads them again for each pull. */
   readonly credentialsFor: (registry: string) => Promise<RegistryCredentials | undefined>;
-  /** Labels of containers with which the next worker finds and removes them. */
+  /** Labels of the containers, by which the next worker finds and removes them. */
   readonly labels: Readonly<Record<string, string>>;
   readonly newContainerName: () => string;
   readonly pulled: PulledImages;
@@ -27,7 +27,7 @@ export interface ProvidedImage extends FoundImage {
   release(): void;
 }
 
-/** Takes the steps of a pull, for the timeline of the run. */
+/** Is called for each step of a pull, for the timeline of the run. */
 export interface PullWatcher {
   started(): void;
   progress(progress: PullProgress): void;

@@ -5,15 +5,15 @@ import { type Engine, EngineError } from '../../engine/engine.ts';
 import { SandboxError } from '../../sandbox.ts';
 import type { RegistryCredentials } from './credentials.ts';
 
-/** Room on a disk, in bytes. */
+/** Free and total space of a disk, in bytes. */
 interface Space {
   readonly free: number;
   readonly total: number;
 }
 
-/** Room that a pull leaves free in any case. */
+/** Free disk space below which every pull stops, in bytes. */
 const leastFree = 512 * 1024 * 1024;
-/** Free disk space that a pull of unknown size must leave, at most. */
+/** Upper bound of the free disk space that a large pull must leave, in bytes. */
 const mostKept = 8 * 1024 * 1024 * 1024;
 
 /** Returns the free and total space on the disk of a folder; undefined if this process cannot see the folder. */
@@ -23,9 +23,9 @@ async function readSpace(folder: string): Promise<Space | undefined> {
 }
 
 /**
- * Returns whether a pull must end for lack of room. Layers may be many times larger than the received bytes, so a pull that has received
- * more than `maxBytes` must leave a tenth of the disk free. Whether the image is too large is decided after the pull, because other pulls
- * and programs write to the disk too.
+ * Returns whether a pull must stop because the disk is nearly full. A pull must leave a tenth of the disk free once more than `maxBytes` of
+ * the disk were used since its start. This does not show that the image is too large, because other pulls and programs write to the disk
+ * too; the image's size is checked after the pull.
  */
 export function isNearlyFull(before: Space, now: Space, maxBytes: number): boolean {
   if (now.free < leastFree) return true;
@@ -133,7 +133,8 @@ export const tooLarge = (name: ImageName, maxBytes: number): SandboxError =>
   );
 
 /**
- * Returns the meaning of an engine's text about a pull. Engines give no other sign: the status of the answer is 200 when a pull begins.
+ * Returns the meaning of an engine's error text about a pull. Only the text shows the fault, because the answer already has status 200 when
+ * a pull begins.
  */
 function refusal(name: ImageName, text: string): SandboxError {
   const reasonText = text.trim().slice(0, 300);

@@ -1,6 +1,7 @@
 /**
- * The images that this worker has pulled, and only those: images that the engine had before belong to the operator. Images have no labels
- * of ours, so a file of the data folder names them. When all these images together are too large, the least recently used ones are removed.
+ * The images that this worker has pulled. Images that the engine had before belong to the operator and are not listed. A file of the data
+ * folder names the images, because a pulled image cannot get labels of Runyard. When all pulled images together are too large, the least
+ * recently used images are removed.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
@@ -11,7 +12,7 @@ import { type Engine, EngineError } from '../../engine/engine.ts';
 const pulledSchema = z.object({
   /** Full name, with tag or digest. */
   name: z.string(),
-  /** Absent: the pull has begun and was not seen to end. */
+  /** Absent: the pull has begun, and its end was not recorded. */
   id: z.string().optional(),
   bytes: z.number(),
   /** Milliseconds since 1970. */
@@ -23,22 +24,22 @@ const fileSchema = z.array(pulledSchema);
 export interface PulledRequest {
   readonly engine: Engine;
   readonly stateRoot: string;
-  /** Maximum bytes of all these images together. 0: no image is removed. */
+  /** Maximum bytes of all pulled images together. 0: no image is removed. */
   readonly maxBytes: number;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly now: () => number;
 }
 
 export interface PulledImages {
-  /** Notes that a pull begins. The engine does not have the image. */
+  /** Records that a pull begins. The engine does not have the image yet. */
   begins(name: string): Promise<void>;
   /** Forgets a pull that has failed. */
   failed(name: string): Promise<void>;
-  /** Notes the image of a pull that has ended. */
+  /** Records the image of a pull that has ended. */
   has(name: string, image: { readonly id: string; readonly bytes: number }): Promise<void>;
   /** Keeps the image of this name until the returned function is called. The engine itself refuses to remove images of containers. */
   use(name: string): Promise<() => void>;
-  /** Removes the least recently used images while all are too large. */
+  /** Removes the least recently used images until the rest is within the limit. */
   tidy(): Promise<void>;
 }
 
@@ -62,7 +63,7 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
   let images = read(stateRoot, log);
   const uses = new Map<string, number>();
   let turn: Promise<void> = Promise.resolve();
-  /** Does one piece of work after the other. */
+  /** Runs pieces of work one after the other. */
   const inTurn = (work: () => Promise<void>): Promise<void> => {
     turn = turn.then(work).catch((error: Error) => {
       log.warn({ error: error.message }, 'the record of the images that this worker has pulled could not be kept');
@@ -107,7 +108,8 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
     try {
       await engine.call('DELETE', `/images/${encodeURI(name)}`, { answerMs: 0 });
     } catch (error) {
-      // The image has a container, or is gone, which the next comparison finds.
+      // The engine has a container of the image (409), or no longer has the image (404). The next comparison removes a missing image from
+      // the record.
       if (error instanceof EngineError && (error.status === 409 || error.status === 404)) return;
       throw error;
     }
@@ -145,7 +147,7 @@ export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: Pull
         await save();
       }),
     async use(name) {
-      // After a removal that has begun.
+      // Waits until a removal in progress has ended.
       await inTurn(async () => void uses.set(name, (uses.get(name) ?? 0) + 1));
       let isOver = false;
       return () => {
